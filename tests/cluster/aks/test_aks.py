@@ -129,7 +129,7 @@ def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_a
         for name in ("modest", "hopeful"):
             aks.client.merge_patch("v1", "Pod", name, {"metadata": {"finalizers": None}}, namespace="default")
     assert f"eviction: node {node} is taken, with 8 s of notice" in told, told
-    assert "hopeful gets 8 s to end, of the 90 s it asks for" in told, told
+    assert "hopeful gets 8 s of its grace period of 90 s" in told, told
     assert not any(line.startswith("modest") for line in told), told
     assert aks.nodes_of("cpuspot") == [], "the node goes with its machine"
     aks.apply(_on_spot("again", asks=5))

@@ -10,6 +10,7 @@ from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.builders.fallback_objects import NOW
 from tests.support.clusters.fallback import NAMESPACE, Looker
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
@@ -28,7 +29,6 @@ from tests.support.clusters.fallback_jobs import (
     remove,
     vanish,
 )
-from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:

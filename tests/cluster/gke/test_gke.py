@@ -261,7 +261,7 @@ def test_pods_fail_with_the_kubelets_word_and_the_machine_is_made_again(gke: Gke
     assert [_exit_code(pods[name]) for name in ("unaware", "aware", "slow")] == [143, 143, 137], (
         "who stops in time ends by SIGTERM, who does not by SIGKILL"
     )
-    assert "unaware gets 15 s to end, of the 90 s it asks for" in told, told
+    assert "unaware gets 15 s of its grace period of 90 s" in told, told
     gke.step()
     (again,) = gke.nodes("cpu-spot")
     assert mapping(again["metadata"])["name"] == node, "its group makes a machine again under its old name"

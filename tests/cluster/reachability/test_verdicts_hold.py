@@ -27,7 +27,7 @@ from tests.support.clusters.admission import (
     wait_until_enforced,
 )
 from tests.support.clusters.reachability import Trial, try_out
-from tests.support.ladder_ends import PlayedTier, end_of
+from tests.support.fakes.job_world import PlayedTier, end_of
 from tests.support.reachability_edges import OPEN, edges
 from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, drawn_jobs, rules_of, takes
 

@@ -13,7 +13,7 @@ from tests.support.json_objects import obj
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
-_FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "karpenter-1.14-policies"
+_FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "karpenter-1.14-policies"
 
 PLACE: Final = Place(account="123456789012", region="eu-west-1", partition="aws")
 SCOPE: Final = ControllerScope(

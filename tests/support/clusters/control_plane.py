@@ -138,6 +138,15 @@ def apply(client: KubeClient, obj: Json) -> None:
 
 def run(client: KubeClient, pod: Json) -> Json:
     """Create a pod and wait until it runs."""
+    # The API server refuses pods until the controller manager has created the account that they run as.
+    client.wait_for(
+        "v1",
+        "ServiceAccount",
+        "default",
+        timeout_seconds=60,
+        condition=lambda found: found is not None,
+        what="the default service account",
+    )
     apply(client, pod)
     name = str(mapping(pod["metadata"])["name"])
     found = client.wait_for(

@@ -13,7 +13,7 @@ from holdfast.scheduling.labels import POOL
 if TYPE_CHECKING:
     import random
 
-    from tests.support.fake_api import FakeApi, Object
+    from tests.support.fakes.api_server import FakeApi, Object
 
 NAMESPACE = "vision"
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -30,7 +30,7 @@ from holdfast.fallback.state_machine.state import (
     UnreadableState,
 )
 from holdfast.scheduling.ladder import Failures
-from tests.support.ladder import T0, UID
+from tests.support.builders.job_states import T0, UID
 
 POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere")
 

@@ -12,7 +12,7 @@ from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.observation import Outcome
-from tests.support.ladder import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
+from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(
     uid="job", created=T0, pool="a-spot", pods=4, work=10 * HOUR, boot=2 * MINUTE, grace=30 * SECOND
@@ -25,8 +25,8 @@ def run(room: Steps, ladder: Policy | NoPolicy = LADDER, plan: JobPlan = JOB) ->
     return simulate([plan], ladder, room, start=T0, until=T0 + 100 * HOUR)
 
 
-def said(simulation: Simulation) -> list[str]:
-    return [each.report.reason for each in simulation.said]
+def events(simulation: Simulation) -> list[str]:
+    return [each.report.reason for each in simulation.events]
 
 
 def reclaims(*minutes: int) -> list[tuple[datetime, int]]:
@@ -46,7 +46,7 @@ def test_on_a_calm_market_a_job_runs_where_it_began() -> None:
 
 def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() -> None:
     market = Steps(pools={"a-spot": reclaims(20, 40, 60), "b-spot": [(T0, 2)]})
-    story = said(run(market))
+    story = events(run(market))
     assert story == [
         "Placed",
         *("EvictionCounted", "Placed") * 2,
@@ -75,7 +75,7 @@ def test_what_is_held_in_vain_is_paid_for_no_longer_than_the_hold_lasts() -> Non
     market = Steps(pools={"a-spot": [(T0, 0), (T0 + HOUR, 3)], "b-spot": [(T0, 0)]})
     simulation = run(market)
     held = [use for use in simulation.uses if use.pool == "a-spot"]
-    tried = said(simulation).count("FailbackEnded")
+    tried = events(simulation).count("FailbackEnded")
     assert tried >= 1, "it was tried"
     assert sum(((use.end - use.start) for use in held), timedelta(0)) <= tried * 10 * MINUTE, (
         "holdTimeout each time"
@@ -134,5 +134,5 @@ def test_whatever_the_market_does_every_job_ends_and_the_same_run_is_the_same(
     ]
     one, other = (simulate(plans, LADDER, market, start=T0, until=T0 + 500 * HOUR) for _ in range(2))
     assert one == other, "nothing is left to chance"
-    assert all(job.outcome is Outcome.COMPLETED for job in one.jobs), f"{one.said[-5:]}"
+    assert all(job.outcome is Outcome.COMPLETED for job in one.jobs), f"{one.events[-5:]}"
     assert not any(job.held for job in one.jobs), "and nothing is left held"

@@ -15,7 +15,7 @@ from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.aws.preflight.checks import quota_demands
 from holdfast.infra.program import load_platform
 from tests.support.doc_pages import ROOT, DocPage
-from tests.support.iam_linter import lint
+from tests.support.fakes.iam_linter import lint
 
 if TYPE_CHECKING:
     from pathlib import Path

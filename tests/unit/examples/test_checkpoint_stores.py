@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.object_stores import BlobContainer, CloudStorageBucket, S3Bucket
+from tests.support.fakes.object_stores import BlobContainer, CloudStorageBucket, S3Bucket
 from tests.support.training_program import loaded
 
 if TYPE_CHECKING:

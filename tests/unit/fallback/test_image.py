@@ -33,22 +33,22 @@ def test_every_package_is_pinned_by_hash() -> None:
 
 
 @pytest.mark.parametrize("package", sorted(pins()))
-def test_what_the_image_runs_with_is_what_the_tests_ran_with(package: str) -> None:
+def test_the_image_has_the_tested_package_versions(package: str) -> None:
     assert version(package) == pins()[package], f"{package} of another version is another program"
 
 
-def test_what_is_asked_for_is_what_is_locked() -> None:
+def test_requirements_match_the_lock_file() -> None:
     asked = (ROOT / "fallback" / "requirements.in").read_text()
     for package, pinned in re.findall(r"^([a-z0-9-]+)==(\S+)", asked, re.MULTILINE):
         assert pins()[package] == pinned, f"run `make lock` after {package} was changed"
 
 
-def test_the_base_is_one_and_the_same_for_ever() -> None:
+def test_the_base_image_is_pinned_by_digest() -> None:
     assert re.search(r"^ARG PYTHON=\S+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE), "pinned by digest"
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}, "for every stage"
 
 
-def test_it_runs_as_nobody() -> None:
+def test_the_image_runs_as_non_root() -> None:
     assert re.search(r"^USER 65532:65532$", DOCKERFILE, re.MULTILINE), (
         "by number: Kubernetes cannot tell whether a name is root's"
     )
@@ -59,7 +59,7 @@ def test_the_image_is_tagged_with_the_version_that_is_deployed() -> None:
     assert f"docker build -t {deployed} ." in DOCKERFILE, "whoever builds it as it says there can pull it"
 
 
-def test_its_packages_are_enough_to_run_it(tmp_path: Path) -> None:
+def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:
     copied = re.findall(r"^COPY (\S+) /app/(holdfast/\S+)$", DOCKERFILE, re.MULTILINE)
     assert copied, "the image holds sources of this repository"
     for source, target in copied:
@@ -85,7 +85,7 @@ def test_its_packages_are_enough_to_run_it(tmp_path: Path) -> None:
 
 @pytest.mark.registry
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_there_are_wheels_for_the_images_python_on_every_machine(machine: str, tmp_path: Path) -> None:
+def test_wheels_exist_for_the_images_python_on_every_platform(machine: str, tmp_path: Path) -> None:
     python = re.search(r"library/python:(\d\.\d+)-", DOCKERFILE)
     assert python, "the base says its Python"
     installed = subprocess.run(

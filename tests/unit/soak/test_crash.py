@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.pulumi.checkpoint import Recorded
+from holdfast.simulator.pulumi.checkpoint import RecordedResource
 from tests.soak.crash.cloud_objects import comparable
 from tests.soak.crash.selection import drawn, every, pivotal, sample
 from tests.support.builders.engine_records import urn
 
 
 def test_only_resources_of_a_provider_are_selected() -> None:
-    made = Recorded(urn=urn("vpc"), id="vpc-1")
-    component = Recorded(urn=urn("network", "holdfast:index:Network"), id="")
-    provider = Recorded(urn=urn("default", "pulumi:providers:aws"), id="0000")
-    only_read = Recorded(urn=urn("role"), id="role", external=True)
+    made = RecordedResource(urn=urn("vpc"), id="vpc-1")
+    component = RecordedResource(urn=urn("network", "holdfast:index:Network"), id="")
+    provider = RecordedResource(urn=urn("default", "pulumi:providers:aws"), id="0000")
+    only_read = RecordedResource(urn=urn("role"), id="role", external=True)
     assert every([component, provider, made, only_read]) == (made.urn,), (
         "nothing outside is made for the others"
     )

@@ -26,12 +26,12 @@ def test_the_cost_of_a_job_is_a_range(capsys: pytest.CaptureFixture[str]):
 
 def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
     assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, (
-        "three rungs"
+        "three tiers"
     )
     rows = capsys.readouterr().out.splitlines()
-    assert "worth it up to" in rows[1], "a cheap rung"
+    assert "worth it up to" in rows[1], "a cheap tier"
     assert "leave it out: a100 is cheaper" in rows[2], "a dear one"
-    assert "the last rung" in rows[3], "the end"
+    assert "the last tier" in rows[3], "the end"
 
 
 def test_max_failures_comes_with_its_reason(capsys: pytest.CaptureFixture[str]):
@@ -72,19 +72,19 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
     asked: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ):
     assert main(["economics", *asked]) == 1, "the command failed"
-    said = capsys.readouterr().err
-    assert said.startswith("error: "), "one line for the user"
-    assert named in said, "which names what was wrong"
+    message = capsys.readouterr().err
+    assert message.startswith("error: "), "one line for the user"
+    assert named in message, "which names what was wrong"
 
 
-@pytest.mark.parametrize("rung", ["a100", "a100:1:2", ":1", "a100:x", "a100:0", "a100:0.3:-1:1"])
+@pytest.mark.parametrize("tier", ["a100", "a100:1:2", ":1", "a100:x", "a100:0", "a100:0.3:-1:1"])
 def test_a_rung_that_cannot_be_read_is_refused_with_the_form_it_has(
-    rung: str, capsys: pytest.CaptureFixture[str]
+    tier: str, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(SystemExit) as ended:
-        main(["economics", "ladder", rung])
+        main(["economics", "ladder", tier])
     assert ended.value.code == 2, "a usage error"
-    assert f'"{rung}"' in capsys.readouterr().err, "it quotes what was written"
+    assert f'"{tier}"' in capsys.readouterr().err, "it quotes what was written"
 
 
 def test_only_drawing_imports_the_libraries_that_draw():

@@ -12,7 +12,7 @@ from holdfast.analysis.economics.cost_model import (
     table,
     tolerated_extension,
 )
-from holdfast.analysis.economics.tier_costs import Market, Rung, advise, judge, poisson_quantile
+from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers, poisson_quantile
 
 shares = st.floats(0, 1)
 prices = st.floats(0.01, 1)
@@ -212,11 +212,11 @@ def test_a_market_pays_just_below_its_break_even_rate(given_market: Market):
 
 def test_a_rung_dearer_than_one_below_it_is_left_out():
     ladder = [
-        Rung(pool="h100-spot", market=market(price=0.9, evictions_per_hour=1)),
-        Rung(pool="a100-spot", market=market()),
-        Rung(pool="a100", market=Market(price=1)),
+        PricedTier(pool="h100-spot", market=market(price=0.9, evictions_per_hour=1)),
+        PricedTier(pool="a100-spot", market=market()),
+        PricedTier(pool="a100", market=Market(price=1)),
     ]
-    first, second, last = judge(ladder)
+    first, second, last = compare_tiers(ladder)
     assert not first.is_worth_it, "0.9 with an eviction each hour costs more than a100-spot"
     assert first.cheapest_below is ladder[1], "it is held against the cheapest below, not against the next"
     assert second.is_worth_it, "0.33 against 1"
@@ -225,9 +225,11 @@ def test_a_rung_dearer_than_one_below_it_is_left_out():
 
 @given(st.lists(markets, min_size=2, max_size=5))
 def test_at_the_rate_a_rung_is_given_it_costs_what_the_cheapest_below_does(given_markets: list[Market]):
-    verdict = judge([Rung(pool=str(place), market=each) for place, each in enumerate(given_markets)])[0]
+    verdict = compare_tiers(
+        [PricedTier(pool=str(place), market=each) for place, each in enumerate(given_markets)]
+    )[0]
     assume(verdict.cheapest_below is not None and math.isfinite(verdict.evictions_left))
-    here = verdict.rung.market
+    here = verdict.tier.market
     rate = here.evictions_per_hour + verdict.evictions_left
     assume(rate >= 0)
     at_the_limit = market(

@@ -72,7 +72,7 @@ def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "events"),
+    ("asked", "message"),
     [
         ("run a:0.32:/nowhere/a.json b:1 --work 24h", "/nowhere/a.json"),
         ("run a:0.32:/ b:1 --work 24h", "'/'"),
@@ -95,18 +95,18 @@ def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_a_sentence_and_no_traceback(
-    asked: str, events: str, made: Path, capsys: pytest.CaptureFixture[str]
+    asked: str, message: str, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
     assert main(["replay", *asked.format(trace=made).split()]) == 1, "the command failed"
     printed = capsys.readouterr()
     assert printed.err.startswith("error: "), "one line for the user"
-    assert events in printed.err, "which names what was wrong"
+    assert message in printed.err, "which names what was wrong"
     assert printed.out == "", "and nothing that looks like an answer"
 
 
 @pytest.mark.parametrize(
-    ("asked", "events"),
+    ("asked", "message"),
     [
         ("run a --work 24h", '"a": allowed: POOL:PRICE[:TRACE]'),
         ("run :1 --work 24h", '":1": allowed'),
@@ -121,9 +121,9 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
     ],
 )
 def test_an_argument_that_cannot_be_read_is_refused_with_the_form_it_has(
-    asked: str, events: str, capsys: pytest.CaptureFixture[str]
+    asked: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["replay", *asked.split()])
     assert ended.value.code == 2, "a usage error"
-    assert events in capsys.readouterr().err, "it quotes what was written"
+    assert message in capsys.readouterr().err, "it quotes what was written"

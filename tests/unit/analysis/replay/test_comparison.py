@@ -11,7 +11,7 @@ import pytest
 from holdfast.analysis.replay.comparison import Comparison, averages, compare
 from holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.reports import comparison_document, comparison_report
-from holdfast.analysis.replay.trace import Weather, synthetic_trace
+from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
 from holdfast.scheduling.ladder import UNLIMITED
 from tests.support.json_objects import obj, objects
 from tests.support.markets import ALWAYS, HOUR, JOB, MINUTE, market, trace
@@ -27,7 +27,7 @@ NUMBERS = Numbers(
     return_after=[None, 4 * HOUR],
     hold_timeout=15 * MINUTE,
 )
-WEATHER = Weather(length=20 * 24 * HOUR)
+WEATHER = SyntheticMarket(length=20 * 24 * HOUR)
 MADE = market(synthetic_trace(WEATHER, 1), synthetic_trace(WEATHER, 2))
 # Enough for the job in one piece, and not in two.
 SHORT = market(trace((48 + 1 / 3, 1), (51 + 2 / 3, 0)))
@@ -81,7 +81,7 @@ def test_a_row_of_which_nothing_finished_has_no_numbers() -> None:
     found = averages(comparison.rows[1], 1000)
     assert (found.finished, found.cost, found.worst_hours) == (0, None, None), "rather than zeros"
     printed = comparison_report(comparison)
-    assert "stay on a-spot: from 2 of 2 starts the job had not finished" in printed, "and that is said"
+    assert "stay on a-spot: from 2 of 2 starts the job had not finished" in printed, "the note names it"
 
 
 def test_the_table_says_what_it_is_of_and_what_hindsight_is(made: Comparison) -> None:
@@ -177,9 +177,9 @@ def test_a_policy_that_is_used_already_is_replayed_as_it_is(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("{", "no YAML"),
+        ("{", "not valid YAML"),
         ("- a list", "no FallbackPolicy"),
         ("", "no FallbackPolicy"),
         ("spec: {tiers: []}", "spec.tiers"),
@@ -190,10 +190,10 @@ def test_a_policy_that_is_used_already_is_replayed_as_it_is(tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_is_no_policy_for_these_pools_is_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+def test_what_is_no_policy_for_these_pools_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "ladder.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"ladder\.yaml: ") as refused:
         read_ladder(path, market(ALWAYS))
-    assert said in str(refused.value), "what is wrong"
+    assert message in str(refused.value), "what is wrong"
     assert "\n" not in str(refused.value), "in one line"

@@ -14,7 +14,7 @@ from holdfast.analysis.replay.hindsight import Stretch, least_cost
 from holdfast.analysis.replay.ladders import stay
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
-from holdfast.analysis.replay.trace import Trace, Weather, synthetic_trace
+from holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
@@ -81,7 +81,7 @@ def test_a_gang_that_has_some_of_its_machines_pays_for_those_and_makes_no_progre
 
 
 def test_the_way_back_up_lowers_the_cost_on_a_seeded_trace() -> None:
-    pools = market(synthetic_trace(Weather(), 11))
+    pools = market(synthetic_trace(SyntheticMarket(), 11))
     one_way = replay(JOB, pools, ladder(pools, max_failures=1), AT_ONCE)
     back = replay(JOB, pools, ladder(pools, max_failures=1, return_after=HOUR), AT_ONCE)
     assert back.cost < one_way.cost, f"{back.cost} instead of {one_way.cost}"
@@ -119,7 +119,7 @@ def test_trouble_after_the_policys_own_deadline_leads_straight_to_on_demand() ->
 
 
 def test_the_same_replay_is_the_same() -> None:
-    pools = market(*(synthetic_trace(Weather(instances=4), seed) for seed in (1, 2)))
+    pools = market(*(synthetic_trace(SyntheticMarket(instances=4), seed) for seed in (1, 2)))
     job, policy = replace(JOB, nodes=4, boot=3 * MINUTE), ladder(pools, return_after=4 * HOUR)
     one, other = (replay(job, pools, policy, 30 * HOUR) for _ in range(2))
     assert one == other, "nothing is left to chance"

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.analysis.replay.trace import (
+    SyntheticMarket,
     Trace,
     TraceError,
-    Weather,
     rates,
     read_trace,
     synthetic_trace,
     write_trace,
 )
-from tests.support.any_json import any_json
 from tests.support.markets import HOUR, MINUTE, trace
+from tests.support.strategies.any_json import any_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,16 +59,16 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), TEXTS.values(), ids=list(TEXTS))
+@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=list(TEXTS))
 def test_what_is_no_trace_is_a_sentence_with_its_place_and_the_form_it_should_have(
-    text: bytes, said: str, tmp_path: Path
+    text: bytes, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(text)
     with pytest.raises(TraceError) as refused:
         read_trace(path)
     assert str(refused.value).startswith(f"{path}: "), "the file"
-    assert said in str(refused.value), "what is wrong with it"
+    assert message in str(refused.value), "what is wrong with it"
     assert "allowed: " in str(refused.value), "what it should be"
 
 
@@ -78,12 +78,12 @@ def test_anything_in_json_is_a_trace_or_a_sentence(
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "a.json"
     path.write_text(json.dumps(document))
-    said = f"{path}: "
+    message = f"{path}: "
     try:
         assert read_trace(path).data, "a trace has ticks"
     except TraceError as error:
-        said = str(error)
-    assert said.startswith(f"{path}: "), "and what is none is refused by its name"
+        message = str(error)
+    assert message.startswith(f"{path}: "), "and what is none is refused by its name"
 
 
 def test_further_keys_and_whole_numbers_written_with_a_point_are_taken(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_rates_of_what_is_never_there_and_of_what_always_is() -> None:
     assert (always.share, always.evictions_per_hour, always.mean_wait_hours) == (1, 0, 0), "no wait at all"
 
 
-WEATHER = Weather(instances=4, length=30 * 24 * HOUR)
+WEATHER = SyntheticMarket(instances=4, length=30 * 24 * HOUR)
 
 
 def test_the_same_seed_makes_the_same_trace_and_another_another() -> None:

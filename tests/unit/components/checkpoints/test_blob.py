@@ -25,7 +25,7 @@ from pulumi import Output
 
 from holdfast.components.checkpoints.blob import CheckpointAccess, CheckpointAccessArgs
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
-from tests.support.azure_outputs import CLIENT, PRINCIPAL
+from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 
 ARGS = CheckpointBucketArgs(
     location="westeurope",

@@ -28,7 +28,7 @@ from holdfast.components.checkpoints.s3 import (
     bucket_policy,
     prefix_access,
 )
-from tests.support.iam_evaluation import Request, is_allowed, is_denied
+from tests.support.fakes.iam_evaluation import Request, is_allowed, is_denied
 
 
 def args(*, retain_days: int = 30, kms: bool = True, protected: bool = False) -> CheckpointBucketArgs:

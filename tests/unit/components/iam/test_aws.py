@@ -15,18 +15,17 @@ from holdfast.components.iam.aws import (
     pod_identity_trust,
     service_trust,
 )
-from tests.support.aws_components import WAYS, everything_in_aws
-from tests.support.iam_documents import documents_of
-from tests.support.iam_evaluation import Request, is_allowed
-from tests.support.iam_linter import lint
+from tests.support.builders.aws_components import WAYS, everything_in_aws
+from tests.support.fakes.iam_evaluation import Request, documents_of, is_allowed
+from tests.support.fakes.iam_linter import lint
 from tests.support.json_objects import obj, objects
 from tests.support.sources import modules
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.fakes.iam_linter import Finding
     from tests.support.fakes.pulumi_engine import Recorded
-    from tests.support.iam_linter import Finding
 
 
 WORKLOAD = Workload(cluster_name="holdfast-dev", namespace="vision", service_account="trainer")
@@ -126,7 +125,7 @@ def test_every_aws_component_is_linted(
         for component in module.components():
             assert f"holdfast:index:{component.name}" in made, (
                 f"{component.name} in {module.path} is created in none of {list(WAYS)}: add it to "
-                "tests/support/aws_components.py so that its documents are linted"
+                "tests/support/builders/aws_components.py so that its documents are linted"
             )
 
 

@@ -8,7 +8,7 @@ import pytest
 from pulumi import CustomResource
 
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
-from tests.support.azure_outputs import ADDRESS
+from tests.support.fakes.cloud_outputs import AZURE_ADDRESS
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
@@ -60,7 +60,7 @@ def test_the_subnets_contents_are_deleted_before_its_egress() -> None:
 
 def test_nodes_have_the_gateways_static_source_address() -> None:
     recording = recorded()
-    assert value(recording.one(":Nodes"), "egress") == [f"{ADDRESS}/32"], "the API server allows it"
+    assert value(recording.one(":Nodes"), "egress") == [f"{AZURE_ADDRESS}/32"], "the API server allows it"
     address = recording.one(":PublicIPAddress")
     assert (text(address, "publicIPAllocationMethod"), text(address, "sku", "name")) == (
         "Static",

@@ -23,7 +23,7 @@ from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue, zones_of
 from holdfast.scheduling.taints import GPU, SPOT
-from tests.support.aks_pools import A100_SPOT, CPU, MACHINES, SUBNET
+from tests.support.builders.aks_components import A100_SPOT, CPU, MACHINES, POOL_SUBNET
 from tests.support.builders.configurations import pool
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
@@ -185,7 +185,7 @@ def test_an_upgrade_restarts_jobs_once() -> None:
 def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     made = agent_pool(replace(CPU, zones=("3", "1")))
     assert value(made, "availabilityZones") == ["1", "3"], "sorted, so that the order does not matter"
-    assert value(made, "vnetSubnetID") == SUBNET, "pods of all pools reach each other"
+    assert value(made, "vnetSubnetID") == POOL_SUBNET, "pods of all pools reach each other"
     assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, (
         "some locations have no zones"
     )

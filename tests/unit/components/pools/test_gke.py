@@ -19,8 +19,8 @@ from holdfast.components.pools.gke import (
 from holdfast.scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
 from holdfast.scheduling.machines import with_attached
 from tests.support.builders.configurations import pool
+from tests.support.builders.gke_components import A100_SPOT, ACCOUNT, CPU, MACHINES
 from tests.support.fakes.pulumi_engine import Recording, record
-from tests.support.gke_pools import A100_SPOT, ACCOUNT, CPU, MACHINES
 from tests.support.inputs import mapping, text, value
 
 if TYPE_CHECKING:

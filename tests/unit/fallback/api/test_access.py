@@ -58,7 +58,7 @@ def test_a_kubeconfigs_current_context_is_used(tmp_path: Path) -> None:
     ), "all of it"
 
 
-def test_files_are_looked_for_beside_the_kubeconfig(tmp_path: Path) -> None:
+def test_relative_paths_start_at_the_kubeconfig(tmp_path: Path) -> None:
     for name in ("chain.pem", "key.pem", "token"):
         (tmp_path / name).write_text(name)
     user: Json = {"client-certificate": "chain.pem", "client-key": "key.pem", "tokenFile": "token"}
@@ -94,7 +94,7 @@ def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
         ({"context": "elsewhere"}, "elsewhere"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_refused_by_what_is_wrong(
+def test_an_unusable_kubeconfig_is_rejected_with_its_problem(
     tmp_path: Path, mistake: Changed, named: str
 ) -> None:
     path = kubeconfig(tmp_path, **mistake)
@@ -103,7 +103,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_refused_by_what_is_wrong(
     assert named in str(refused.value), "the text says what was found"
 
 
-def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         from_kubeconfig(tmp_path / "nowhere")
     (tmp_path / "text").write_text("{[")
@@ -111,21 +111,21 @@ def test_what_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
         from_kubeconfig(tmp_path / "text")
 
 
-def test_outside_a_pod_a_kubeconfig_is_asked_for(tmp_path: Path) -> None:
+def test_outside_a_pod_a_kubeconfig_is_required(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--kubeconfig"):
         in_cluster({}, tmp_path)
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):
         in_cluster(POD, tmp_path)
 
 
-def test_certificates_that_are_none_are_refused() -> None:
+def test_invalid_certificates_are_rejected() -> None:
     with pytest.raises(ConfigError, match="PEM"):
         ApiAccess(server="https://x", authority=b"not a certificate").ssl_context()
     with pytest.raises(ConfigError, match="PEM"):
         ApiAccess(server="https://x", certificate=ClientCertificate(certificate=b"x", key=b"y")).ssl_context()
 
 
-def test_a_token_that_was_exchanged_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_token_is_read_again(tmp_path: Path) -> None:
     token, now = tmp_path / "token", [0.0]
     token.write_text("first\n")
     bearer = BearerToken(ApiAccess(server="s", token_file=token), clock=lambda: now[0])

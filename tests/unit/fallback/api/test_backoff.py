@@ -19,7 +19,7 @@ def test_a_wait_is_never_longer_than_the_longest_nor_shorter_than_half_of_it(
         assert meant / 2 <= wait <= meant, f"wait {attempt} is about {meant} s, shortened at random"
 
 
-def test_the_server_is_not_asked_before_it_wants_to_be() -> None:
+def test_retry_after_is_a_minimum() -> None:
     backoff = Backoff(first=0.1, most=1, chance=random.Random(1))
     waits = {backoff.seconds(5) for _ in range(20)}
     assert min(waits) >= 5, "Retry-After is the least a wait may be"
@@ -27,7 +27,7 @@ def test_the_server_is_not_asked_before_it_wants_to_be() -> None:
     assert len(waits) > 10, "clients that were refused in one second do not come back in one second"
 
 
-def test_after_a_success_the_shortest_wait_comes_again() -> None:
+def test_a_success_resets_the_backoff() -> None:
     backoff = Backoff(first=0.5, most=30, chance=random.Random(1))
     for _ in range(10):
         backoff.seconds()

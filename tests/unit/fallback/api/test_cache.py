@@ -38,14 +38,14 @@ def cache() -> Cache[tuple[str, int]]:
     return Cache(kept, indexes={"group": of_group})
 
 
-def test_an_answer_that_comes_late_does_not_undo_what_the_watch_has_shown() -> None:
+def test_an_older_response_does_not_replace_a_newer_version() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.put(thing("x", 4, value=4))
     assert known.get("n", "x") == ("a", 5), "versions of an object only go up"
 
 
-def test_our_own_write_is_known_before_the_watch_shows_it() -> None:
+def test_the_response_of_a_write_updates_the_cache() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.refresh(thing("x", 7, value=7))
@@ -53,7 +53,7 @@ def test_our_own_write_is_known_before_the_watch_shows_it() -> None:
     assert known.get("n", "x") == ("a", 7), "the watch is behind for a moment"
 
 
-def test_an_answer_about_an_object_that_is_gone_does_not_bring_it_back() -> None:
+def test_a_response_about_a_deleted_object_is_ignored() -> None:
     known = cache()
     known.put(thing("x", 5))
     known.remove(thing("x", 6))
@@ -62,7 +62,7 @@ def test_an_answer_about_an_object_that_is_gone_does_not_bring_it_back() -> None
     assert len(known) == 0, "it would stay for ever: nothing will ever say again that it is gone"
 
 
-def test_an_object_made_again_under_its_name_is_another() -> None:
+def test_a_recreated_object_is_a_new_object() -> None:
     known = cache()
     changes: list[Change[tuple[str, int]]] = []
     known.put(thing("x", 5, value=1))
@@ -73,7 +73,7 @@ def test_an_object_made_again_under_its_name_is_another() -> None:
     )
 
 
-def test_the_last_state_of_an_object_is_shown_before_it_is_gone() -> None:
+def test_the_last_version_of_a_deleted_object_is_stored_first() -> None:
     known = cache()
     seen: list[object] = []
     known.put(thing("x", 5, value=1))
@@ -82,7 +82,7 @@ def test_the_last_state_of_an_object_is_shown_before_it_is_gone() -> None:
     assert seen == [("a", 2), None], "what a pod ended of may be told by its deletion alone"
 
 
-def test_a_list_is_right_even_where_versions_have_gone_back() -> None:
+def test_a_list_replaces_newer_versions() -> None:
     known = cache()
     known.put(thing("x", 900, value=1))
     known.put(thing("x", 5, value=2), is_listed=True)
@@ -90,7 +90,7 @@ def test_a_list_is_right_even_where_versions_have_gone_back() -> None:
     assert known.get("n", "x") == ("a", 3), "an etcd that was restored would else be believed nothing"
 
 
-def test_nobody_is_woken_by_a_change_of_what_nobody_reads() -> None:
+def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
     known = cache()
     seen: list[object] = []
     known.put(thing("x", 5, value=1))
@@ -99,7 +99,7 @@ def test_nobody_is_woken_by_a_change_of_what_nobody_reads() -> None:
     assert not seen, "a heartbeat is a new version of the same"
 
 
-def test_a_list_takes_away_what_is_not_in_it() -> None:
+def test_objects_missing_in_a_list_are_removed() -> None:
     known = cache()
     known.put(thing("x", 5))
     known.put(thing("y", 5))
@@ -114,7 +114,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_every_index_finds_exactly_what_is_kept(done: list[tuple[str, str, str]]) -> None:
+def test_every_index_finds_exactly_the_cached_objects(done: list[tuple[str, str, str]]) -> None:
     known = cache()
     for version, (what, name, group) in enumerate(done):
         match what:
@@ -131,7 +131,7 @@ def test_every_index_finds_exactly_what_is_kept(done: list[tuple[str, str, str]]
     assert sorted(known.all("group")) == sorted(known), "every object is in some group"
 
 
-def test_an_object_without_a_version_is_taken_as_it_comes() -> None:
+def test_an_object_without_version_is_stored() -> None:
     known = cache()
     bare = {**thing("x", 1), "metadata": {"name": "x", "namespace": "n"}}
     known.put(bare)

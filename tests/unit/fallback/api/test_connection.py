@@ -51,7 +51,7 @@ async def connected(
             await connection.close()
 
 
-def test_a_request_carries_its_body_its_kind_and_who_we_are() -> None:
+def test_a_request_has_body_content_type_and_token() -> None:
     async def echo(request: web.Request) -> web.Response:
         return web.json_response(
             {
@@ -79,7 +79,7 @@ def test_a_request_carries_its_body_its_kind_and_who_we_are() -> None:
     asyncio.run(run())
 
 
-def test_a_refusal_is_told_with_the_servers_own_words() -> None:
+def test_an_error_has_the_servers_message() -> None:
     async def throttle(_: web.Request) -> web.Response:
         return web.json_response(
             {"reason": "TooManyRequests", "message": "slow down"}, status=429, headers={"Retry-After": "7"}
@@ -96,13 +96,13 @@ def test_a_refusal_is_told_with_the_servers_own_words() -> None:
 
 
 @pytest.mark.parametrize("body", [b"404 page not found\n", b"<html>bad gateway</html>", b"[1]", b"", b"\xff"])
-def test_a_refusal_may_have_any_body(body: bytes) -> None:
+def test_an_error_may_have_any_body(body: bytes) -> None:
     error = error_of(502, "Bad Gateway", body, retry_after_seconds=None)
     assert error.status == 502, "the status is what counts"
     assert str(error), "and something is said"
 
 
-def test_a_stream_is_taken_apart_into_lines_however_it_arrives() -> None:
+def test_a_stream_is_split_into_lines() -> None:
     long = b"x" * 3_000_000
 
     async def pieces(request: web.Request) -> web.StreamResponse:
@@ -121,7 +121,7 @@ def test_a_stream_is_taken_apart_into_lines_however_it_arrives() -> None:
     asyncio.run(run())
 
 
-def test_a_stream_that_falls_silent_is_given_up() -> None:
+def test_a_silent_stream_times_out() -> None:
     async def run() -> None:
         over = asyncio.Event()
 
@@ -142,7 +142,7 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
     asyncio.run(run())
 
 
-def test_an_answer_that_does_not_come_in_time_is_none() -> None:
+def test_a_late_response_times_out() -> None:
     async def run() -> None:
         over = asyncio.Event()
 
@@ -160,7 +160,7 @@ def test_an_answer_that_does_not_come_in_time_is_none() -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_has_moved_is_found_where_it_is_now() -> None:
+def test_a_changed_server_address_is_used() -> None:
     async def here(_: web.Request) -> web.Response:
         return web.json_response({"where": "here"})
 
@@ -176,7 +176,7 @@ def test_a_server_that_has_moved_is_found_where_it_is_now() -> None:
     asyncio.run(run())
 
 
-def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> None:
+def test_a_temporarily_unreadable_token_is_retried(tmp_path: Path) -> None:
     async def who(request: web.Request) -> web.Response:
         return web.json_response({"who": request.headers.get("Authorization")})
 
@@ -193,12 +193,12 @@ def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> N
     asyncio.run(run())
 
 
-def test_a_connection_that_can_never_be_is_refused_at_once() -> None:
+def test_an_invalid_access_is_rejected_at_the_start() -> None:
     with pytest.raises(ConfigError, match="PEM"):
         Connection(lambda: ApiAccess(server="https://x", authority=b"nonsense"))
 
 
-def test_a_redirection_is_not_followed_with_our_token() -> None:
+def test_a_redirect_is_not_followed() -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/steal"})
 
@@ -211,7 +211,7 @@ def test_a_redirection_is_not_followed_with_our_token() -> None:
     asyncio.run(run())
 
 
-def test_what_is_no_json_is_no_answer() -> None:
+def test_an_invalid_json_response_is_an_error() -> None:
     async def page(_: web.Request) -> web.Response:
         return web.Response(text="<html>sign in</html>")
 

@@ -16,9 +16,8 @@ from holdfast.fallback.api.event_recorder import (
     ObjectEvent,
     event_object,
 )
-from tests.support.fake_api import FakeApi, Sent
+from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
 from tests.support.json_objects import obj
-from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     import pytest
@@ -32,7 +31,7 @@ SAID = ObjectEvent(
 )
 
 
-def test_the_same_thing_is_counted_and_written_again_only_after_a_while() -> None:
+def test_a_repeated_event_is_counted_and_written_later() -> None:
     log = EventCorrelator()
     first = log.take(SAID, AT, 0)
     assert first is not None, "it is new"
@@ -45,7 +44,7 @@ def test_the_same_thing_is_counted_and_written_again_only_after_a_while() -> Non
     assert later.name == first.name, "on the same Event"
 
 
-def test_an_object_that_is_spoken_of_too_much_is_cut_short() -> None:
+def test_events_per_object_are_limited() -> None:
     log = EventCorrelator()
     written = [log.take(replace(SAID, message=f"attempt {n}"), AT, 0) for n in range(100)]
     assert sum(entry is not None for entry in written) == 25, "at once"
@@ -74,7 +73,7 @@ def test_an_event_is_what_kubectl_shows() -> None:
     assert obj(event["involvedObject"])["uid"] == "u", "about this very job"
 
 
-def test_events_are_written_and_counted_on_by_the_next_process() -> None:
+def test_events_are_counted_on_by_the_next_process() -> None:
     async def run() -> None:
         api = FakeApi()
         for process in ("first", "second"):
@@ -90,7 +89,7 @@ def test_events_are_written_and_counted_on_by_the_next_process() -> None:
     run_virtually(run())
 
 
-def test_an_event_that_cannot_be_written_holds_up_nothing() -> None:
+def test_a_failed_event_does_not_block_others() -> None:
     async def run() -> None:
         api = FakeApi()
         written: list[bool] = []
@@ -111,7 +110,7 @@ def test_an_event_that_cannot_be_written_holds_up_nothing() -> None:
     run_virtually(run())
 
 
-def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it_once(
+def test_a_replica_that_loses_leadership_drops_its_events_with_one_log_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
@@ -142,7 +141,7 @@ def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it
     ], "a thousand lines would hide what matters"
 
 
-def test_a_repetition_of_an_event_that_has_been_forgotten_is_written_anew() -> None:
+def test_a_repeated_event_that_was_deleted_is_created_again() -> None:
     async def run() -> None:
         api = FakeApi()
         recorder = EventRecorder(Client(api), instance="me")

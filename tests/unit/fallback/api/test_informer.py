@@ -11,9 +11,8 @@ import pytest
 from holdfast.fallback.api.cache import Cache
 from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer
-from tests.support.fake_api import FakeApi, Sent
+from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
 from tests.support.json_objects import obj
-from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -73,7 +72,7 @@ def test_all_pages_of_a_list_are_taken_in() -> None:
     run_virtually(run())
 
 
-def test_what_happens_is_shown_as_it_happens() -> None:
+def test_watch_events_update_the_cache() -> None:
     async def run() -> None:
         api = FakeApi()
         async with following(api) as informer:
@@ -88,7 +87,7 @@ def test_what_happens_is_shown_as_it_happens() -> None:
     run_virtually(run())
 
 
-def test_only_objects_with_the_labels_are_asked_for() -> None:
+def test_only_objects_with_the_labels_are_requested() -> None:
     async def run() -> None:
         api = FakeApi()
         await api.put(POD, pod("mine", job="x"))
@@ -101,7 +100,7 @@ def test_only_objects_with_the_labels_are_asked_for() -> None:
     run_virtually(run())
 
 
-def test_a_watch_that_breaks_is_taken_up_where_it_ended() -> None:
+def test_a_broken_watch_continues_where_it_ended() -> None:
     async def run() -> None:
         api = FakeApi()
         async with following(api) as informer:
@@ -114,7 +113,7 @@ def test_a_watch_that_breaks_is_taken_up_where_it_ended() -> None:
     run_virtually(run())
 
 
-def test_what_was_deleted_while_the_watch_was_lost_for_good_is_gone() -> None:
+def test_objects_deleted_during_a_lost_watch_are_removed() -> None:
     async def run() -> None:
         api = FakeApi()
         await api.put(POD, pod("old"))
@@ -128,7 +127,7 @@ def test_what_was_deleted_while_the_watch_was_lost_for_good_is_gone() -> None:
     run_virtually(run())
 
 
-def test_a_server_that_refuses_watches_is_listed_again_and_not_hammered() -> None:
+def test_a_server_that_rejects_watches_is_listed_with_backoff() -> None:
     async def run() -> None:
         api = FakeApi()
         async with following(api) as informer:
@@ -148,7 +147,7 @@ def test_a_server_that_refuses_watches_is_listed_again_and_not_hammered() -> Non
     run_virtually(run())
 
 
-def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
+def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
     class Ending(FakeApi):
         """Ends each watch before it has begun."""
 
@@ -180,7 +179,7 @@ def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
     run_virtually(run())
 
 
-def test_a_kind_whose_objects_we_know_is_not_taken_for_gone_at_the_first_word_of_it() -> None:
+def test_a_kind_with_objects_is_removed_only_after_repeated_404s() -> None:
     async def run() -> None:
         api = FakeApi()
         await api.put(POD, pod("known"))
@@ -205,7 +204,7 @@ def test_a_kind_whose_objects_we_know_is_not_taken_for_gone_at_the_first_word_of
     run_virtually(run())
 
 
-def test_a_server_that_does_not_answer_is_waited_for() -> None:
+def test_an_unreachable_server_is_retried() -> None:
     async def run() -> None:
         api = FakeApi()
 
@@ -225,7 +224,7 @@ def test_a_server_that_does_not_answer_is_waited_for() -> None:
     run_virtually(run())
 
 
-def test_listing_anew_shows_what_was_of_no_interest_before() -> None:
+def test_relisting_adds_objects_that_were_ignored() -> None:
     async def run() -> None:
         api = FakeApi()
         await api.put(POD, pod("dropped"))
@@ -243,7 +242,7 @@ def test_listing_anew_shows_what_was_of_no_interest_before() -> None:
     run_virtually(run())
 
 
-def test_a_fault_of_our_own_ends_the_informer_with_its_cause() -> None:
+def test_an_internal_error_ends_the_informer() -> None:
     async def run() -> None:
         api = FakeApi()
         await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})

@@ -23,9 +23,8 @@ from holdfast.fallback.api.leader_election import (
     acquired_lease,
     released_lease,
 )
-from tests.support.fake_api import FakeApi, Sent
+from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
 from tests.support.json_objects import obj
-from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -100,7 +99,7 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> float:
     return clock() - began
 
 
-def test_the_first_to_come_leads_and_the_second_waits() -> None:
+def test_the_first_replica_leads_and_the_second_waits() -> None:
     async def run() -> None:
         api = FakeApi()
         first = Replica(api, "first")
@@ -115,7 +114,7 @@ def test_the_first_to_come_leads_and_the_second_waits() -> None:
     run_virtually(run())
 
 
-def test_a_leader_that_is_cut_off_stands_back_before_another_leads() -> None:
+def test_an_isolated_leader_stops_before_another_leads() -> None:
     async def run() -> None:
         api = FakeApi()
         first, second = Replica(api, "first"), Replica(api, "second")
@@ -135,7 +134,7 @@ def test_a_leader_that_is_cut_off_stands_back_before_another_leads() -> None:
     run_virtually(run())
 
 
-def test_a_renewal_whose_answer_is_lost_deposes_nobody() -> None:
+def test_a_lost_renewal_response_does_not_end_leadership() -> None:
     async def run() -> None:
         api = FakeApi()
         only = Replica(api, "only")
@@ -158,7 +157,7 @@ def test_a_renewal_whose_answer_is_lost_deposes_nobody() -> None:
     run_virtually(run())
 
 
-def test_a_lease_taken_by_force_ends_a_term_at_the_next_renewal() -> None:
+def test_a_lease_that_another_replica_overwrites_ends_leadership() -> None:
     async def run() -> None:
         api = FakeApi()
         only = Replica(api, "only")
@@ -173,7 +172,7 @@ def test_a_lease_taken_by_force_ends_a_term_at_the_next_renewal() -> None:
     run_virtually(run())
 
 
-def test_a_write_is_given_no_more_time_than_its_writer_leads() -> None:
+def test_a_write_times_out_with_the_leadership() -> None:
     async def run() -> None:
         api = FakeApi()
         only = Replica(api, "only")
@@ -189,7 +188,7 @@ def test_a_write_is_given_no_more_time_than_its_writer_leads() -> None:
     run_virtually(run())
 
 
-def test_a_client_that_is_told_to_slow_down_is_quiet_but_for_its_lease() -> None:
+def test_a_throttled_client_sends_only_lease_requests() -> None:
     async def run() -> None:
         api = FakeApi()
         only = Replica(api, "only")
@@ -213,7 +212,7 @@ def test_a_client_that_is_told_to_slow_down_is_quiet_but_for_its_lease() -> None
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_never_do_two_lead_whatever_is_lost(seed: int) -> None:
+def test_two_replicas_never_lead_whatever_requests_are_lost(seed: int) -> None:
     chance = random.Random(seed)
 
     async def run() -> None:
@@ -261,7 +260,7 @@ def test_a_lease_is_taken_when_it_has_not_changed_for_as_long_as_it_lasts() -> N
     assert seen.may_take("me", 115), "now they have, by our clock alone"
 
 
-def test_a_clock_that_is_far_off_makes_no_difference() -> None:
+def test_the_replicas_clocks_may_differ() -> None:
     ahead = replace(TERM, renewed="2036-01-01T00:00:00.000000Z")
     seen = ObservedLease(term=ahead, since=0)
     assert not seen.may_take("me", 10), "its holder's clock is ten years ahead, and it is held"
@@ -273,20 +272,20 @@ def test_a_released_lease_is_free_at_once() -> None:
     assert ObservedLease(term=free, since=0).may_take("me", 0), "nobody holds it"
 
 
-def test_our_own_lease_is_ours() -> None:
+def test_a_replica_may_renew_its_own_lease() -> None:
     assert ObservedLease(term=replace(TERM, holder="me"), since=0).may_take("me", 0), (
         "an answer that was lost is no loss"
     )
 
 
-def test_a_lease_changes_hands_under_the_version_that_was_seen() -> None:
+def test_a_lease_is_taken_under_its_observed_version() -> None:
     lease = acquired_lease("ns", "lease", "me", TERM, AT)
     assert obj(lease["metadata"])["resourceVersion"] == "7", "of two who take it, the server lets one"
     assert LeaseRecord.of(lease).transitions == 4, "it changed hands"
     assert LeaseRecord.of(lease).acquired == "2026-11-21T12:00:00.000000Z", "now"
 
 
-def test_a_renewal_changes_nothing_but_the_time() -> None:
+def test_a_renewal_changes_only_the_time() -> None:
     first = LeaseRecord.of(acquired_lease("ns", "lease", "me", None, AT))
     again = LeaseRecord.of(
         acquired_lease("ns", "lease", "me", replace(first, version="8"), AT.replace(minute=1))
@@ -299,7 +298,7 @@ def test_a_leader_stops_writing_well_before_another_may_begin() -> None:
     assert RENEW_SECONDS + 5 <= DURATION_SECONDS, "what is under way has five seconds to arrive"
 
 
-def test_a_lease_that_says_nothing_is_nobodys() -> None:
+def test_an_empty_lease_has_no_holder() -> None:
     assert ObservedLease(term=LeaseRecord.of({}), since=0).may_take("me", 0), (
         "an empty one is there to be taken"
     )

@@ -13,7 +13,7 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase
-from tests.support.fallback_objects import (
+from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
     UID,
@@ -87,7 +87,7 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
     assert now.pods_remaining == 4, "the one that ends is still there"
 
 
-def test_a_pod_on_a_node_that_does_not_answer_has_no_place() -> None:
+def test_a_pod_on_an_unreachable_node_is_not_placed() -> None:
     now = seen(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
     assert now.pods_placed == 0, "capacity that is lost must be procured again"
 
@@ -107,13 +107,13 @@ def test_a_pod_on_a_node_that_does_not_answer_has_no_place() -> None:
         "those that select",
     ],
 )
-def test_so_many_pods_are_expected(templates: list[Json], expected: int) -> None:
+def test_expected_pods_follow_from_the_templates(templates: list[Json], expected: int) -> None:
     now = seen(snapshot(jobset(*templates)))
     assert now.pods_expected == expected, "the pods that the tier has to place"
     assert sum(shape.count for shape in now.shapes) == expected, "and as many would have to be held"
 
 
-def test_the_templates_that_admission_has_marked_follow_and_no_others() -> None:
+def test_only_templates_that_admission_has_labeled_follow() -> None:
     driver = replicated_job("driver", selector={"holdfast.dev/pool": "cpu"}, parallelism=1)
     job = jobset(driver, replicated_job("worker", selector=ON_A, follows=True))
     now = seen(snapshot(job))
@@ -132,7 +132,7 @@ def test_pods_that_have_completed_are_not_expected_any_more() -> None:
     assert seen(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
 
 
-def test_a_template_whose_turn_has_not_come_expects_nothing() -> None:
+def test_a_template_that_waits_for_another_expects_no_pods() -> None:
     later = replicated_job("worker", selector=ON_A, dependsOn=[{"name": "driver", "status": "Ready"}])
     job = jobset(replicated_job("driver", selector=ON_A, parallelism=1), later)
     first = child_job(job, place=0)
@@ -142,7 +142,7 @@ def test_a_template_whose_turn_has_not_come_expects_nothing() -> None:
     assert seen(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
 
 
-def test_a_job_started_in_order_expects_what_has_been_started() -> None:
+def test_a_job_started_in_order_expects_the_started_templates_pods() -> None:
     order: Json = {"startupPolicyOrder": "InOrder"}
     job = jobset(
         replicated_job("driver", selector=ON_A, parallelism=1),
@@ -163,7 +163,7 @@ def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, 
     assert seen(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
 
 
-def test_templates_on_several_pools_are_on_none() -> None:
+def test_templates_on_several_pools_have_no_pool() -> None:
     both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
     assert seen(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
 
@@ -177,7 +177,7 @@ def test_a_job_ends_by_its_conditions(kind: str, outcome: Outcome | None) -> Non
     assert now.can_be_suspended is (outcome is None), "what has ended is left alone"
 
 
-def test_a_failed_job_says_what_it_fell_to() -> None:
+def test_a_failed_job_has_its_failure_cause() -> None:
     job = jobset(status={"conditions": [condition("Failed", at=NOW)]})
     evicted = worker(
         "a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW
@@ -196,7 +196,7 @@ def test_the_operators_counters_are_passed_on() -> None:
     assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
 
 
-def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
+def test_a_suspension_is_complete_when_all_child_jobs_are_suspended() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     assert seen(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
         "JobSet is done"
@@ -207,7 +207,7 @@ def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
     assert seen(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
 
 
-def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to() -> None:
+def test_a_suspension_is_incomplete_while_jobset_must_handle_a_failure() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
     assert seen(snapshot(job, children=[failing])).is_suspension_complete is False, (
@@ -219,7 +219,7 @@ def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to() -> None:
     )
 
 
-def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_deleted() -> None:
+def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
     ending = worker("a", node="n1", deleted_at=NOW)
@@ -233,7 +233,7 @@ def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_
     )
 
 
-def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> None:
+def test_a_suspension_is_incomplete_while_a_pod_terminates() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
     now = seen(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
@@ -245,7 +245,7 @@ def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> No
     assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
-def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> None:
+def test_terminating_pods_remain_and_ended_ones_do_not() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     ending = worker("b", node="n1", deleted_at=NOW)
     earlier = worker("c", node="n1", of="another")
@@ -253,7 +253,7 @@ def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> No
     assert now.pods_remaining == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
 
 
-def test_a_suspension_selects_the_pool_and_drops_every_other_selector_of_capacity() -> None:
+def test_a_suspension_selects_the_pool_and_removes_other_capacity_selectors() -> None:
     selector = {**SPOT, "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": "a", **ON_A}
     job = jobset(replicated_job(selector=selector), replicated_job("driver"))
     patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
@@ -277,7 +277,7 @@ def test_an_update_is_fenced_and_carries_the_state() -> None:
         }, "a job that has changed since, or another of its name, refuses it"
 
 
-def test_held_capacity_is_tolerated_on_the_way_up_and_not_after_it() -> None:
+def test_a_reservation_is_tolerated_only_during_the_failback() -> None:
     up = KIND.resumption(jobset(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = pod_specs(up)
     taint: Json = {
@@ -327,21 +327,21 @@ def test_a_job_that_runs_has_no_outdated_children() -> None:
     )
 
 
-def test_a_job_that_never_restarts_is_warned_of() -> None:
+def test_a_job_that_never_restarts_gets_a_warning() -> None:
     reasons = {report.reason for report in seen(snapshot(jobset(failurePolicy=None))).notices}
     assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
     ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
     assert not seen(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
 
 
-def test_a_script_that_exits_0_when_told_to_stop_is_warned_of() -> None:
+def test_a_script_that_exits_0_on_termination_gets_a_warning() -> None:
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
     (report,) = seen(snapshot(jobset(), pod, nodes=[node("n1")])).notices
     assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
     assert report.is_standing, "it is so until the script is mended"
 
 
-def test_affinity_that_demands_spot_keeps_a_job_from_being_moved() -> None:
+def test_affinity_that_requires_spot_prevents_moves() -> None:
     term: Json = {
         "matchExpressions": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}]
     }
@@ -354,7 +354,7 @@ def test_affinity_that_demands_spot_keeps_a_job_from_being_moved() -> None:
     assert "karpenter.sh/capacity-type" in said, "it says which key"
 
 
-def test_what_kueue_manages_is_queued() -> None:
+def test_jobs_managed_by_kueue_are_recognized() -> None:
     workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
     stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
     assert seen(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).is_managed_by_kueue is True, (
@@ -371,7 +371,7 @@ def test_what_kueue_manages_is_queued() -> None:
     )
 
 
-def test_a_checkpoint_is_asked_for_and_answered_by_annotations() -> None:
+def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
     asked = {
         "fallback.holdfast.dev/checkpoints-on-request": "true",
         "fallback.holdfast.dev/checkpoint-requested": "2026-11-21T11:59:00Z",
@@ -385,7 +385,7 @@ def test_a_checkpoint_is_asked_for_and_answered_by_annotations() -> None:
     assert now.checkpointed_at == NOW - timedelta(seconds=30), "the latest answer of any pod"
 
 
-def test_pods_and_jobs_are_found_by_what_they_bear() -> None:
+def test_pods_and_jobs_are_attributed_by_labels_and_owners() -> None:
     key = JobKey("JobSet", NAMESPACE, "train")
     assert KIND.job_of_pod(worker("a")) == key, "by label"
     assert KIND.job_of_child(child_job(jobset())) == key, "by owner"

@@ -12,9 +12,9 @@ from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.state import JobState, Phase
-from tests.support.any_json import any_json
-from tests.support.fallback_objects import NOW, child_job, jobset, node, ray_worker, rayjob, worker
+from tests.support.builders.fallback_objects import NOW, child_job, jobset, node, ray_worker, rayjob, worker
 from tests.support.json_objects import obj
+from tests.support.strategies.any_json import any_json
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
@@ -50,9 +50,7 @@ STATE = JobState(uid="u", phase=Phase.SUSPENDING, pool="cpu", rank=0, since=NOW)
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(job=any_json(*KEYS), pod=any_json(*KEYS), other=any_json(*KEYS))
-def test_nothing_that_stands_in_an_object_stops_the_observer(
-    kind: str, job: JsonValue, pod: JsonValue, other: JsonValue
-) -> None:
+def test_any_object_can_be_observed(kind: str, job: JsonValue, pod: JsonValue, other: JsonValue) -> None:
     seen = Snapshot(
         job=obj(job) if isinstance(job, dict) else {},
         now=NOW,
@@ -70,7 +68,7 @@ def test_nothing_that_stands_in_an_object_stops_the_observer(
     KINDS[kind].recreation(seen.job, Recreate(state=STATE, pool="cpu"), "")
 
 
-def test_a_resumption_is_a_suspension_but_for_its_flag() -> None:
+def test_a_resumption_differs_from_a_suspension_only_in_its_flag() -> None:
     for kind, job in (("JobSet", jobset()), ("RayJob", rayjob())):
         suspended = KINDS[kind].suspension(job, Suspend(state=STATE, pool="cpu"), "x")
         resumed = KINDS[kind].resumption(job, Resume(state=STATE, pool="cpu"), "x")

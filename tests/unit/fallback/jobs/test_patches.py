@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.jobs import patches
-from tests.support.fallback_objects import NOW, UID, jobset, worker
+from tests.support.builders.fallback_objects import NOW, UID, jobset, worker
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-def test_a_record_changes_nothing_but_the_state() -> None:
+def test_a_state_patch_changes_only_the_state() -> None:
     assert patches.state_patch(jobset(), "the state") == {
         "metadata": {
             "resourceVersion": "41",
@@ -21,7 +21,7 @@ def test_a_record_changes_nothing_but_the_state() -> None:
     }, "under the version that was looked at"
 
 
-def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
+def test_a_checkpoint_request_has_no_resource_version() -> None:
     assert patches.checkpoint_request(worker("a"), NOW) == {
         "metadata": {
             "uid": "uid-of-a",
@@ -30,13 +30,13 @@ def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
     }, "a kubelet writes to its pods all the time, and the request holds whatever it wrote"
 
 
-def test_a_job_that_has_not_been_asked_has_no_request() -> None:
+def test_a_job_without_checkpoint_request_has_none() -> None:
     assert patches.checkpoint_requested_at(jobset()) is None, "no annotation"
     assert patches.checkpoints_on_request(jobset()) is False, "and it does not say that it listens"
     assert patches.checkpointed_at([worker("a")]) is None, "nor has it answered"
 
 
-def test_a_pod_whose_machine_is_gone_is_ended_in_its_kubelets_place() -> None:
+def test_a_pod_whose_machine_is_gone_is_ended_as_by_garbage_collection() -> None:
     ready: Json = {"type": "Ready", "status": "True"}
     before: Json = {"type": "DisruptionTarget", "status": "False"}
     patch = patches.terminated_pod_status(worker("a", node="n1", conditions=[ready, before]), NOW)

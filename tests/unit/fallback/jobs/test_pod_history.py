@@ -16,7 +16,7 @@ from holdfast.fallback.jobs.pod_history import (
     with_pod,
 )
 from holdfast.fallback.state_machine.observation import Cause
-from tests.support.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
+from tests.support.builders.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def looked(memory: PodHistory, *pods: Json, nodes: Sequence[Json] = (), after: f
     return updated_history(memory, snapshot(jobset(), *pods, nodes=nodes, now=NOW + after * SECOND))
 
 
-def test_a_pod_that_is_evicted_is_lost_when_it_was_told_to_go() -> None:
+def test_an_evicted_pod_is_lost_at_the_time_of_its_condition() -> None:
     pod = worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = losses_of(looked(PodHistory(), pod, nodes=[node("n1")], after=20))
     assert (loss.cause, loss.at, loss.pod, loss.pool) == (Cause.EVICTION, NOW, "uid-of-a", "spot-a"), (
@@ -45,7 +45,7 @@ def test_a_pod_that_is_evicted_is_lost_when_it_was_told_to_go() -> None:
     )
 
 
-def test_an_eviction_that_passes_between_two_looks_is_not_missed() -> None:
+def test_an_eviction_between_two_reconciliations_is_not_missed() -> None:
     memory = with_pod(PodHistory(), EVICTED, NOW)
     memory = with_pod(memory, EVICTED, NOW + SECOND, is_deleted=True)
     assert causes(looked(memory, after=5)) == [Cause.EVICTION], (
@@ -69,14 +69,14 @@ def test_a_pod_ended_by_a_kubelet_that_shuts_down_is_evicted_although_its_job_re
     )
 
 
-def test_a_pod_that_a_shutting_down_kubelet_refuses_is_evicted() -> None:
+def test_a_pod_that_a_shutting_down_kubelet_rejects_is_evicted() -> None:
     pod = worker("a", node="n1", phase="Failed", reason="NodeShutdown", ended_at=NOW)
     assert causes(looked(PodHistory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
         "its node takes no more pods"
     )
 
 
-def test_a_pod_that_the_kubelet_evicts_for_want_of_memory_failed_by_itself() -> None:
+def test_a_pod_evicted_under_memory_pressure_is_an_application_failure() -> None:
     pod = worker(
         "a",
         node="n1",
@@ -90,7 +90,7 @@ def test_a_pod_that_the_kubelet_evicts_for_want_of_memory_failed_by_itself() -> 
     )
 
 
-def test_a_condition_that_was_taken_back_is_no_loss() -> None:
+def test_a_removed_disruption_condition_is_no_loss() -> None:
     marked = worker("a", node="n1", conditions=[disrupted(NOW)])
     memory = looked(PodHistory(), marked, nodes=[node("n1")])
     assert causes(memory) == [Cause.EVICTION], "as long as it stands it is one"
@@ -100,7 +100,7 @@ def test_a_condition_that_was_taken_back_is_no_loss() -> None:
     )
 
 
-def test_a_failure_on_a_healthy_node_is_the_programs_own() -> None:
+def test_a_failure_on_a_healthy_node_is_an_application_failure() -> None:
     (loss,) = losses_of(looked(PodHistory(), FAILED, nodes=[node("n1")]))
     assert (loss.cause, loss.at) == (Cause.APPLICATION, NOW), "nothing else was wrong"
 
@@ -141,14 +141,14 @@ def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:
 
 
 @pytest.mark.parametrize("taint", ["karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])
-def test_a_failure_on_a_node_that_is_being_emptied_is_an_eviction(taint: str) -> None:
+def test_a_failure_on_a_draining_node_is_an_eviction(taint: str) -> None:
     memory = looked(PodHistory(), FAILED, nodes=[node("n1", taints=[taint])])
     assert causes(memory) == [Cause.EVICTION], (
         "the program acted on the notice before the eviction reached it"
     )
 
 
-def test_a_failure_is_explained_by_what_becomes_of_its_node_in_the_notice() -> None:
+def test_a_failure_is_explained_by_its_nodes_later_loss() -> None:
     memory = looked(PodHistory(), FAILED, nodes=[node("n1")])
     assert causes(memory) == [Cause.APPLICATION], "so far nothing else is known"
     emptied = looked(memory, FAILED, nodes=[node("n1", deleted=True)], after=60)
@@ -159,7 +159,7 @@ def test_a_failure_is_explained_by_what_becomes_of_its_node_in_the_notice() -> N
     assert causes(later) == [Cause.APPLICATION], "that node was given back because the job had left it"
 
 
-def test_a_node_that_vanishes_takes_its_pods_along() -> None:
+def test_the_pods_of_a_removed_node_are_lost() -> None:
     pod = worker("a", node="n1")
     memory = looked(PodHistory(), pod, nodes=[node("n1")])
     gone = looked(memory, pod, after=3)
@@ -172,7 +172,7 @@ def test_a_node_that_vanishes_takes_its_pods_along() -> None:
     assert dead_pods_of(gone) == ("a",), "no kubelet will ever end it"
 
 
-def test_a_node_that_was_never_seen_may_only_be_late() -> None:
+def test_a_node_that_was_never_observed_is_not_lost() -> None:
     pod = worker("a", node="n1")
     memory = looked(PodHistory(), pod)
     assert causes(memory) == [Cause.UNREACHABLE], "pods and nodes come by different watches: it is given time"
@@ -180,7 +180,7 @@ def test_a_node_that_was_never_seen_may_only_be_late() -> None:
     assert causes(looked(memory, pod, nodes=[node("n1")], after=1)) == [], "here it is"
 
 
-def test_a_node_that_stops_answering_and_comes_back_has_cost_nothing() -> None:
+def test_a_node_that_answers_again_causes_no_loss() -> None:
     pod = worker("a", node="n1")
     memory = looked(PodHistory(), pod, nodes=[node("n1", ready="Unknown")])
     assert causes(memory) == [Cause.UNREACHABLE], "it may be lost"
@@ -188,7 +188,7 @@ def test_a_node_that_stops_answering_and_comes_back_has_cost_nothing() -> None:
     assert causes(looked(memory, pod, nodes=[node("n1")], after=30)) == [], "it was the network"
 
 
-def test_a_silent_node_without_its_nodeclaim_is_gone_for_good() -> None:
+def test_an_unreachable_node_without_nodeclaim_is_gone() -> None:
     pod = worker("a", node="n1")
     silent = snapshot(jobset(), pod, nodes=[node("n1", ready="Unknown")], claims={})
     memory = updated_history(PodHistory(), silent)
@@ -196,7 +196,7 @@ def test_a_silent_node_without_its_nodeclaim_is_gone_for_good() -> None:
     assert dead_pods_of(memory) == ("a",), "so its pods never end by themselves"
 
 
-def test_a_node_that_shuts_down_is_being_emptied_and_not_silent() -> None:
+def test_a_node_that_shuts_down_is_draining_and_not_unreachable() -> None:
     leaving = node("n1", ready="False", message="node is shutting down")
     pod = worker("a", node="n1")
     memory = looked(PodHistory(), pod, nodes=[leaving])
@@ -204,7 +204,7 @@ def test_a_node_that_shuts_down_is_being_emptied_and_not_silent() -> None:
     assert causes(looked(memory, FAILED, nodes=[leaving], after=5)) == [Cause.EVICTION], "then they end of it"
 
 
-def test_a_pod_that_was_on_its_way_out_when_its_node_went_is_no_loss() -> None:
+def test_a_pod_that_terminated_before_its_node_was_lost_is_no_loss() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
     job = jobset(suspend=True)
     memory = updated_history(PodHistory(), snapshot(job, pod, nodes=[node("n1")]))
@@ -213,13 +213,13 @@ def test_a_pod_that_was_on_its_way_out_when_its_node_went_is_no_loss() -> None:
     assert dead_pods_of(memory) == ("a",), "and yet it has to be forced, or the job would never be resumed"
 
 
-def test_a_pod_that_left_a_node_in_good_order_is_not_lost_with_it() -> None:
+def test_a_pod_that_was_deleted_before_its_node_is_no_loss() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
     memory = with_pod(looked(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert causes(looked(memory, after=60)) == [], "empty nodes are given back"
 
 
-def test_the_garbage_collectors_word_for_a_pod_that_was_leaving_is_no_eviction() -> None:
+def test_a_terminating_pod_that_is_garbage_collected_is_no_eviction() -> None:
     target = disrupted(NOW + 60 * SECOND, "DeletionByPodGC")
     pod = worker("a", node="n1", deleted_at=NOW, conditions=[target], phase="Failed")
     memory = updated_history(PodHistory(), snapshot(jobset(suspend=True), pod, now=NOW + 61 * SECOND))
@@ -236,14 +236,14 @@ def test_a_pod_that_is_collected_after_its_node_vanished_is_the_same_loss() -> N
     ], "a minute later it would look like another outage"
 
 
-def test_an_eviction_is_not_turned_into_a_vanished_node_when_its_node_goes_after_it() -> None:
+def test_an_eviction_stays_an_eviction_when_its_node_is_removed_later() -> None:
     memory = looked(PodHistory(), EVICTED, nodes=[node("n1")])
     assert [(loss.cause, loss.at) for loss in losses_of(looked(memory, EVICTED, after=30))] == [
         (Cause.EVICTION, NOW)
     ], "it was drained in good order"
 
 
-def test_losses_are_forgotten_when_no_outage_can_be_that_old() -> None:
+def test_losses_are_removed_after_the_retention() -> None:
     memory = with_pod(looked(PodHistory(), EVICTED), EVICTED, NOW, is_deleted=True)
     assert len(looked(memory, after=RETENTION.total_seconds()).pods) == 1, "kept while it may matter"
     assert not looked(memory, after=RETENTION.total_seconds() + 1).pods, (
@@ -251,7 +251,7 @@ def test_losses_are_forgotten_when_no_outage_can_be_that_old() -> None:
     )
 
 
-def test_healthy_pods_that_are_gone_are_forgotten_at_once() -> None:
+def test_deleted_healthy_pods_are_removed_at_once() -> None:
     pod = worker("a", node="n1")
     memory = with_pod(looked(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert not looked(memory).pods, "only losses are worth remembering"
@@ -269,7 +269,7 @@ def test_the_pods_of_an_earlier_job_of_the_same_name_are_none_of_its_losses() ->
     assert causes(looked(with_pod(PodHistory(), before, NOW, is_deleted=True))) == [], "another job lost it"
 
 
-def test_looking_twice_changes_nothing() -> None:
+def test_updating_a_history_twice_changes_nothing() -> None:
     seen = snapshot(jobset(), FAILED, EVICTED, worker("b", node="n2"), nodes=[node("n1", ready="Unknown")])
     once = updated_history(PodHistory(), seen)
     assert updated_history(once, seen) == once, "what was taken in is taken in"

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     ],
     ids=lambda selector: next(iter(selector)),
 )
-def test_a_moved_job_selects_its_pool_and_no_capacity_in_any_clouds_words(selector: dict[str, str]) -> None:
+def test_a_moved_job_selects_only_its_pool_on_any_cloud(selector: dict[str, str]) -> None:
     moved = with_pool({"nodeSelector": selector}, "cpu", reserved_for_uid=None)
     assert selector_of(moved) == {POOL: "cpu"}, (
         "one left over from spot would make the on-demand tier unschedulable"
     )
 
 
-def test_what_else_its_author_selected_stays() -> None:
+def test_other_selectors_stay() -> None:
     moved = with_pool({"nodeSelector": {"topology.kubernetes.io/zone": "a"}}, "cpu", reserved_for_uid=None)
     assert selector_of(moved) == {"topology.kubernetes.io/zone": "a", POOL: "cpu"}, "a zone is no capacity"
 
@@ -65,17 +65,17 @@ def test_a_quantity_is_read_exactly(text: object, amount: Fraction) -> None:
 
 
 @given(st.fractions(min_value=0, max_value=10**15, max_denominator=1000))
-def test_a_quantity_that_is_written_is_no_less_than_it_was(amount: Fraction) -> None:
+def test_a_formatted_quantity_is_not_smaller(amount: Fraction) -> None:
     written = parse_quantity(format_quantity(amount))
     assert amount <= written < amount + Fraction(1, 1000), "rounded up, by less than a thousandth"
 
 
-def test_containers_are_added_up() -> None:
+def test_requests_of_containers_are_added() -> None:
     spec: Json = {"containers": [container("500m"), container("1")]}
     assert requests_of(spec) == {"cpu": "1500m"}, "they run side by side"
 
 
-def test_an_init_container_counts_where_it_asks_for_more() -> None:
+def test_an_init_container_counts_if_it_requests_more() -> None:
     spec: Json = {"containers": [container("1")], "initContainers": [container("3"), container("2")]}
     assert requests_of(spec) == {"cpu": "3"}, "they run one after the other, before the rest"
 
@@ -86,25 +86,25 @@ def test_a_sidecar_runs_beside_everything_after_it() -> None:
     assert requests_of(spec) == {"cpu": "5"}, "the second init container runs while the sidecar does"
 
 
-def test_a_limit_without_a_request_is_one() -> None:
+def test_a_limit_without_a_request_is_a_request() -> None:
     limits: Json = {"resources": {"limits": {"nvidia.com/gpu": "8"}, "requests": {"cpu": "1"}}}
     assert requests_of({"containers": [limits]}) == {"cpu": "1", "nvidia.com/gpu": "8"}, (
         "as the API server has it"
     )
 
 
-def test_overhead_comes_on_top() -> None:
+def test_overhead_is_added() -> None:
     assert requests_of({"containers": [container("1")], "overhead": {"cpu": "250m"}}) == {"cpu": "1250m"}, (
         "of a VM"
     )
 
 
-def test_a_pods_own_requests_stand_for_its_containers() -> None:
+def test_a_pods_own_requests_replace_those_of_its_containers() -> None:
     spec: Json = {"containers": [container("1")], "resources": {"requests": {"cpu": "4"}}}
     assert requests_of(spec) == {"cpu": "4"}, "pod-level resources are what the scheduler takes"
 
 
-def test_a_shape_leaves_out_the_toleration_of_held_capacity() -> None:
+def test_a_shape_has_no_toleration_of_a_reservation() -> None:
     tolerations = [{"key": "holdfast.dev/reserved-for"}, {"key": "nvidia.com/gpu"}]
     shape = shape_of({"containers": [container("1")], "tolerations": tolerations}, 3)
     assert (shape.count, shape.tolerations) == (3, ({"key": "nvidia.com/gpu"},)), "placeholders get their own"

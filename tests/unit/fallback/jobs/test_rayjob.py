@@ -13,7 +13,7 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
-from tests.support.fallback_objects import (
+from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
     UID,
@@ -94,7 +94,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, out
         ({"submissionMode": "InteractiveMode"}, "InteractiveMode"),
     ],
 )
-def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, object], word: str) -> None:
+def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, object], word: str) -> None:
     said = seen(snapshot(rayjob(**spec))).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
     assert said is not None, "a RayJob found invalid is never looked at again: it would be lost"
     assert word in said, "it says what stands in the way"
@@ -110,18 +110,18 @@ def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, obje
         ({"replicas": 2, "suspend": True}, 0),
     ],
 )
-def test_a_group_wants_what_kuberay_makes_of_it(fields: dict[str, object], expected: int) -> None:
+def test_a_group_expects_the_pods_that_kuberay_creates(fields: dict[str, object], expected: int) -> None:
     group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type] - of the group alone
     assert seen(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
 
 
-def test_a_group_that_ray_scales_cannot_do_without_its_minimum() -> None:
+def test_a_group_that_ray_scales_expects_its_minimum() -> None:
     group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
     now = seen(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
     assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
 
 
-def test_a_group_that_selects_nothing_is_not_the_tiers_to_place() -> None:
+def test_a_group_without_selector_does_not_follow() -> None:
     now = seen(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
     assert now.pods_expected == 2, "helpers run on the default pool"
     assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
@@ -136,7 +136,7 @@ def test_an_evicted_worker_is_a_loss_though_the_operator_does_not_count_it() -> 
     assert now.restarts == 0, "status.failed knows nothing of it"
 
 
-def test_a_lost_head_is_told_from_a_lost_worker() -> None:
+def test_a_lost_head_is_distinguished_from_a_lost_worker() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = seen(snapshot(rayjob(), head, nodes=NODES)).losses
     assert (loss.part, loss.pool) == (Part.HEAD, None), (
@@ -152,7 +152,7 @@ def silent(
     return found.head_unready_since, memory
 
 
-def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_finds_it() -> None:
+def test_a_head_is_unready_until_it_is_ready_again() -> None:
     since, memory = silent(PodHistory(), after=0)
     assert since == NOW, "there is no head"
     since, memory = silent(memory, ray_head(ready=False), after=40)
@@ -164,11 +164,11 @@ def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_fin
 
 
 @pytest.mark.parametrize("status", ["Initializing", "Retrying", "Suspending", "Suspended"])
-def test_a_head_that_is_not_expected_to_answer_is_not_silent(status: str) -> None:
+def test_a_head_that_is_starting_is_not_unready(status: str) -> None:
     assert silent(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
 
 
-def test_a_ready_head_on_a_node_that_does_not_answer_is_silent() -> None:
+def test_a_ready_head_on_an_unreachable_node_is_unready() -> None:
     lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
     assert seen(lost).head_unready_since == NOW, "its pod says Ready for minutes after its machine has gone"
 
@@ -201,30 +201,30 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
     ), "KubeRay has cleared reason and message, and the user still learns them"
 
 
-def test_failures_from_before_the_first_look_are_left_to_the_jobs_state() -> None:
+def test_failures_before_the_first_reconciliation_are_no_losses() -> None:
     now, _ = failing(PodHistory(), 3)
     assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
 
 
-def test_an_attempt_that_never_began_is_no_failure_of_the_program() -> None:
+def test_an_attempt_that_never_started_is_no_application_failure() -> None:
     _, memory = failing(PodHistory(), 0)
     now, _ = failing(memory, 1, reason="PreRunningDeadlineExceeded")
     assert now.losses == (), "its workers had no nodes: the tier's own clock measures that"
 
 
-def test_two_failures_between_two_looks_are_two_losses() -> None:
+def test_two_failures_between_two_reconciliations_are_two_losses() -> None:
     _, memory = failing(PodHistory(), 0)
     now, _ = failing(memory, 2)
     assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
 
 
-def test_an_outcome_says_what_it_fell_to() -> None:
+def test_a_failed_rayjob_has_its_failure_cause() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
     assert seen(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
 
 
-def test_a_suspension_moves_worker_groups_alone() -> None:
+def test_a_suspension_moves_only_worker_groups() -> None:
     job = rayjob(worker_group(selector={**SPOT, **ON_A}), worker_group("helpers"), head=pod_spec(SPOT))
     patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
     moved, helpers = groups(patch)
@@ -235,14 +235,14 @@ def test_a_suspension_moves_worker_groups_alone() -> None:
     assert obj(patch["metadata"])["resourceVersion"] == "41", "fenced"
 
 
-def test_a_resumption_tolerates_held_capacity_where_it_is_to() -> None:
+def test_a_resumption_tolerates_its_reservation() -> None:
     patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = groups(patch)
     assert [each["value"] for each in objects(spec["tolerations"])] == [UID], "held for this job alone"
     assert obj(patch["spec"])["suspend"] is False, "in one update"
 
 
-def test_a_head_on_spot_is_warned_of() -> None:
+def test_a_head_on_spot_gets_a_warning() -> None:
     (report,) = seen(snapshot(rayjob(head=pod_spec(SPOT)))).notices
     assert report.reason == "HeadSelectsCapacity", "moves leave it there"
 
@@ -256,7 +256,7 @@ def test_a_head_on_spot_is_warned_of() -> None:
         ("of nothing", {}, None),
     ],
 )
-def test_a_pods_rayjob_is_told_by_names(name: str, labels: dict[str, str], found: str | None) -> None:
+def test_a_pods_rayjob_is_derived_from_names(name: str, labels: dict[str, str], found: str | None) -> None:
     key = JobKey("RayJob", NAMESPACE, found) if found else None
     assert KIND.job_of_pod(pod("a", labels)) == key, f"a pod {name}"
 
@@ -272,7 +272,7 @@ def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() 
     )
 
 
-def test_a_cluster_of_somebody_elses_that_bears_such_a_name_is_none_of_it() -> None:
+def test_a_foreign_cluster_with_a_matching_name_is_excluded() -> None:
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
     assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
     assert seen(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
@@ -316,7 +316,7 @@ def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     assert seen(snapshot(going)).follows is False, "whoever deletes it does not want it moved"
 
 
-def test_a_job_is_made_anew_only_where_it_asks_for_it() -> None:
+def test_a_job_is_recreated_only_on_request() -> None:
     assert seen(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
         "making jobs is not the ladder's habit"
     )
@@ -329,7 +329,7 @@ def test_a_job_is_made_anew_only_where_it_asks_for_it() -> None:
     )
 
 
-def test_a_successor_is_the_same_job_under_a_name_of_its_own() -> None:
+def test_a_successor_is_the_same_job_under_another_name() -> None:
     job = rayjob(
         status="Failed",
         suspend=True,
@@ -358,7 +358,7 @@ def test_a_successor_is_the_same_job_under_a_name_of_its_own() -> None:
     }, "the failed one is nobody's from then on"
 
 
-def test_a_line_of_successors_keeps_the_first_ones_name() -> None:
+def test_successors_derive_their_names_from_the_first_job() -> None:
     job = rayjob(
         status="Failed",
         annotations={**RECREATE, "fallback.holdfast.dev/successor-of": "a" * 47},
@@ -375,7 +375,7 @@ def test_a_line_of_successors_keeps_the_first_ones_name() -> None:
     )
 
 
-def test_a_group_of_several_hosts_is_held_as_so_many_pods() -> None:
+def test_a_group_of_several_hosts_has_one_placeholder_per_host() -> None:
     now = seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
     assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
     assert seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (

@@ -15,8 +15,8 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.pools import MachineSize, PoolSummary
 from holdfast.scheduling.taints import SPOT
-from tests.support.any_json import any_json
-from tests.support.ladder import policy
+from tests.support.builders.job_states import policy
+from tests.support.strategies.any_json import any_json
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
@@ -76,17 +76,17 @@ def problem(**spec: JsonValue) -> str:
     return policy.problems[0]
 
 
-def test_a_plain_ladder_is_read() -> None:
+def test_a_minimal_policy_is_parsed() -> None:
     first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
     assert read().tiers == (first, PolicyTier(pool="a")), "what is not said is not limited"
 
 
-def test_what_is_left_out_is_the_controllers_to_choose() -> None:
+def test_missing_fields_have_defaults() -> None:
     assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
     assert read().return_after is None, "there is no way back up unless it is asked for"
 
 
-def test_all_that_can_be_said_is_read() -> None:
+def test_every_field_is_parsed() -> None:
     policy = read(
         failures="evictions",
         outageWindow="5m",
@@ -110,7 +110,7 @@ def test_all_that_can_be_said_is_read() -> None:
     ), "each field has its namesake"
 
 
-def test_what_a_stack_writes_is_read_as_it_was_meant() -> None:
+def test_a_policy_written_by_a_stack_is_parsed() -> None:
     ladder = Ladder(
         tiers=(Tier(pool="a-spot", max_failures=-1, procurement_timeout=MINUTE), Tier(pool="a")),
         failures=Failures.ANY,
@@ -138,25 +138,25 @@ def test_a_namespace_without_a_policy_has_no_problem() -> None:
     assert parse_policy(None) == NoPolicy(), "it is just not there"
 
 
-def test_fields_of_a_newer_definition_are_left_out_of_account() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
 
 
 @pytest.mark.parametrize(("spec", "field", "fix"), MISTAKES)
-def test_a_mistake_is_named_with_its_mend(spec: Json, field: str, fix: str) -> None:
+def test_a_problem_names_its_fix(spec: Json, field: str, fix: str) -> None:
     said = problem(**dict(spec))
     assert field in said, f"where it is: {said}"
     assert fix in said, f"and what to do: {said}"
 
 
-def test_every_mistake_is_named_at_once() -> None:
+def test_every_problem_is_reported() -> None:
     policy = parse_policy(document(failures="all", returnAfter="soon"))
     assert isinstance(policy, NoPolicy), "half a ladder is not walked"
     assert len(policy.problems) == 2, f"{policy.problems}"
 
 
 @given(any_json("spec", "tiers", "pool", "maxFailures", "facts", "machine", "taints", "labels"))
-def test_any_document_has_an_answer(value: JsonValue) -> None:
+def test_any_document_can_be_parsed(value: JsonValue) -> None:
     for found in ({"spec": value}, {"spec": {"tiers": value}}, {"spec": {"tiers": [value]}}):
         policy = parse_policy(found)
         assert isinstance(policy, Policy) or policy.problems, "a ladder, or what is wrong with it"
@@ -166,9 +166,7 @@ def test_any_document_has_an_answer(value: JsonValue) -> None:
     ("max_failures", "failures", "is_spent"),
     [(3, 2, False), (3, 3, True), (3, 4, True), (1, 0, False), (1, 1, True), (0, 0, False), (0, 1, True)],
 )
-def test_a_tier_is_spent_once_it_has_cost_what_it_may(
-    max_failures: int, failures: int, *, is_spent: bool
-) -> None:
+def test_a_tier_is_spent_at_max_failures(max_failures: int, failures: int, *, is_spent: bool) -> None:
     tier = PolicyTier(pool="a", max_failures=max_failures)
     assert tier.is_spent(failures) is is_spent, "0 means the same as 1: a tier that is never tried is none"
 

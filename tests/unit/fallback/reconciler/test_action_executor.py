@@ -39,8 +39,7 @@ from holdfast.fallback.state_machine.actions import (
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from holdfast.scheduling.taints import Taint
-from tests.support.fake_api import FakeApi, Sent
-from tests.support.fallback_objects import (
+from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
     UID,
@@ -51,6 +50,7 @@ from tests.support.fallback_objects import (
     snapshot,
     worker,
 )
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Stage:
         return [f"{each.method} {each.path.rpartition('/')[2]}" for each in sent]
 
 
-def test_several_writes_of_one_decision_follow_each_other() -> None:
+def test_writes_of_one_decision_use_the_previous_response() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look()
@@ -121,7 +121,7 @@ def test_several_writes_of_one_decision_follow_each_other() -> None:
     asyncio.run(run())
 
 
-def test_a_job_that_has_changed_since_is_not_written_to() -> None:
+def test_a_changed_job_is_not_written() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look()
@@ -135,7 +135,7 @@ def test_a_job_that_has_changed_since_is_not_written_to() -> None:
     asyncio.run(run())
 
 
-def test_nothing_is_resumed_while_the_server_knows_of_a_pod() -> None:
+def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
     async def run() -> None:
         stage = Stage(jobset(suspend=True))
         look = await stage.look()
@@ -151,7 +151,7 @@ def test_nothing_is_resumed_while_the_server_knows_of_a_pod() -> None:
     asyncio.run(run())
 
 
-def test_a_rayjobs_pods_are_looked_for_by_their_cluster_too() -> None:
+def test_a_rayjobs_pods_are_found_by_their_cluster() -> None:
     async def run() -> None:
         stage = Stage(rayjob(suspend=True, status="Suspended"))
         look = await stage.look()
@@ -163,7 +163,7 @@ def test_a_rayjobs_pods_are_looked_for_by_their_cluster_too() -> None:
     asyncio.run(run())
 
 
-def test_a_child_that_has_changed_since_is_not_deleted() -> None:
+def test_a_changed_child_job_is_not_deleted() -> None:
     async def run() -> None:
         stage = Stage(jobset(suspend=True))
         child = child_job(jobset(), suspend=True, selector={POOL: "old"})
@@ -200,7 +200,7 @@ def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
     asyncio.run(run())
 
 
-def test_pods_are_asked_for_a_checkpoint_before_the_job_says_so() -> None:
+def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look(worker("w0", node="n"), worker("w1", node="n"))
@@ -213,7 +213,7 @@ def test_pods_are_asked_for_a_checkpoint_before_the_job_says_so() -> None:
     asyncio.run(run())
 
 
-def test_a_failed_rayjobs_successor_is_there_before_it_is_named() -> None:
+def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
     async def run() -> None:
         annotations = {"fallback.holdfast.dev/recreate": "true"}
         stage = Stage(rayjob(status="Failed", annotations=annotations))
@@ -251,7 +251,7 @@ class Held(Stage):
         return [each["key"] for each in objects(found)]
 
 
-def test_capacity_is_held_tainted_and_released() -> None:
+def test_a_reservation_is_created_tainted_and_released() -> None:
     async def run() -> None:
         stage = Held(jobset())
         look = await stage.look()
@@ -281,7 +281,7 @@ def test_capacity_is_held_tainted_and_released() -> None:
     asyncio.run(run())
 
 
-def test_a_node_that_somebody_else_has_written_says_nothing_of_the_job() -> None:
+def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
     def somebody_was_faster(sent: Sent) -> None:
         if (sent.method, sent.path) == ("PATCH", "/api/v1/nodes/n"):
             raise ApiError(409, "Conflict", "the object has been modified")
@@ -302,7 +302,7 @@ def test_a_node_that_somebody_else_has_written_says_nothing_of_the_job() -> None
     asyncio.run(run())
 
 
-def test_what_is_held_for_a_job_that_is_gone_is_released() -> None:
+def test_orphaned_reservations_are_released() -> None:
     async def run() -> None:
         stage = Held(jobset())
         await stage.look()

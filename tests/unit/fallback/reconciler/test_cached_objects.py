@@ -22,8 +22,7 @@ from holdfast.fallback.reconciler.cached_objects import (
     trim_node,
     trim_pod,
 )
-from tests.support.any_json import any_json
-from tests.support.fallback_objects import (
+from tests.support.builders.fallback_objects import (
     NOW,
     child_job,
     condition,
@@ -37,6 +36,7 @@ from tests.support.fallback_objects import (
     worker,
 )
 from tests.support.json_objects import obj, objects
+from tests.support.strategies.any_json import any_json
 
 if TYPE_CHECKING:
     from holdfast.fallback.jobs.snapshot import Snapshot
@@ -105,7 +105,7 @@ def seen_reduced(snapshot: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS.values(), ids=SNAPSHOTS)
-def test_a_job_looks_the_same_by_what_is_kept(snapshot: Snapshot) -> None:
+def test_trimmed_objects_give_the_same_observation(snapshot: Snapshot) -> None:
     kind = KINDS[str(snapshot.job["kind"])]
     whole, reduced_to = seen_whole(snapshot), seen_reduced(snapshot)
     assert kind.observe(reduced_to, PodHistory()) == kind.observe(whole, PodHistory()), (
@@ -122,7 +122,7 @@ def test_most_of_a_pod_is_dropped() -> None:
     assert len(json.dumps(trim_pod(pod))) < len(json.dumps(pod)) / 5, "a cluster has many"
 
 
-def test_a_heartbeat_changes_nothing_that_is_kept() -> None:
+def test_a_heartbeat_changes_no_trimmed_node() -> None:
     quiet = node("n")
     pressure = {**condition("MemoryPressure"), "lastHeartbeatTime": "now"}
     conditions = [*objects(obj(quiet["status"])["conditions"]), pressure]
@@ -130,7 +130,7 @@ def test_a_heartbeat_changes_nothing_that_is_kept() -> None:
     assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would wake its jobs"
 
 
-def test_a_job_is_kept_whole_for_patches_but_for_who_wrote_it() -> None:
+def test_a_job_is_cached_without_managed_fields() -> None:
     job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
     kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
     assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
@@ -138,7 +138,7 @@ def test_a_job_is_kept_whole_for_patches_but_for_who_wrote_it() -> None:
     assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
 
 
-def test_a_child_of_somebody_elses_is_not_kept() -> None:
+def test_a_foreign_child_is_not_cached() -> None:
     child = child_job(jobset())
     stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
     assert trim_child(JOB)(stranger) is None, "a CronJob's"
@@ -146,11 +146,11 @@ def test_a_child_of_somebody_elses_is_not_kept() -> None:
 
 
 @given(any_json("metadata", "spec", "status", "conditions", "type", "labels"))
-def test_anything_can_be_reduced(value: JsonValue) -> None:
+def test_any_value_can_be_trimmed(value: JsonValue) -> None:
     once = trim(value, POD_FIELDS)
     assert trim(once, POD_FIELDS) == once, "and what is reduced stays as it is"
 
 
 @given(st.dictionaries(st.sampled_from(["metadata", "spec", "status", "other"]), st.text()))
-def test_nothing_is_made_up(found: dict[str, str]) -> None:
+def test_trimming_adds_no_field(found: dict[str, str]) -> None:
     assert set(trim_pod(found)) <= set(found), "what is absent stays absent"

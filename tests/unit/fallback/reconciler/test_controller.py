@@ -25,11 +25,10 @@ from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
-from tests.support.fake_api import FakeApi
+from tests.support.fakes.api_server import FakeApi, run_virtually
+from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
+from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
 from tests.support.json_objects import obj
-from tests.support.playing_jobset import NAMESPACE as WITHIN
-from tests.support.playing_jobset import PlayingJobSet, now, stamp
-from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -163,7 +162,7 @@ class World:
             await self.operator.evict(self.chance.choice(pods))
 
 
-def test_a_job_walks_down_its_ladder() -> None:
+def test_a_job_fails_over_along_its_ladder() -> None:
     async def run() -> None:
         world = World(1)
         await world.begin("train")
@@ -187,7 +186,7 @@ def test_a_job_walks_down_its_ladder() -> None:
 
 @pytest.mark.parametrize("write", range(6))
 @pytest.mark.parametrize("fate", ["lose", "lose answer"])
-def test_a_kill_at_any_write_of_a_move_leaves_one_move(write: int, fate: str) -> None:
+def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> None:
     async def run() -> None:
         world = World(write)
         await world.begin("train")
@@ -218,7 +217,7 @@ def test_a_kill_at_any_write_of_a_move_leaves_one_move(write: int, fate: str) ->
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_jobs_end_up_where_they_belong_whatever_is_lost(seed: int) -> None:
+def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> None:
     async def run() -> None:
         world = World(seed)
         chance, names = world.chance, [f"job-{number}" for number in range(4)]

@@ -31,7 +31,7 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
 )
 from holdfast.scheduling.labels import POOL, RESERVED_FOR, TRAINING
-from tests.support.fallback_objects import (
+from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
     NOW,
@@ -82,14 +82,14 @@ def woken_by(caches: Caches) -> list[JobKey]:
     return woken
 
 
-def test_what_is_in_other_namespaces_is_not_kept() -> None:
+def test_objects_in_other_namespaces_are_not_cached() -> None:
     caches = training(jobs=False)
     caches.jobs["JobSet"].put(elsewhere(jobset()))
     caches.pods[OF_JOBSET].put(elsewhere(worker("w")))
     assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), "nobody trains there"
 
 
-def test_each_object_wakes_its_job_and_no_other() -> None:
+def test_each_object_enqueues_only_its_job() -> None:
     caches = training()
     woken = woken_by(caches)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
@@ -107,7 +107,7 @@ def test_each_object_wakes_its_job_and_no_other() -> None:
     assert woken == [RAY], "the RayJob of the same name is another job"
 
 
-def test_a_child_of_which_only_the_version_is_another_wakes_nobody() -> None:
+def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:
     caches = training()
     cache = caches.children[JOB]
     cache.put(child_at("1"))
@@ -127,7 +127,7 @@ def child_at(version: str, **status: int) -> Json:
     return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
 
 
-def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
+def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     caches = training()
     caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "above"}))
     woken = woken_by(caches)
@@ -138,7 +138,7 @@ def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
     )
 
 
-def test_a_ladder_or_a_pool_that_changes_wakes_every_job_it_concerns() -> None:
+def test_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     caches = training()
     woken = woken_by(caches)
     caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
@@ -148,7 +148,7 @@ def test_a_ladder_or_a_pool_that_changes_wakes_every_job_it_concerns() -> None:
     assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
 
 
-def test_what_is_reported_in_a_ladder_wakes_nobody() -> None:
+def test_a_policy_status_enqueues_no_job() -> None:
     caches = training()
     spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
     ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
@@ -162,7 +162,7 @@ def test_what_is_reported_in_a_ladder_wakes_nobody() -> None:
     assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
 
 
-def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
+def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     caches = training()
     memories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
@@ -174,7 +174,7 @@ def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
     )
 
 
-def test_what_nobody_will_ask_for_is_not_remembered() -> None:
+def test_histories_of_deleted_jobs_are_removed() -> None:
     caches = training(jobs=False)
     memories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
@@ -192,9 +192,7 @@ def test_what_nobody_will_ask_for_is_not_remembered() -> None:
         (ray_worker("r"), RAY, OF_RAY),
     ],
 )
-def test_a_jobs_pods_are_found_by_what_is_watched_and_by_what_is_asked(
-    pod: Json, key: JobKey, watched_by: str
-) -> None:
+def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey, watched_by: str) -> None:
     labels = obj(obj(pod["metadata"])["labels"])
     assert watched_by in labels, "the watch shows them"
     asked = [selector.partition("=") for selector in pod_selectors(key)]
@@ -216,7 +214,7 @@ def test_children_of_both_kinds_are_found_by_their_job() -> None:
 LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
 
 
-def test_a_pool_is_missing_only_where_karpenter_would_have_one_for_it() -> None:
+def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
     caches = training()
     used = UsedNodes(caches)
     assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
@@ -263,7 +261,7 @@ ZERO = timedelta(0)
 
 
 @given(st.lists(st.floats(0, 100_000)))
-def test_time_that_passes_is_no_jump(passing: list[float]) -> None:
+def test_passing_time_is_no_jump(passing: list[float]) -> None:
     clocks, going = ClockJumps[str](), 0.0
     for seconds in passing:
         going += seconds
@@ -271,7 +269,7 @@ def test_time_that_passes_is_no_jump(passing: list[float]) -> None:
         assert jump == ZERO, f"both clocks went on by {seconds} s"
 
 
-def test_a_clock_that_is_set_is_told_until_it_is_accounted_for() -> None:
+def test_a_clock_jump_is_returned_until_it_is_settled() -> None:
     clocks = ClockJumps[str]()
     hour = timedelta(hours=1)
     assert clocks.jump("a", NOON, 0) == ZERO, "nothing is known at first"
@@ -284,14 +282,14 @@ def test_a_clock_that_is_set_is_told_until_it_is_accounted_for() -> None:
     assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59), "and set back again"
 
 
-def test_a_clock_that_is_steered_adds_up() -> None:
+def test_small_clock_corrections_add_up() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
     assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
 
 
-def test_each_job_has_an_account_of_its_own() -> None:
+def test_clock_jumps_are_settled_per_job() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is looked at for the first time"
@@ -304,7 +302,7 @@ HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected
 YOUNGER = replace(HALF, uid="b", created=NOW)
 
 
-def test_two_half_placed_gangs_of_one_pool_are_rivals() -> None:
+def test_two_half_placed_gangs_of_one_pool_contend() -> None:
     woken: list[JobKey] = []
     gangs = GangContention(woken.append)
     assert gangs.update(B, YOUNGER) is None, "nobody else waits"
@@ -312,7 +310,7 @@ def test_two_half_placed_gangs_of_one_pool_are_rivals() -> None:
     assert woken == [B], "which must look again: it has a rival now"
 
 
-def test_the_youngest_alone_is_woken() -> None:
+def test_only_the_youngest_gang_is_enqueued() -> None:
     woken: list[JobKey] = []
     gangs = GangContention(woken.append)
     gangs.update(B, YOUNGER)
@@ -327,7 +325,7 @@ def test_the_youngest_alone_is_woken() -> None:
     assert woken == [A], "the youngest of those that are left"
 
 
-def test_when_a_gang_let_go_is_known_of_its_pool() -> None:
+def test_the_last_yield_is_recorded_per_pool() -> None:
     gangs = GangContention(lambda _: None)
     gangs.update(A, HALF)
     assert gangs.last_yield_at("spot") is None, "it waits"
@@ -340,7 +338,7 @@ def test_when_a_gang_let_go_is_known_of_its_pool() -> None:
     assert gangs.last_yield_at("other") is None, "of that pool alone"
 
 
-def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:
+def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
     woken: list[JobKey] = []
     gangs = GangContention(woken.append)
     gangs.update(A, replace(HALF, pool="other"))
@@ -359,7 +357,7 @@ def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:
     assert not woken, "and none is woken"
 
 
-def test_a_rival_that_is_placed_or_gone_is_one_no_longer() -> None:
+def test_a_placed_or_deleted_gang_no_longer_contends() -> None:
     gangs = GangContention(lambda _: None)
     gangs.update(A, HALF)
     gangs.update(B, YOUNGER)

@@ -20,17 +20,16 @@ from holdfast.fallback.reconciler.policy_status import (
 )
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import TRAINING
+from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
-from tests.support.fake_api import FakeApi
-from tests.support.fallback_objects import NAMESPACE, NOW
+from tests.support.fakes.api_server import FakeApi, run_virtually
 from tests.support.json_objects import obj
-from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from holdfast.fallback.reconciler.cached_objects import CachedPolicy
 
 
-def test_a_chore_is_done_once_for_all_who_asked_meanwhile() -> None:
+def test_a_debounced_task_runs_once_for_several_requests() -> None:
     async def run() -> None:
         done: list[float] = []
 
@@ -52,7 +51,7 @@ def test_a_chore_is_done_once_for_all_who_asked_meanwhile() -> None:
     run_virtually(run())
 
 
-def test_a_chore_that_fails_is_done_again_later_and_later() -> None:
+def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
     async def run() -> None:
         tries: list[float] = []
 
@@ -90,7 +89,7 @@ class Told:
         return sum(each.method == "PATCH" for each in self.api.sent)
 
 
-def test_a_status_is_written_when_it_differs_and_not_else() -> None:
+def test_a_status_is_written_only_when_it_differs() -> None:
     async def run() -> None:
         told = Told()
         await told.put()
@@ -109,7 +108,7 @@ def test_a_status_is_written_when_it_differs_and_not_else() -> None:
     run_virtually(run())
 
 
-def test_a_status_that_could_not_be_written_is_written_later() -> None:
+def test_a_failed_status_write_is_retried() -> None:
     async def run() -> None:
         told = Told()
         await told.put()
@@ -147,7 +146,7 @@ def place(pool: str, phase: Phase) -> JobPosition:
     return JobPosition(pool=pool, phase=phase)
 
 
-def test_jobs_are_counted_on_their_tiers_and_those_between_two_apart() -> None:
+def test_jobs_are_counted_by_tier_and_moving_ones_separately() -> None:
     places = [
         place("spot", Phase.RUNNING),
         place("spot", Phase.WAITING),
@@ -168,7 +167,7 @@ def test_jobs_are_counted_on_their_tiers_and_those_between_two_apart() -> None:
     }, "a job that is bound for a tier is not there yet"
 
 
-def test_a_ladder_that_cannot_be_followed_says_why() -> None:
+def test_an_invalid_policy_has_its_problems_in_its_status() -> None:
     status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [])
     assert str(status["summary"]).startswith("Invalid: "), "that comes first"
     assert len(str(status["summary"])) == 512, "as long as the definition takes"
@@ -176,16 +175,16 @@ def test_a_ladder_that_cannot_be_followed_says_why() -> None:
     assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
 
 
-def test_a_ladder_without_jobs_says_so() -> None:
+def test_a_policy_without_jobs_has_a_summary() -> None:
     assert policy_status(POLICY, 1, [])["summary"] == "No jobs", "0 running would be a question"
 
 
-def test_the_status_has_every_field_of_the_definition() -> None:
+def test_the_status_has_every_field_of_the_crd() -> None:
     fields = set(obj(status_schema()["properties"]))
     assert set(policy_status(POLICY, 1, [])) == fields, "a merge patch leaves nothing of an older one"
 
 
-def test_the_roster_knows_where_everybody_is_and_says_when_that_changes() -> None:
+def test_the_job_index_reports_changes_of_positions() -> None:
     changed: list[str] = []
     roster, key = JobIndex(changed.append), JobKey("JobSet", "vision", "train")
     state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=NOW)

@@ -27,7 +27,7 @@ def test_a_pod_needs_no_setting(tmp_path: Path) -> None:
     assert settings.port == 8080, "where probes look"
 
 
-def test_two_starts_are_two_candidates() -> None:
+def test_each_start_has_its_own_identity() -> None:
     assert parse_settings([], {}).identity != parse_settings([], {}).identity, (
         "a process must never take an older one's lease for its own"
     )
@@ -45,7 +45,7 @@ def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_pat
 @pytest.mark.parametrize(
     "arguments", [["--port", "70000"], ["--port", "x"], ["--workers", "0"], ["--log-level", "loud"], ["x"]]
 )
-def test_what_cannot_be_is_refused_with_what_can(
+def test_invalid_options_are_rejected_with_the_allowed_values(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -53,7 +53,7 @@ def test_what_cannot_be_is_refused_with_what_can(
     assert arguments[-1] in capsys.readouterr().err, "the text names what was given"
 
 
-def test_a_log_line_is_one_object_with_what_was_named() -> None:
+def test_a_log_line_is_one_object_with_its_fields() -> None:
     record = logging.makeLogRecord(
         {"name": "fallback", "levelno": 30, "levelname": "WARNING", "msg": "said %s\n", "args": ("so",)}
     )
@@ -68,7 +68,7 @@ def test_a_log_line_is_one_object_with_what_was_named() -> None:
     ), "and what stands in it"
 
 
-def test_an_exception_is_told_in_its_line() -> None:
+def test_an_exception_is_part_of_its_line() -> None:
     try:
         raise KeyError("lost")
     except KeyError as error:
@@ -101,7 +101,7 @@ def test_health_readiness_and_metrics_are_served() -> None:
     asyncio.run(run())
 
 
-def test_numbers_are_read_when_they_are_asked_for() -> None:
+def test_gauges_are_read_at_each_scrape() -> None:
     metrics, value = Metrics(process=False), [1.0]
     metrics.gauge_on_scrape(
         MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), lambda: [(("a",), value[0])]

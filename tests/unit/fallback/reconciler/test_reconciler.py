@@ -25,8 +25,8 @@ from holdfast.fallback.state_machine.actions import Action, WriteState
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
-from tests.support.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
-from tests.support.virtual_time import run_virtually
+from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
+from tests.support.fakes.api_server import run_virtually
 
 if TYPE_CHECKING:
     import pytest
@@ -105,7 +105,7 @@ class Scene:
         return line in self.metrics.text().decode().splitlines()
 
 
-def test_a_job_is_looked_at_acted_for_and_spoken_of() -> None:
+def test_a_job_is_observed_acted_on_and_reported() -> None:
     async def run() -> None:
         scene = Scene()
         await scene.work(1)
@@ -117,7 +117,7 @@ def test_a_job_is_looked_at_acted_for_and_spoken_of() -> None:
     run_virtually(run())
 
 
-def test_whoever_stands_by_looks_and_writes_nothing() -> None:
+def test_a_standby_replica_observes_and_writes_nothing() -> None:
     async def run() -> None:
         scene = Scene(is_leader=False)
         await scene.work(1)
@@ -126,7 +126,7 @@ def test_whoever_stands_by_looks_and_writes_nothing() -> None:
     run_virtually(run())
 
 
-def test_nothing_is_said_of_what_was_not_done() -> None:
+def test_failed_actions_record_no_event() -> None:
     async def run() -> None:
         for error in (
             ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=3),
@@ -146,7 +146,7 @@ def test_nothing_is_said_of_what_was_not_done() -> None:
     run_virtually(run())
 
 
-def test_a_job_is_not_written_to_again_before_the_watch_has_shown_what_changed() -> None:
+def test_a_rejected_version_is_not_written_again() -> None:
     async def run() -> None:
         scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
         await scene.work(120)
@@ -156,7 +156,7 @@ def test_a_job_is_not_written_to_again_before_the_watch_has_shown_what_changed()
     run_virtually(run())
 
 
-def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
+def test_a_permanent_rejection_is_recorded_with_the_servers_message() -> None:
     async def run() -> None:
         scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
         await scene.work(0.05)
@@ -169,7 +169,7 @@ def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
     run_virtually(run())
 
 
-def test_a_deposed_leader_stops_in_the_middle() -> None:
+def test_a_replica_that_loses_leadership_stops_writing() -> None:
     async def run() -> None:
         scene = Scene(errors=[LeadershipLost()])
         await scene.work(600)
@@ -179,7 +179,7 @@ def test_a_deposed_leader_stops_in_the_middle() -> None:
     run_virtually(run())
 
 
-def test_one_job_that_breaks_us_does_not_break_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_one_job_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         scene = Scene()
         with caplog.at_level(logging.ERROR):
@@ -192,7 +192,7 @@ def test_one_job_that_breaks_us_does_not_break_the_others(caplog: pytest.LogCapt
     run_virtually(run())
 
 
-def test_a_job_that_is_gone_is_forgotten() -> None:
+def test_a_deleted_job_is_removed_everywhere() -> None:
     async def run() -> None:
         scene = Scene()
         await scene.work(1)
@@ -236,20 +236,20 @@ class Listening:
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{series} "))
 
 
-def test_a_standing_report_is_said_when_it_is_new_differs_or_comes_again() -> None:
+def test_a_standing_event_is_recorded_when_new_changed_or_back() -> None:
     heard = Listening()
     for reports in ([STANDING], [STANDING], [replace(STANDING, message="1 pod")], [], [STANDING]):
         heard.reporter.record(KEY, "u", reports)
     assert heard.said == ["2 pods", "1 pod", "2 pods"], "not with every look"
 
 
-def test_any_other_report_is_said_each_time() -> None:
+def test_other_events_are_recorded_each_time() -> None:
     heard = Listening()
     heard.reporter.record(KEY, "u", [ONCE, ONCE])
     assert heard.said == ["it moved", "it moved"], "each is something that was done"
 
 
-def test_a_complaint_leaves_what_stands_as_it_is() -> None:
+def test_a_single_event_keeps_the_standing_events() -> None:
     heard = Listening()
     heard.reporter.record(KEY, "u", [STANDING])
     heard.reporter.record_one(KEY, "u", replace(ONCE, message="refused"))
@@ -257,7 +257,7 @@ def test_a_complaint_leaves_what_stands_as_it_is() -> None:
     assert heard.said == ["2 pods", "refused"], "it has stood all the while"
 
 
-def test_a_job_made_again_is_told_everything() -> None:
+def test_a_recreated_job_gets_its_standing_events_again() -> None:
     heard = Listening()
     heard.reporter.record(KEY, "u", [STANDING])
     heard.reporter.forget(KEY)
@@ -265,7 +265,7 @@ def test_a_job_made_again_is_told_everything() -> None:
     assert len(heard.said) == 2, "it is another job"
 
 
-def test_arrivals_are_measured() -> None:
+def test_waits_and_moves_are_measured() -> None:
     heard = Listening()
     running = replace(WAITING, phase=Phase.RUNNING, waiting_since=None, suspended_at=None)
     heard.reporter.count(KEY, WAITING, running, SEEN)
@@ -276,7 +276,7 @@ def test_arrivals_are_measured() -> None:
     assert heard.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
 
 
-def test_moves_and_outages_are_counted_where_they_belong() -> None:
+def test_moves_and_outages_are_counted_by_pool() -> None:
     heard = Listening()
     leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.FAILOVER, evictions=1)
     heard.reporter.count(KEY, WAITING, leaving, SEEN)
@@ -287,7 +287,7 @@ def test_moves_and_outages_are_counted_where_they_belong() -> None:
     assert heard.number(move) == 1, "and led to the new one"
 
 
-def test_a_first_look_counts_nothing() -> None:
+def test_the_first_reconciliation_counts_nothing() -> None:
     heard = Listening()
     heard.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
     assert b"outages_total{" not in heard.metrics.text(), "what was before nobody saw happen"

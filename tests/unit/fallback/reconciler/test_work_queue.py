@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.reconciler.work_queue import WorkQueue
-from tests.support.virtual_time import run_virtually
+from tests.support.fakes.api_server import run_virtually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -48,7 +48,7 @@ async def working(queue: WorkQueue[str], done: list[str]) -> AsyncGenerator[None
                 await task
 
 
-def test_a_key_that_is_wanted_often_is_worked_on_once() -> None:
+def test_a_key_added_several_times_is_queued_once() -> None:
     async def run() -> None:
         queue, done = WorkQueue[str](), list[str]()
         for key in "abaacb":
@@ -60,7 +60,7 @@ def test_a_key_that_is_wanted_often_is_worked_on_once() -> None:
     run_virtually(run())
 
 
-def test_a_key_that_changes_while_it_is_worked_on_is_worked_on_again_and_never_twice_at_once() -> None:
+def test_a_key_added_while_in_work_is_queued_after_it() -> None:
     async def run() -> None:
         queue = WorkQueue[str]()
         queue.add("a")
@@ -74,7 +74,7 @@ def test_a_key_that_changes_while_it_is_worked_on_is_worked_on_again_and_never_t
     run_virtually(run())
 
 
-def test_a_key_is_woken_at_its_time_and_not_at_the_one_given_before() -> None:
+def test_a_key_is_queued_at_its_latest_time() -> None:
     async def run() -> None:
         wall, done = Wall(), list[str]()
         queue = WorkQueue[str](now=wall.now)
@@ -93,7 +93,7 @@ def test_a_key_is_woken_at_its_time_and_not_at_the_one_given_before() -> None:
     run_virtually(run())
 
 
-def test_a_clock_that_is_set_forward_wakes_what_is_due_by_it() -> None:
+def test_a_clock_set_forward_queues_due_keys() -> None:
     async def run() -> None:
         wall, done = Wall(), list[str]()
         queue = WorkQueue[str](now=wall.now)
@@ -107,7 +107,7 @@ def test_a_clock_that_is_set_forward_wakes_what_is_due_by_it() -> None:
     run_virtually(run())
 
 
-def test_a_clock_that_is_set_back_does_not_wake_too_soon() -> None:
+def test_a_clock_set_back_does_not_queue_early() -> None:
     async def run() -> None:
         wall, done = Wall(), list[str]()
         queue = WorkQueue[str](now=wall.now)
@@ -120,7 +120,7 @@ def test_a_clock_that_is_set_back_does_not_wake_too_soon() -> None:
     run_virtually(run())
 
 
-def test_what_fails_again_and_again_is_tried_less_and_less() -> None:
+def test_retries_back_off() -> None:
     async def run() -> None:
         queue, done = WorkQueue[str](), list[str]()
         async with working(queue, done):
@@ -138,7 +138,7 @@ def test_what_fails_again_and_again_is_tried_less_and_less() -> None:
     run_virtually(run())
 
 
-def test_ten_thousand_changes_of_plan_are_not_kept() -> None:
+def test_replaced_timers_are_removed() -> None:
     async def run() -> None:
         wall, done = Wall(), list[str]()
         queue = WorkQueue[str](now=wall.now)

@@ -46,7 +46,7 @@ def container(pod: Json) -> Json:
     return objects(spec(pod).get("containers"))[0]
 
 
-def test_there_is_one_for_each_pod_of_the_gang_with_what_that_asks_for() -> None:
+def test_each_pod_of_the_gang_has_a_placeholder_with_its_requests() -> None:
     asked = [mapping(container(pod).get("resources")).get("requests") for pod in placeholders(REQUEST)]
     gpus = {"cpu": "90", "nvidia.com/gpu": "8"}
     assert asked == [gpus, gpus, {"cpu": "4"}], "less would buy too small a machine"
@@ -57,7 +57,7 @@ def test_extended_resources_are_limited_to_what_is_requested() -> None:
     assert resources["limits"] == resources["requests"], "the API server refuses GPUs otherwise"
 
 
-def test_they_go_to_the_better_tiers_pool_through_its_taints() -> None:
+def test_placeholders_tolerate_the_taints_of_the_better_tiers_pool() -> None:
     pod = placeholders(REQUEST)[0]
     assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}, "and nowhere else"
     expected = [GPU.as_toleration(), SPOT.as_toleration(), reservation_toleration(UID)]
@@ -66,7 +66,7 @@ def test_they_go_to_the_better_tiers_pool_through_its_taints() -> None:
     )
 
 
-def test_they_stay_where_they_are() -> None:
+def test_placeholders_are_not_moved_by_autoscalers() -> None:
     annotations = mapping(metadata_of(placeholders(REQUEST)[0]).get("annotations"))
     assert annotations["karpenter.sh/do-not-disrupt"] == "true", (
         "Karpenter would consolidate their nodes away"
@@ -74,14 +74,14 @@ def test_they_stay_where_they_are() -> None:
     assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false", "and so would GKE"
 
 
-def test_they_make_room_for_the_jobs_pods_and_are_not_overlooked() -> None:
+def test_placeholders_are_preemptible_but_not_ignored_by_autoscalers() -> None:
     assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS, (
         "below every job"
     )
     assert -10 <= RESERVATION_PRIORITY < 0, "lower ones buy no node"
 
 
-def test_they_stand_where_no_teams_quota_counts_them_and_say_whose_they_are() -> None:
+def test_placeholders_have_their_own_namespace_and_name_their_job() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
     assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
     assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot"}, (
@@ -90,7 +90,7 @@ def test_they_stand_where_no_teams_quota_counts_them_and_say_whose_they_are() ->
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for whoever wonders"
 
 
-def test_they_may_stand_in_a_namespace_of_the_restricted_standard() -> None:
+def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
     for pod in placeholders(REQUEST):
         security = mapping(container(pod).get("securityContext"))
         assert security["allowPrivilegeEscalation"] is False, "restricted"
@@ -99,20 +99,20 @@ def test_they_may_stand_in_a_namespace_of_the_restricted_standard() -> None:
         assert spec(pod)["automountServiceAccountToken"] is False, "they ask nobody for anything"
 
 
-def test_their_names_follow_from_the_job_so_that_making_them_twice_makes_them_once() -> None:
+def test_placeholder_names_are_deterministic() -> None:
     names = [name_of(pod) for pod in placeholders(REQUEST)]
     assert names == [f"hold-{UID}-{number}" for number in range(3)], "a controller may die half way"
     assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
 
 
-def test_only_what_is_missing_is_made() -> None:
+def test_only_missing_placeholders_are_created() -> None:
     there = placeholders(REQUEST)[:2]
     changes = placeholder_changes(REQUEST, there)
     assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"], "the others are there"
     assert changes.delete == (), "and well"
 
 
-def test_one_that_has_ended_makes_way_for_another() -> None:
+def test_an_ended_placeholder_is_deleted() -> None:
     ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
     changes = placeholder_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
     assert changes.delete == (f"hold-{UID}-0",), "a node that was reclaimed leaves it behind"

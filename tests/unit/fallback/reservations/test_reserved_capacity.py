@@ -44,7 +44,7 @@ def capacity(pods: list[Json], *nodes: Json) -> Reservation | None:
     )
 
 
-def test_nothing_is_held_where_there_is_nothing() -> None:
+def test_without_placeholders_and_taints_there_is_no_reservation() -> None:
     assert capacity([], node("n1")) is None, "an ordinary node is nobody's"
     assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None, "nor is another job's"
 
@@ -54,13 +54,13 @@ def test_a_placeholder_counts_once_it_has_a_live_node() -> None:
     assert held == Reservation(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
 
 
-def test_a_node_that_does_not_answer_holds_nothing() -> None:
+def test_a_placeholder_on_an_unreachable_node_does_not_count() -> None:
     held = capacity([placeholder("p0", "n1")], node("n1", ready="Unknown"))
     assert held is not None, "it is still to be released"
     assert held.placed == 0, "but nobody could run there"
 
 
-def test_a_node_that_is_not_there_yet_holds_nothing() -> None:
+def test_a_placeholder_on_an_unknown_node_does_not_count() -> None:
     held = capacity([placeholder("p0", "n1")])
     assert held is not None, "the pod is there"
     assert held.placed == 0, "and its node was not seen"
@@ -76,21 +76,21 @@ def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
     assert (held.placed, held.tainted) == (3, 2), "n2 could be lost to a stranger"
 
 
-def test_a_placeholder_that_goes_or_has_ended_is_none() -> None:
+def test_a_terminating_or_ended_placeholder_does_not_count() -> None:
     going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
     ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
     held = capacity([going, ended], node("n1"))
     assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0), "they are only to be cleared away"
 
 
-def test_a_taint_without_placeholders_is_still_something_held() -> None:
+def test_a_taint_without_placeholders_is_a_reservation() -> None:
     held = capacity([], node("n1", HELD))
     assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
         "it keeps everybody off"
     )
 
 
-def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() -> None:
+def test_a_node_is_reserved_with_taint_label_and_resource_version() -> None:
     patch = reserve_patch(node("n1", SPOT.as_taint()), "job-1")
     assert patch == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: "job-1"}},
@@ -98,12 +98,12 @@ def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() ->
     }, "the list is replaced as a whole, so somebody's taint in between must make it fail"
 
 
-def test_a_node_that_is_held_is_not_held_again() -> None:
+def test_a_reserved_node_is_not_reserved_again() -> None:
     assert reserve_patch(node("n1", HELD), "job-1") is None, "done"
     assert reserve_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
 
 
-def test_a_released_node_is_as_it_was_before() -> None:
+def test_a_released_node_is_unchanged() -> None:
     assert release_patch(node("n1", SPOT.as_taint(), HELD)) == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: None}},
         "spec": {"taints": [SPOT.as_taint()]},
@@ -111,13 +111,13 @@ def test_a_released_node_is_as_it_was_before() -> None:
     assert release_patch(node("n1", SPOT.as_taint())) is None, "one that is not held needs nothing"
 
 
-def test_whose_a_node_is_stands_in_its_taint() -> None:
+def test_a_nodes_taint_names_its_job() -> None:
     assert (reserved_for(node("n1", HELD)), reserved_for(node("n1"))) == ("job-1", None), (
         "the label only finds it"
     )
 
 
-def test_what_a_deleted_job_left_behind_is_found() -> None:
+def test_reservations_of_deleted_jobs_are_found() -> None:
     left = orphans(
         [placeholder("p0"), placeholder("p1", uid="job-2")],
         [node("n1", HELD), node("n2"), node("n3", {**HELD, "value": "job-2"})],

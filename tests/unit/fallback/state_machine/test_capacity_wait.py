@@ -21,7 +21,7 @@ from holdfast.fallback.state_machine.capacity_wait import (
 from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, decide
 from holdfast.fallback.state_machine.observation import ContendingGang
 from holdfast.fallback.state_machine.state import Phase, Purpose
-from tests.support.ladder import (
+from tests.support.builders.job_states import (
     HOUR,
     MINUTE,
     SECOND,
@@ -42,18 +42,18 @@ ELDER = ContendingGang(uid="elder", created=T0 - 2 * HOUR)
 YOUNGER = ContendingGang(uid="younger", created=T0)
 
 
-def test_the_younger_of_two_half_placed_gangs_lets_go() -> None:
+def test_the_younger_of_two_half_placed_gangs_yields() -> None:
     decision = decide(waiting(), seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
 
 
-def test_the_elder_keeps_its_nodes() -> None:
+def test_the_older_gang_keeps_its_nodes() -> None:
     decision = decide(waiting(), seen(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "or both would let go, again and again"
 
 
-def test_gangs_let_go_one_after_the_other() -> None:
+def test_gangs_yield_one_after_the_other() -> None:
     gave_way_at = HALF_OF_THE_WAIT - SECOND
     after = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=gave_way_at)
     decision = decide(waiting(), after, policy())
@@ -63,32 +63,32 @@ def test_gangs_let_go_one_after_the_other() -> None:
     assert Suspend in kinds(later), "the next lets go"
 
 
-def test_a_gang_that_gave_way_in_the_future_holds_nobody_up() -> None:
+def test_a_yield_time_in_the_future_is_ignored() -> None:
     strange = seen(
         pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=HALF_OF_THE_WAIT + HOUR
     )
     assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
 
 
-def test_gangs_are_given_time_to_sort_themselves_out() -> None:
+def test_a_gang_yields_after_half_of_the_timeout() -> None:
     early = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
     assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
 
 
-def test_without_a_limit_gangs_are_given_as_long_as_machines_boot() -> None:
+def test_without_timeout_a_gang_yields_after_five_minutes() -> None:
     state = waiting(pool="on-demand", rank=2)
     stuck = seen(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
 
 
-def test_a_gang_without_any_node_has_none_to_let_go() -> None:
+def test_a_gang_without_nodes_does_not_yield() -> None:
     decision = decide(waiting(), seen(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "it blocks nobody"
 
 
-def test_it_pauses_once_its_pods_are_gone() -> None:
+def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
     yielding = suspending(pool="a-spot", rank=0, purpose=Purpose.YIELD)
     decision = decide(yielding, seen_suspended(pool="a-spot"), policy())
     state = state_of(decision)
@@ -98,7 +98,7 @@ def test_it_pauses_once_its_pods_are_gone() -> None:
     assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE, "soon"
 
 
-def test_it_goes_on_after_its_pause_with_what_it_has_waited_already() -> None:
+def test_after_a_pause_the_wait_continues() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0, waited=7 * MINUTE, yields=1)
     state = only(decide(paused, seen_suspended(pool="a-spot"), policy()), Resume).state
     assert (state.waited, state.waiting_since) == (7 * MINUTE, T0), (
@@ -108,7 +108,7 @@ def test_it_goes_on_after_its_pause_with_what_it_has_waited_already() -> None:
     assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
 
 
-def test_a_pause_is_not_cut_short_nor_counted() -> None:
+def test_a_pause_is_not_shortened() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
     assert not decide(paused, seen_suspended(pool="a-spot"), policy()).actions, "it has promised to stay away"
 
@@ -120,7 +120,7 @@ def test_a_pause_without_a_policy_ends_at_once() -> None:
     )
 
 
-def test_whoever_resumes_a_paused_job_has_their_way() -> None:
+def test_another_clients_resumption_ends_a_pause() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
     decision = decide(paused, seen(pods_placed=0), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.WAITING), (
@@ -129,7 +129,7 @@ def test_whoever_resumes_a_paused_job_has_their_way() -> None:
 
 
 @given(st.text(max_size=36), st.integers(0, 50))
-def test_pauses_are_spread_by_the_job_and_repeatable(uid: str, yields: int) -> None:
+def test_pauses_are_spread_by_uid_and_deterministic(uid: str, yields: int) -> None:
     state = waiting(uid=uid, yields=yields)
     assert pause_length(state) == pause_length(state), "the same seed gives the same pause"
     assert SHORTEST_PAUSE <= pause_length(state) <= LONGEST_PAUSE, (
@@ -140,7 +140,7 @@ def test_pauses_are_spread_by_the_job_and_repeatable(uid: str, yields: int) -> N
     )
 
 
-def test_two_gangs_that_block_each_other_both_run_in_the_end() -> None:
+def test_two_gangs_that_block_each_other_both_run_eventually() -> None:
     plans = [
         JobPlan(uid=uid, created=T0 + number * SECOND, pool="a-spot", pods=3, work=HOUR)
         for number, uid in enumerate(("elder", "younger"))

@@ -33,7 +33,7 @@ from holdfast.fallback.state_machine.state import (
     read_state,
     write_state,
 )
-from tests.support.ladder import (
+from tests.support.builders.job_states import (
     HOUR,
     LAST,
     MINUTE,
@@ -52,7 +52,7 @@ from tests.support.ladder import (
     tier,
     waiting,
 )
-from tests.support.ladder_strategies import Situation, situations
+from tests.support.strategies.job_situations import Situation, situations
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0)
 
 
-def test_a_users_suspension_is_noted_and_never_undone() -> None:
+def test_a_users_suspension_is_recorded_and_never_ended() -> None:
     decision = decide(running(), STOPPED, policy())
     assert kinds(decision) == [WriteState], "it is written down, and nothing else"
     assert state_of(decision).phase is Phase.STOPPED, "as somebody else's"
@@ -74,14 +74,14 @@ def test_a_job_that_was_created_suspended_waits_for_its_user() -> None:
     assert state_of(decision).phase is Phase.STOPPED, "it never had a mark of ours"
 
 
-def test_the_clock_stands_still_while_a_user_has_suspended_the_job() -> None:
+def test_timeouts_stop_while_a_user_has_suspended_the_job() -> None:
     stopped = decide(waiting(), STOPPED, policy()).state
     resumed = decide(stopped, seen(pods_placed=0, now=T0 + 9 * HOUR), policy())
     assert state_of(resumed).waiting_since == T0 + 9 * HOUR, "the wait for nodes begins when it is resumed"
     assert Suspend not in kinds(resumed), "and it has not waited for nine hours"
 
 
-def test_what_a_user_suspends_away_is_no_failure() -> None:
+def test_pods_that_a_users_suspension_deletes_are_no_losses() -> None:
     stopped = decide(running(), STOPPED, policy()).state
     lost = seen(losses=(loss(T0 + MINUTE),), restarts=2, now=T0 + HOUR)
     assert state_of(decide(stopped, lost, policy())).evictions == 0, (
@@ -89,7 +89,7 @@ def test_what_a_user_suspends_away_is_no_failure() -> None:
     )
 
 
-def test_a_stay_begins_again_when_a_user_resumes_the_job() -> None:
+def test_a_users_resumption_restarts_the_timeouts() -> None:
     stopped = running(pool="on-demand", rank=2, phase=Phase.STOPPED)
     decision = decide(stopped, seen(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
     assert state_of(decision).since == T0 + HOUR, "hours in which it stood still say nothing of the market"
@@ -101,32 +101,32 @@ def test_counts_survive_a_users_suspension() -> None:
     assert state_of(decide(stopped, seen(now=T0 + HOUR), policy())).evictions == 2, "the tier did cost them"
 
 
-def test_a_job_that_its_user_put_on_another_tier_is_followed_there() -> None:
+def test_a_tier_that_the_user_selects_is_adopted() -> None:
     stopped = running(phase=Phase.STOPPED, evictions=2)
     decision = decide(stopped, seen(pool="b-spot"), policy())
     assert (state_of(decision).pool, state_of(decision).rank) == ("b-spot", 1), "that is where it is"
     assert state_of(decision).evictions == 0, "and nothing has happened there yet"
 
 
-def test_a_job_that_its_user_took_off_the_ladder_is_left_alone() -> None:
+def test_a_job_whose_user_selects_another_pool_is_ignored() -> None:
     decision = decide(running(phase=Phase.STOPPED), seen(pool="elsewhere"), policy())
     assert reasons(decision) == ["NotOnLadder"], "an Event says how to put it back"
     assert Suspend not in kinds(decision), "and nothing is done"
 
 
-def test_a_state_that_was_copied_with_a_manifest_is_another_jobs() -> None:
+def test_a_state_copied_from_another_job_is_ignored() -> None:
     copied = suspending(uid="the-job-it-was-exported-from")
     decision = decide(copied, STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "this one was suspended by whoever applied it"
 
 
-def test_an_annotation_that_cannot_be_read_begins_anew_with_an_event() -> None:
+def test_an_unreadable_annotation_restarts_counting_with_an_event() -> None:
     decision = decide(UnreadableState(problem="it is no JSON object"), seen(), policy())
     assert reasons(decision)[0] == "StateUnreadable", "its user is told"
     assert state_of(decision).phase is Phase.RUNNING, "and the job is followed again"
 
 
-def test_a_suspension_with_an_annotation_that_cannot_be_read_is_not_undone() -> None:
+def test_a_suspension_with_an_unreadable_annotation_is_not_ended() -> None:
     decision = decide(UnreadableState(problem="phase: no"), STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "nobody can tell whose it is"
     assert "set `suspend: false` to resume it" in decision.events[0].message, (
@@ -135,14 +135,14 @@ def test_a_suspension_with_an_annotation_that_cannot_be_read_is_not_undone() -> 
 
 
 @pytest.mark.parametrize("state", [None, running()])
-def test_kueues_jobs_are_left_alone_with_an_event(state: JobState | None) -> None:
+def test_a_job_managed_by_kueue_is_ignored_with_an_event(state: JobState | None) -> None:
     decision = decide(state, seen(is_managed_by_kueue=True, losses=(loss(),)), policy())
     assert (decision.actions, reasons(decision)) == ((), ["ManagedByKueue"]), "Kueue would undo a suspension"
     assert decision.events[0].is_standing, "and it is not said at every look"
 
 
 @pytest.mark.parametrize("state", [None, running()])
-def test_a_job_that_can_never_be_suspended_is_left_alone_with_an_event(state: JobState | None) -> None:
+def test_an_unsuspendable_job_is_ignored_with_an_event(state: JobState | None) -> None:
     decision = decide(state, seen(not_suspendable_reason="set shutdownAfterJobFinishes: true"), policy())
     assert (decision.actions, reasons(decision)) == ((), ["CannotFollow"]), "it would be lost in the move"
     assert "shutdownAfterJobFinishes" in decision.events[0].message, "with the fix"
@@ -154,23 +154,23 @@ def test_a_job_in_a_namespace_without_a_policy_stays_where_it_is(state: JobState
     assert (decision.actions, reasons(decision)) == ((), ["NoPolicy"]), "there is no ladder to follow"
 
 
-def test_a_policy_that_cannot_be_used_is_quoted_to_the_jobs_user() -> None:
+def test_an_invalid_policy_is_quoted_in_the_event() -> None:
     decision = decide(running(), seen(), NoPolicy(problems=("spec.tiers: got no tier",)))
     assert reasons(decision) == ["PolicyUnusable"], "nothing is done by half a ladder"
     assert "spec.tiers: got no tier" in decision.events[0].message, "and what to fix is said"
 
 
-def test_a_job_that_does_not_follow_is_none_of_ours() -> None:
+def test_a_job_that_does_not_follow_has_no_state() -> None:
     decision = decide(None, seen(follows=False, losses=(loss(),)), policy())
     assert (decision.state, decision.actions, decision.events) == (None, (), ()), "nobody asked for it"
 
 
-def test_a_job_that_does_not_follow_any_more_keeps_its_state_and_is_not_moved() -> None:
+def test_a_job_that_stops_following_keeps_its_state_and_is_not_moved() -> None:
     decision = decide(running(evictions=9), seen(follows=False), policy())
     assert (decision.state, decision.actions) == (running(evictions=9), ()), "the label was taken off"
 
 
-def test_a_job_whose_pods_select_no_tier_is_left_alone_with_an_event() -> None:
+def test_a_job_outside_its_ladder_is_ignored_with_an_event() -> None:
     for pool in (None, "elsewhere"):
         decision = decide(None, seen(pool=pool), policy())
         assert (decision.state, reasons(decision)) == (None, ["NotOnLadder"]), f"{pool} is on no ladder"
@@ -179,12 +179,12 @@ def test_a_job_whose_pods_select_no_tier_is_left_alone_with_an_event() -> None:
         )
 
 
-def test_a_job_that_has_ended_before_it_was_seen_is_not_written_to() -> None:
+def test_a_job_that_ended_before_its_first_reconciliation_is_ignored() -> None:
     for outcome in Outcome:
         assert not decide(None, seen(outcome=outcome), policy()).actions, "there is nothing to keep"
 
 
-def test_what_is_held_is_let_go_when_a_job_stops_following() -> None:
+def test_a_reservation_is_released_when_its_job_stops_following() -> None:
     attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
     climbing = running(pool="on-demand", rank=2, failback=attempt)
     for left in (seen(follows=False, reservation=held()), seen(is_managed_by_kueue=True, reservation=held())):
@@ -194,7 +194,7 @@ def test_what_is_held_is_let_go_when_a_job_stops_following() -> None:
     assert kinds(gone) == [ReleaseReservation], "not even when its state is gone"
 
 
-def test_the_first_look_holds_nothing_from_before_against_the_tier() -> None:
+def test_earlier_losses_do_not_count_at_the_first_reconciliation() -> None:
     state = state_of(decide(None, seen(restarts=7, disrupted_restarts=3), policy()))
     assert (state.restarts, state.disrupted_restarts) == (7, 3), "nobody knows where these were"
     assert (state.evictions, state.unexplained) == (0, 0), "so none of them counts"
@@ -205,14 +205,14 @@ def test_a_removed_tier_does_not_disturb_the_job_that_runs_on_it() -> None:
     assert not decision.actions, "it has its nodes"
 
 
-def test_a_job_on_a_removed_tier_goes_on_to_what_stands_in_its_place_when_it_loses_them() -> None:
+def test_a_job_on_a_removed_tier_fails_over_to_the_tier_of_its_rank() -> None:
     decision = decide(running(), seen(pods_placed=0, losses=(loss(),)), policy(tiers=(tier("b-spot"), LAST)))
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
         "rank 0 is b now"
     )
 
 
-def test_a_job_on_a_last_tier_that_was_removed_goes_to_the_last_there_is() -> None:
+def test_a_job_on_a_removed_last_tier_fails_over_to_the_new_last_tier() -> None:
     on_last = running(pool="on-demand", rank=2)
     decision = decide(on_last, seen(pool="on-demand", pods_placed=0), policy(tiers=(tier(), tier("b-spot"))))
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
@@ -220,7 +220,7 @@ def test_a_job_on_a_last_tier_that_was_removed_goes_to_the_last_there_is() -> No
     )
 
 
-def test_a_tier_that_was_moved_in_the_ladder_is_found_by_its_pool() -> None:
+def test_a_reordered_tier_is_found_by_its_pool() -> None:
     reordered = policy(tiers=(tier("b-spot"), tier("a-spot"), LAST))
     decision = decide(running(evictions=3), seen(), reordered)
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["on-demand"], (
@@ -228,7 +228,7 @@ def test_a_tier_that_was_moved_in_the_ladder_is_found_by_its_pool() -> None:
     )
 
 
-def test_notices_of_the_adapter_are_passed_on() -> None:
+def test_events_of_the_job_kind_are_passed_on() -> None:
     notice = JobEvent(
         reason=EventReason.EXITS_ZERO_ON_TERMINATION,
         message="It ends 0 on SIGTERM.",
@@ -253,7 +253,7 @@ def test_a_jump_back_does_not_make_a_wait_longer() -> None:
     assert decide(waiting(), jumped, policy()).requeue_at == T0 - HOUR + 15 * MINUTE, "14 minutes are left"
 
 
-def test_a_time_ahead_of_the_clock_is_taken_for_now() -> None:
+def test_a_time_in_the_future_becomes_now() -> None:
     decision = decide(
         waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), seen(pods_placed=0), policy()
     )
@@ -268,21 +268,21 @@ def test_a_loss_is_not_counted_twice_because_the_clock_jumped(jump: timedelta) -
     assert state_of(decide(counted, after, policy())).evictions == 1, "losses have a clock of their own"
 
 
-def test_a_clock_that_is_steered_changes_nothing() -> None:
+def test_a_small_clock_correction_changes_nothing() -> None:
     steered = seen(now=T0 + SECOND, clock_jump=SECOND)
     assert not decide(running(), steered, policy()).actions, (
         "a write for every second of NTP would be no help"
     )
 
 
-def test_a_pause_lies_ahead_by_right_but_not_by_more_than_a_pause_is_long() -> None:
+def test_only_the_end_of_a_pause_may_be_in_the_future() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
     assert shift_times(paused, seen_suspended()) == paused, "it ends in a minute"
     ahead = running(phase=Phase.PAUSED, resume_at=T0 + 9 * HOUR)
     assert shift_times(ahead, seen_suspended()).resume_at == T0 + LONGEST_PAUSE, "a clock was wrong"
 
 
-def test_every_time_of_ours_is_shifted() -> None:
+def test_every_time_of_the_controllers_clock_is_shifted() -> None:
     times = running(
         waiting_since=T0,
         outage_counted_at=T0,

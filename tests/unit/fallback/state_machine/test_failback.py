@@ -22,7 +22,7 @@ from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failback import CHECKPOINT_TIMEOUT, failback_due_at
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
-from tests.support.ladder import (
+from tests.support.builders.job_states import (
     HOUR,
     LAST,
     LOWER,
@@ -57,12 +57,12 @@ def climbing(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot
     return replace(LOW, failback=FailbackAttempt(pool=pool, stage=stage, since=T0))
 
 
-def test_without_return_after_a_job_never_goes_back_up() -> None:
+def test_without_return_after_there_is_no_failback() -> None:
     decision = decide(LOW, replace(ON_DEMAND, now=T0 + 900 * HOUR), policy())
     assert not decision.actions, "it is off unless it is set"
 
 
-def test_after_return_after_the_best_tiers_capacity_is_asked_for() -> None:
+def test_after_return_after_the_best_tiers_capacity_is_requested() -> None:
     decision = decide(LOW, ON_DEMAND, UP)
     assert kinds(decision) == [WriteState, CreatePlaceholders], (
         "written down first, or nobody would ever release it"
@@ -72,12 +72,12 @@ def test_after_return_after_the_best_tiers_capacity_is_asked_for() -> None:
     assert decision.requeue_at == T0 + 10 * MINUTE, "for as long as holdTimeout"
 
 
-def test_it_is_not_tried_before() -> None:
+def test_a_failback_does_not_start_early() -> None:
     decision = decide(LOW, replace(ON_DEMAND, now=T0 - SECOND), UP)
     assert (decision.actions, decision.requeue_at) == ((), T0), "an hour after it came"
 
 
-def test_on_the_best_tier_there_is_nothing_to_go_back_to() -> None:
+def test_there_is_no_failback_from_the_best_tier() -> None:
     assert not decide(running(), seen(now=T0 + 9 * HOUR), UP).actions, "it is there"
 
 
@@ -90,24 +90,24 @@ def test_on_the_best_tier_there_is_nothing_to_go_back_to() -> None:
     ],
     ids=["it waits for nodes", "it cannot be suspended", "its deadline is near"],
 )
-def test_it_is_not_tried_when(trouble: Observation) -> None:
+def test_a_failback_does_not_start_when(trouble: Observation) -> None:
     ladder = replace(UP, deadline=50 * HOUR)
     decision = decide(LOW, trouble, ladder)
     assert CreatePlaceholders not in kinds(decision), "the move could not be made, or would not be worth it"
 
 
-def test_a_placeholder_that_was_not_made_is_made_at_the_next_look() -> None:
+def test_a_missing_placeholder_is_created_at_the_next_reconciliation() -> None:
     for there in (None, held(pods=2, placed=2, tainted=0)):
         decision = decide(climbing(), replace(ON_DEMAND, reservation=there), UP)
         assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
 
 
-def test_while_placeholders_wait_nothing_is_done() -> None:
+def test_while_placeholders_are_pending_nothing_is_done() -> None:
     decision = decide(climbing(), replace(ON_DEMAND, reservation=held(placed=3, tainted=0)), UP)
     assert not decision.actions, "the job runs on where it is"
 
 
-def test_held_nodes_are_tainted_once_all_of_them_are_there() -> None:
+def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
     decision = decide(climbing(), replace(ON_DEMAND, reservation=held(tainted=0)), UP)
     assert kinds(decision) == [WriteState, TaintReservedNodes], (
         "or a stranger wins a node when its placeholder goes"
@@ -116,7 +116,7 @@ def test_held_nodes_are_tainted_once_all_of_them_are_there() -> None:
     assert kinds(again) == [TaintReservedNodes], "until every node bears it"
 
 
-def test_a_job_is_moved_once_every_node_it_needs_is_held_for_it() -> None:
+def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
     decision = decide(climbing(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=held()), UP)
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose, suspend.tolerate_reservation) == (
@@ -127,7 +127,7 @@ def test_a_job_is_moved_once_every_node_it_needs_is_held_for_it() -> None:
     assert ReleaseReservation not in kinds(decision), "what is held is kept for it"
 
 
-def test_a_job_that_listens_is_asked_to_checkpoint_first() -> None:
+def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
     listening = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True)
     asked = decide(climbing(FailbackStage.TAINTING), listening, UP)
     assert only(asked, RequestCheckpoint).at == T0, "a request that can be told from others"
@@ -139,7 +139,7 @@ def test_a_job_that_listens_is_asked_to_checkpoint_first() -> None:
     assert only(decide(asked.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
 
 
-def test_a_request_that_did_not_arrive_is_sent_again() -> None:
+def test_a_lost_checkpoint_request_is_repeated() -> None:
     asked = decide(
         climbing(FailbackStage.TAINTING),
         replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
@@ -151,7 +151,7 @@ def test_a_request_that_did_not_arrive_is_sent_again() -> None:
     assert only(decision, RequestCheckpoint).at == T0, "the same request"
 
 
-def test_a_job_that_does_not_answer_is_moved_all_the_same() -> None:
+def test_a_job_that_does_not_answer_is_moved_after_the_timeout() -> None:
     asked = decide(
         climbing(FailbackStage.TAINTING),
         replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
@@ -179,7 +179,7 @@ def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
     assert Suspend in kinds(decide(asked, answered, UP)), "its place is held meanwhile"
 
 
-def test_an_old_answer_is_none() -> None:
+def test_an_old_checkpoint_is_no_answer() -> None:
     asked = decide(
         climbing(FailbackStage.TAINTING),
         replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
@@ -195,7 +195,7 @@ def test_an_old_answer_is_none() -> None:
     assert not decide(asked, old, UP).actions, "it was for another move"
 
 
-def test_capacity_that_does_not_come_in_time_is_let_go_and_the_next_tier_tried() -> None:
+def test_after_the_hold_timeout_the_next_tier_is_tried() -> None:
     late = replace(ON_DEMAND, reservation=held(placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(climbing(), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], (
@@ -209,7 +209,7 @@ def test_capacity_that_does_not_come_in_time_is_let_go_and_the_next_tier_tried()
     )
 
 
-def test_when_no_better_tier_has_capacity_nothing_was_disturbed_and_nothing_stays_held() -> None:
+def test_without_capacity_the_failback_ends_and_the_reservation_is_released() -> None:
     late = replace(ON_DEMAND, reservation=held("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(climbing(pool="b-spot"), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
@@ -217,7 +217,7 @@ def test_when_no_better_tier_has_capacity_nothing_was_disturbed_and_nothing_stay
     assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
 
 
-def test_a_hold_that_cannot_be_used_in_time_is_let_go() -> None:
+def test_an_unused_reservation_is_released_after_the_timeout() -> None:
     stuck = replace(ON_DEMAND, reservation=held(), can_be_suspended=False, now=T0 + 10 * MINUTE)
     for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
         assert ReleaseReservation in kinds(
@@ -225,7 +225,7 @@ def test_a_hold_that_cannot_be_used_in_time_is_let_go() -> None:
         ), "it costs as much as the nodes it would replace"
 
 
-def test_a_held_node_that_is_lost_is_waited_for_again() -> None:
+def test_a_lost_reserved_node_is_requested_again() -> None:
     decision = decide(
         climbing(FailbackStage.CHECKPOINTING), replace(ON_DEMAND, reservation=held(placed=3, tainted=3)), UP
     )
@@ -234,13 +234,13 @@ def test_a_held_node_that_is_lost_is_waited_for_again() -> None:
     assert state.failback.stage is FailbackStage.RESERVING, "there is no room for the whole gang any more"
 
 
-def test_a_return_ends_when_its_policy_is_taken_back() -> None:
+def test_a_failback_ends_when_return_after_is_removed() -> None:
     for edited in (policy(), replace(UP, tiers=(LOWER, LAST)), replace(UP, tiers=(LAST, SPOT))):
         decision = decide(climbing(), replace(ON_DEMAND, reservation=held()), edited)
         assert kinds(decision) == [WriteState, ReleaseReservation], f"{edited} has no such better tier"
 
 
-def test_a_tier_that_may_not_have_enough_nodes_is_passed_over() -> None:
+def test_a_tier_with_too_low_limits_is_skipped() -> None:
     big = Machine(cpu=8000, memory=2**34)
     small = replace(SPOT, facts=TierFacts(machine=big, max_nodes=1))
     ladder = replace(UP, tiers=(small, LOWER, LAST))
@@ -249,14 +249,14 @@ def test_a_tier_that_may_not_have_enough_nodes_is_passed_over() -> None:
     )
 
 
-def test_nodes_that_are_in_use_are_not_there_to_be_had() -> None:
+def test_nodes_in_use_count_against_the_limits() -> None:
     full = replace(ON_DEMAND, pools={"a-spot": PoolStatus(nodes_in_use=4, max_nodes=4)})
     assert only(decide(LOW, full, UP), CreatePlaceholders).pool == "b-spot", (
         "the limit counts others' nodes too"
     )
 
 
-def test_when_no_better_tier_can_have_enough_nodes_that_is_said_and_tried_again_later() -> None:
+def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried() -> None:
     full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
     assert (kinds(decision), reasons(decision)) == ([WriteState], ["FailbackNoCapacity"]), (
@@ -265,14 +265,14 @@ def test_when_no_better_tier_can_have_enough_nodes_that_is_said_and_tried_again_
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 
-def test_a_tier_whose_pool_is_not_there_is_not_gone_back_to() -> None:
+def test_a_tier_without_pool_is_no_failback_target() -> None:
     missing = replace(ON_DEMAND, pools={"a-spot": PoolStatus(exists=False)})
     assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot", (
         "no placeholder would ever be placed"
     )
 
 
-def test_a_job_in_trouble_goes_down_and_lets_go_what_is_not_wholly_held() -> None:
+def test_a_failover_releases_an_incomplete_reservation() -> None:
     middle = running(
         pool="b-spot",
         rank=1,
@@ -284,7 +284,7 @@ def test_a_job_in_trouble_goes_down_and_lets_go_what_is_not_wholly_held() -> Non
     assert only(decision, Suspend).pool == "on-demand", "down the ladder"
 
 
-def test_a_job_in_trouble_goes_up_if_its_place_is_held_already() -> None:
+def test_a_failover_uses_a_complete_reservation() -> None:
     middle = running(
         pool="b-spot",
         rank=1,
@@ -295,7 +295,7 @@ def test_a_job_in_trouble_goes_up_if_its_place_is_held_already() -> None:
     assert only(decision, Suspend).pool == "a-spot", "better than what lies below, and there already"
 
 
-def test_its_placeholders_go_and_its_taint_stays_until_all_of_its_pods_are_bound() -> None:
+def test_taints_stay_until_all_pods_are_bound() -> None:
     arrived = waiting(
         failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
         entered_by_failback=True,
@@ -308,7 +308,7 @@ def test_its_placeholders_go_and_its_taint_stays_until_all_of_its_pods_are_bound
     assert kinds(bound) == [WriteState, ReleaseReservation], "now they are ordinary nodes"
 
 
-def test_a_return_that_does_not_last_doubles_the_wait_for_the_next() -> None:
+def test_a_short_failback_doubles_the_wait_for_the_next() -> None:
     back = running(entered_by_failback=True, evictions=3, since=T0 - HOUR / 2)
     thrown_out = state_of(decide(back, seen(), UP))
     assert thrown_out.short_failbacks == 1, "half an hour is less than the hour it waited for it"
@@ -320,23 +320,23 @@ def test_a_return_that_does_not_last_doubles_the_wait_for_the_next() -> None:
     )
 
 
-def test_a_return_that_lasts_makes_up_for_those_that_did_not() -> None:
+def test_a_lasting_failback_resets_the_wait() -> None:
     back = running(entered_by_failback=True, short_failbacks=3, evictions=3, since=T0 - 2 * HOUR)
     assert state_of(decide(back, seen(), UP)).short_failbacks == 0, "the market is another one"
 
 
-def test_a_job_that_never_returned_has_not_bounced() -> None:
+def test_a_failover_without_failback_is_not_a_short_failback() -> None:
     assert state_of(decide(running(evictions=3), seen(), UP)).short_failbacks == 0, "it began there"
 
 
-def test_a_job_that_ends_on_its_way_up_leaves_nothing_held() -> None:
+def test_a_job_that_ends_during_a_failback_leaves_no_reservation() -> None:
     from holdfast.fallback.state_machine.observation import Outcome
 
     decision = decide(climbing(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=held()), UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
 
 
-def test_a_users_suspension_ends_the_way_up() -> None:
+def test_a_users_suspension_ends_the_failback() -> None:
     stopped = seen_suspended(pool="on-demand", reservation=held())
     decision = decide(climbing(), stopped, UP)
     assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
@@ -344,7 +344,7 @@ def test_a_users_suspension_ends_the_way_up() -> None:
     )
 
 
-def test_an_eviction_during_the_way_up_is_counted_like_any_other() -> None:
+def test_an_eviction_during_a_failback_is_counted() -> None:
     lost = replace(
         ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=held(placed=2, tainted=0)
     )
@@ -352,13 +352,13 @@ def test_an_eviction_during_the_way_up_is_counted_like_any_other() -> None:
     assert (state.evictions, state.failback) == (1, climbing().failback), "and the hold goes on"
 
 
-def test_the_gang_is_held_whole_whatever_its_shapes() -> None:
+def test_a_reservation_covers_all_shapes() -> None:
     mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
     decision = decide(climbing(), replace(ON_DEMAND, shapes=mixed, reservation=held(tainted=0)), UP)
     assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
-def test_in_a_ladder_of_spot_pools_a_job_goes_back_up_from_the_middle_too() -> None:
+def test_a_job_fails_back_from_a_middle_tier() -> None:
     ladder = policy(tiers=(SPOT, LOWER, tier("c-spot", max_failures=-1)), return_after=HOUR)
     decision = decide(running(pool="b-spot", rank=1), seen(pool="b-spot"), ladder)
     assert only(decision, CreatePlaceholders).pool == "a-spot", "the last tier need not be reached for that"

@@ -14,7 +14,7 @@ from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_REST
 from holdfast.fallback.state_machine.observation import Cause, PoolStatus
 from holdfast.fallback.state_machine.state import Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
-from tests.support.ladder import (
+from tests.support.builders.job_states import (
     HOUR,
     LAST,
     LOWER,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from holdfast.fallback.state_machine.state import JobState
-    from tests.support.ladder import StateFields
+    from tests.support.builders.job_states import StateFields
 
 NOT_THERE = PoolStatus(exists=False)
 
@@ -48,14 +48,14 @@ def on_last(**fields: Unpack[StateFields]) -> JobState:
     return replace(running(pool="on-demand", rank=2), **fields)
 
 
-def test_a_job_that_runs_well_is_left_in_peace() -> None:
+def test_a_running_job_without_losses_is_not_changed() -> None:
     decision = decide(running(), seen(), policy())
     assert decision.state == running(), "nothing has happened"
     assert not decision.actions, "and nothing is written"
     assert decision.requeue_at is None, "nor is anything waited for"
 
 
-def test_the_failure_that_spends_the_tier_sends_the_job_to_the_next() -> None:
+def test_the_last_allowed_failure_moves_the_job() -> None:
     decision = decide(running(evictions=2), seen(losses=(loss(),)), policy())
     suspend = only(decision, Suspend)
     assert suspend.pool == "b-spot", "the next tier of the ladder"
@@ -65,13 +65,13 @@ def test_the_failure_that_spends_the_tier_sends_the_job_to_the_next() -> None:
     assert "FailuresSpent" in reasons(decision), "and an Event says why"
 
 
-def test_one_failure_less_keeps_it_where_it_is() -> None:
+def test_one_failure_less_does_not_move_the_job() -> None:
     decision = decide(running(evictions=1), seen(losses=(loss(),)), policy())
     assert Suspend not in kinds(decision), "maxFailures is 3"
     assert state_of(decision).evictions == 2, "but it is counted"
 
 
-def test_with_max_failures_of_0_the_first_failure_moves_on() -> None:
+def test_with_max_failures_0_the_first_failure_moves_the_job() -> None:
     ladder = policy(tiers=(tier(max_failures=0), LAST))
     assert Suspend not in kinds(decide(running(), seen(), ladder)), (
         "a tier that may cost nothing is still tried"
@@ -82,25 +82,25 @@ def test_with_max_failures_of_0_the_first_failure_moves_on() -> None:
 
 
 @pytest.mark.parametrize("max_failures", [UNLIMITED, None])
-def test_minus_1_never_moves_by_count(max_failures: int | None) -> None:
+def test_with_max_failures_minus_1_failures_never_move_the_job(max_failures: int | None) -> None:
     ladder = policy(tiers=(tier(max_failures=max_failures), LAST))
     decision = decide(running(evictions=10_000), seen(losses=(loss(),)), ladder)
     assert Suspend not in kinds(decision), "its author said so"
 
 
-def test_capacity_that_does_not_come_in_time_sends_the_job_on() -> None:
+def test_after_the_procurement_timeout_the_job_fails_over() -> None:
     short = seen(pods_placed=3, now=T0 + 15 * MINUTE)
     decision = decide(waiting(), short, policy())
     assert only(decision, Suspend).pool == "b-spot", "15 minutes are over and a node is missing"
     assert "NoCapacity" in reasons(decision), "and an Event says why"
 
 
-def test_it_is_looked_at_again_when_the_wait_is_over() -> None:
+def test_a_waiting_job_is_requeued_at_the_end_of_its_wait() -> None:
     decision = decide(waiting(), seen(pods_placed=0, now=T0 + MINUTE), policy())
     assert decision.requeue_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
 
 
-def test_capacity_lost_after_an_eviction_is_waited_for_as_long_as_at_the_start() -> None:
+def test_the_procurement_timeout_applies_after_an_eviction_too() -> None:
     lost = seen(losses=(loss(),), pods_placed=0)
     first = state_of(decide(running(), lost, policy()))
     assert (first.phase, first.waiting_since) == (Phase.WAITING, T0), "the clock starts with the loss"
@@ -110,21 +110,21 @@ def test_capacity_lost_after_an_eviction_is_waited_for_as_long_as_at_the_start()
     )
 
 
-def test_pods_that_have_nodes_and_do_not_start_move_nothing() -> None:
+def test_pods_that_do_not_start_do_not_move_the_job() -> None:
     stuck = seen(pods_started=0, starting_since=T0 - HOUR, now=T0 + 2 * HOUR)
     decision = decide(running(), stuck, policy())
     assert not decision.actions, "a bad image would walk the job down to on-demand"
     assert reasons(decision) == ["SlowStart"], "it is said instead"
 
 
-def test_a_slow_start_is_looked_for_when_it_becomes_one() -> None:
+def test_a_job_is_requeued_when_its_start_becomes_slow() -> None:
     decision = decide(running(), seen(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE))
     assert (decision.requeue_at, reasons(decision)) == (T0 + 9 * MINUTE, []), (
         "startTimeout has not passed yet"
     )
 
 
-def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
+def test_missing_pods_are_distinguished_from_missing_capacity() -> None:
     refused = seen(pods_placed=0, pods_started=0, pods_remaining=1, pods_missing=3)
     first = decide(waiting(), refused, policy())
     assert (first.requeue_at, reasons(first)) == (T0 + PODS_CREATED_WITHIN, []), (
@@ -136,12 +136,12 @@ def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
     assert not late.actions, "the tier has its whole procurementTimeout"
 
 
-def test_pods_that_exist_and_have_no_node_are_not_said_to_be_refused() -> None:
+def test_existing_pods_without_nodes_are_not_reported_as_missing() -> None:
     pending = seen(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
     assert reasons(decide(waiting(), pending, policy())) == [], "they wait for capacity"
 
 
-def test_all_nodes_ends_the_wait_and_says_how_long_it_was() -> None:
+def test_the_event_of_a_placed_gang_has_its_wait() -> None:
     decision = decide(waiting(), seen(now=T0 + 90 * SECOND), policy())
     assert (state_of(decision).phase, state_of(decision).waiting_since) == (Phase.RUNNING, None), (
         "it waits no more"
@@ -149,12 +149,12 @@ def test_all_nodes_ends_the_wait_and_says_how_long_it_was() -> None:
     assert "1m30s" in decision.events[0].message, f"{decision.events}"
 
 
-def test_a_tier_whose_pool_is_not_there_is_skipped() -> None:
+def test_a_tier_without_pool_is_skipped() -> None:
     decision = decide(running(evictions=3), seen(pools={"b-spot": NOT_THERE}), policy())
     assert only(decision, Suspend).pool == "on-demand", "nothing would ever come of waiting there"
 
 
-def test_a_job_does_not_wait_for_a_pool_that_is_not_there() -> None:
+def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     missing = {"a-spot": NOT_THERE}
     early = decide(waiting(), seen(pods_placed=0, pools=missing), policy())
     assert Suspend not in kinds(early), "a pool that is replaced is away for a moment"
@@ -163,14 +163,14 @@ def test_a_job_does_not_wait_for_a_pool_that_is_not_there() -> None:
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
 
-def test_with_no_tier_left_to_go_to_the_job_stays_and_an_event_says_what_to_do() -> None:
+def test_without_lower_tier_the_job_stays_with_an_event() -> None:
     missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
     decision = decide(running(evictions=3), seen(pools=missing), policy())
     assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
     assert "add one to the FallbackPolicy" in decision.events[0].message, f"{decision.events}"
 
 
-def test_a_move_waits_until_the_job_would_honour_a_suspension() -> None:
+def test_a_move_waits_until_the_job_honors_a_suspension() -> None:
     decision = decide(running(evictions=3), seen(can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "KubeRay ignores it in most states"
     assert reasons(decision) == ["MoveBlocked"], "and an Event says what is waited for"
@@ -182,30 +182,30 @@ def test_on_the_last_tier_evictions_move_nothing() -> None:
     assert not decision.actions, "there is nowhere better to be"
 
 
-def test_a_program_that_fails_on_the_last_tier_again_and_again_is_given_up() -> None:
+def test_repeated_application_failures_on_the_last_tier_give_the_job_up() -> None:
     decision = decide(on_last(application_failures=5), seen(pool="on-demand"), policy())
     suspend = only(decision, Suspend)
     assert suspend.state.phase is Phase.GIVEN_UP, "a broken script burns on-demand GPUs for ever"
     assert "suspend: false" in decision.events[0].message, "and how to go on is said"
 
 
-def test_the_budget_of_the_last_tier_is_for_the_last_tier() -> None:
+def test_application_failures_are_limited_on_the_last_tier_only() -> None:
     ladder = policy(tiers=(tier(max_failures=UNLIMITED), LAST))
     decision = decide(running(application_failures=50), seen(), ladder)
     assert not decision.actions, "other tiers have their own limit"
 
 
-def test_minus_1_gives_no_job_up_for_its_failures() -> None:
+def test_with_application_failures_minus_1_no_job_is_given_up() -> None:
     ladder = policy(application_failures=UNLIMITED)
     assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "no limit"
 
 
-def test_under_evictions_failures_of_the_program_are_the_jobs_own_business() -> None:
+def test_under_evictions_application_failures_are_not_limited() -> None:
     ladder = policy(failures=Failures.EVICTIONS)
     assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "its budget"
 
 
-def test_the_last_tier_without_capacity_is_waited_for_as_long_as_give_up_after_says() -> None:
+def test_after_give_up_after_without_capacity_the_job_is_given_up() -> None:
     ladder = policy(give_up_after=HOUR)
     state = waiting(pool="on-demand", rank=2)
     early = decide(state, seen(pool="on-demand", pods_placed=0), ladder)
@@ -214,7 +214,7 @@ def test_the_last_tier_without_capacity_is_waited_for_as_long_as_give_up_after_s
     assert only(late, Suspend).state.phase is Phase.GIVEN_UP, "nothing runs and nothing is paid for"
 
 
-def test_without_give_up_after_the_last_tier_is_waited_for_without_end() -> None:
+def test_without_give_up_after_a_job_waits_indefinitely() -> None:
     decision = decide(
         waiting(pool="on-demand", rank=2),
         seen(pool="on-demand", pods_placed=0, now=T0 + 900 * HOUR),
@@ -223,7 +223,7 @@ def test_without_give_up_after_the_last_tier_is_waited_for_without_end() -> None
     assert not decision.actions, "the user did not ask for an end"
 
 
-def test_a_job_that_was_given_up_is_resumed_by_its_user_alone() -> None:
+def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
     given_up = on_last(phase=Phase.GIVEN_UP, application_failures=5)
     suspended = seen(
         pool="on-demand",
@@ -239,22 +239,22 @@ def test_a_job_that_was_given_up_is_resumed_by_its_user_alone() -> None:
     assert state_of(resumed).phase is Phase.WAITING, "and it is on its tier again"
 
 
-def test_past_the_deadline_trouble_leads_straight_to_the_last_tier() -> None:
+def test_past_the_deadline_a_job_fails_over_to_the_last_tier() -> None:
     decision = decide(running(evictions=3), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert only(decision, Suspend).pool == "on-demand", "there is no time left to try"
 
 
-def test_past_the_deadline_a_job_that_runs_is_left_where_it_is() -> None:
+def test_past_the_deadline_a_running_job_stays() -> None:
     decision = decide(running(), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert not decision.actions, "it makes the same progress on spot"
 
 
-def test_pods_of_machines_that_are_gone_for_good_are_deleted_by_force() -> None:
+def test_pods_of_lost_machines_are_force_deleted() -> None:
     decision = decide(running(), seen(dead_pods=("train-0",)), policy())
     assert only(decision, ForceDelete).pods == ("train-0",), "no kubelet is left to end them"
 
 
-def test_a_lost_head_that_does_not_come_back_restarts_the_job_where_it_is() -> None:
+def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
     silent = seen(head_unready_since=T0)
     assert decide(running(), silent, policy()).requeue_at == T0 + HEAD_TIMEOUT, "it may come back by itself"
     decision = decide(running(), seen(head_unready_since=T0, now=T0 + HEAD_TIMEOUT), policy())
@@ -264,13 +264,13 @@ def test_a_lost_head_that_does_not_come_back_restarts_the_job_where_it_is() -> N
     )
 
 
-def test_silence_from_before_the_restart_is_not_held_against_the_new_head() -> None:
+def test_an_unready_head_of_before_the_restart_does_not_count() -> None:
     restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
     decision = decide(restarted, seen(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
     assert Suspend not in kinds(decision), "a dashboard needs a while to answer"
 
 
-def test_a_head_that_is_lost_again_and_again_sends_the_job_on() -> None:
+def test_a_repeatedly_lost_head_moves_the_job() -> None:
     hopeless = running(head_restarts=MAX_HEAD_RESTARTS)
     lost = seen(head_unready_since=T0, now=T0 + HOUR)
     assert only(decide(hopeless, lost, policy()), Suspend).pool == "b-spot", "every path must end"
@@ -281,7 +281,7 @@ def test_a_head_that_is_lost_again_and_again_sends_the_job_on() -> None:
     )
 
 
-def test_a_failure_counts_once_though_it_is_looked_at_while_the_move_is_made() -> None:
+def test_a_failure_is_counted_once_during_its_move() -> None:
     spent = only(decide(running(evictions=2), seen(losses=(loss(),)), policy()), Suspend).state
     gone = seen(
         suspended=True,
@@ -296,7 +296,7 @@ def test_a_failure_counts_once_though_it_is_looked_at_while_the_move_is_made() -
     assert state_of(on_next).evictions == 0, "one outage moves a job once"
 
 
-def test_tiers_may_be_walked_to_the_end_and_each_starts_its_own_count() -> None:
+def test_each_tier_starts_its_own_count() -> None:
     ladder, state, pools = policy(tiers=(SPOT, LOWER, LAST)), running(), ["a-spot"]
     for move in range(2):
         now = T0 + (move + 1) * HOUR

@@ -17,7 +17,7 @@ from holdfast.fallback.state_machine.outages import (
 )
 from holdfast.fallback.state_machine.state import OutageKind
 from holdfast.scheduling.ladder import Failures
-from tests.support.ladder import HOUR, MINUTE, SECOND, T0, WINDOW, loss, policy, running, seen
+from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, WINDOW, loss, policy, running, seen
 
 EVICTIONS = policy(failures=Failures.EVICTIONS)
 
@@ -27,7 +27,7 @@ def test_a_gang_of_lost_pods_is_one_outage() -> None:
     assert count_losses(running(), seen(losses=lost), policy()).evictions == 1, "the gang was reclaimed once"
 
 
-def test_a_wave_of_reclaims_is_one_outage_for_as_long_as_the_window() -> None:
+def test_a_wave_of_reclaims_within_the_window_is_one_outage() -> None:
     wave = (loss(T0, pod="p0"), loss(T0 + WINDOW, pod="p1"))
     assert count_losses(running(), seen(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
         "the window's last moment"
@@ -61,7 +61,7 @@ def test_a_loss_on_the_tier_before_does_not_count_against_this_one() -> None:
     )
 
 
-def test_a_loss_from_before_this_stay_does_not_count() -> None:
+def test_a_loss_before_this_tier_visit_does_not_count() -> None:
     stay = running(losses_counted_until=T0)
     assert count_losses(stay, seen(losses=(loss(T0),)), policy()).evictions == 0, (
         "it was counted then, or suspended away"
@@ -69,13 +69,13 @@ def test_a_loss_from_before_this_stay_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("cause", [Cause.EVICTION, Cause.NODE_GONE])
-def test_a_reclaim_and_a_vanished_node_are_both_evictions(cause: Cause) -> None:
+def test_a_reclaim_and_a_removed_node_are_both_evictions(cause: Cause) -> None:
     assert count_losses(running(), seen(losses=(loss(cause=cause),)), policy()).evictions == 1, (
         f"{cause} is no failure"
     )
 
 
-def test_a_node_that_stops_answering_is_an_eviction_only_once_that_lasts() -> None:
+def test_an_unreachable_node_is_an_eviction_after_a_while() -> None:
     silent = (loss(cause=Cause.UNREACHABLE),)
     early = seen(losses=silent, now=T0 + UNREACHABLE_AFTER - SECOND)
     assert count_losses(running(), early, policy()).evictions == 0, "it may answer again"
@@ -99,7 +99,7 @@ def test_under_evictions_a_failure_of_the_program_does_not_count() -> None:
     assert counted_failures(state, Failures.EVICTIONS) == 0, "that is left to the job's own budget"
 
 
-def test_a_peer_that_dies_of_the_lost_connection_first_does_not_hide_the_eviction() -> None:
+def test_a_peers_earlier_failure_does_not_hide_the_eviction() -> None:
     peer = seen(losses=(loss(cause=Cause.APPLICATION),))
     state = count_losses(running(), peer, EVICTIONS)
     both = seen(losses=(*peer.losses, loss(T0 + 10 * SECOND, pod="p1")), now=T0 + 10 * SECOND)
@@ -157,7 +157,7 @@ def test_a_failure_of_the_program_amid_an_eviction_is_part_of_it() -> None:
     assert (state.evictions, state.application_failures) == (1, 0), "the peers of an evicted pod fail"
 
 
-def test_an_eviction_of_long_ago_does_not_explain_a_failure_of_now() -> None:
+def test_an_old_eviction_does_not_explain_a_new_failure() -> None:
     evicted = loss(T0, pod="p0"), loss(T0 + 20 * SECOND, pod="p1")
     state = count_losses(running(), seen(losses=evicted), EVICTIONS)
     failed = (*evicted, loss(T0 + WINDOW + 10 * SECOND, Cause.APPLICATION, pod="p2"))
@@ -166,7 +166,7 @@ def test_an_eviction_of_long_ago_does_not_explain_a_failure_of_now() -> None:
     assert (state.evictions, state.application_failures) == (1, 1), "its pods are shown again at every look"
 
 
-def test_a_loss_of_long_ago_does_not_explain_a_restart_of_now() -> None:
+def test_an_old_loss_does_not_explain_a_new_restart() -> None:
     old = seen(losses=(loss(),), restarts=1)
     state = count_losses(running(), old, policy())
     away = seen(losses=(loss(),), restarts=2, now=T0 + HOUR)
@@ -183,7 +183,7 @@ def test_a_restart_that_follows_a_counted_loss_is_explained_by_it() -> None:
     )
 
 
-def test_restarts_that_nobody_watched_are_counted() -> None:
+def test_unobserved_restarts_are_counted() -> None:
     away = seen(restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, policy())
     assert (state.unexplained, counted_failures(state, Failures.ANY)) == (2, 2), (
@@ -191,12 +191,12 @@ def test_restarts_that_nobody_watched_are_counted() -> None:
     )
 
 
-def test_restarts_that_nobody_watched_are_no_more_outages_than_their_time_had_room_for() -> None:
+def test_unobserved_restarts_are_at_most_one_outage_per_window() -> None:
     state = count_losses(running(since=T0), seen(restarts=5, now=T0 + MINUTE), policy())
     assert state.unexplained == 1, "one wave may restart a gang several times"
 
 
-def test_under_evictions_unwatched_restarts_count_as_far_as_the_operator_vouches_for_them() -> None:
+def test_under_evictions_unobserved_restarts_count_if_the_operator_reports_evictions() -> None:
     away = seen(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
@@ -227,9 +227,7 @@ def test_an_unexplained_restart_is_no_failure_of_the_program() -> None:
     st.lists(st.integers(0, 3600), min_size=1, max_size=12),
     st.lists(st.integers(0, 3600), max_size=6),
 )
-def test_however_looks_fall_between_losses_each_wave_is_counted_once(
-    lost: list[int], looks: list[int]
-) -> None:
+def test_each_wave_is_counted_once_whenever_it_is_observed(lost: list[int], looks: list[int]) -> None:
     losses = [loss(T0 + timedelta(seconds=at), pod=str(number)) for number, at in enumerate(sorted(lost))]
     waves, first = 0, None
     for each in losses:

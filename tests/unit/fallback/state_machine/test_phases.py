@@ -21,7 +21,7 @@ from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS, SLOW_SUSPENSION_AFTER
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
-from tests.support.ladder import (
+from tests.support.builders.job_states import (
     HOUR,
     LAST,
     MINUTE,
@@ -44,7 +44,7 @@ from tests.support.ladder import (
 )
 
 
-def test_a_job_is_resumed_on_its_next_tier_once_nothing_is_left_of_it() -> None:
+def test_a_job_is_resumed_on_its_next_tier_once_its_pods_are_gone() -> None:
     decision = decide(suspending(), seen_suspended(now=T0 + MINUTE), policy())
     resume = only(decision, Resume)
     assert resume.pool == "b-spot", "the tier that the suspension was for"
@@ -54,7 +54,7 @@ def test_a_job_is_resumed_on_its_next_tier_once_nothing_is_left_of_it() -> None:
     assert resume.state.moves == 1, "and it has moved once"
 
 
-def test_a_job_with_a_pod_left_is_not_resumed() -> None:
+def test_a_job_with_remaining_pods_is_not_resumed() -> None:
     decision = decide(suspending(), seen_suspended(pods_remaining=1), policy())
     assert not decision.actions, "inactive is not gone: two gangs would write one checkpoint"
 
@@ -74,12 +74,12 @@ def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
     assert not decision.actions, "they are what makes their pods end"
 
 
-def test_a_template_that_selects_another_pool_is_put_right_first() -> None:
+def test_a_template_of_another_pool_is_corrected_first() -> None:
     decision = decide(suspending(), seen_suspended(pool="a-spot"), policy())
     assert only(decision, Suspend).pool == "b-spot", "somebody edited it in the middle of the move"
 
 
-def test_a_move_that_was_cut_off_is_taken_up_where_it_was() -> None:
+def test_an_interrupted_move_continues() -> None:
     for cut_off in (
         seen_suspended(pods_remaining=4, is_suspension_complete=False),
         seen_suspended(outdated_children=1),
@@ -89,7 +89,7 @@ def test_a_move_that_was_cut_off_is_taken_up_where_it_was() -> None:
         assert first == again, "the annotation and what is there say all that is needed"
 
 
-def test_pods_that_never_end_are_said_aloud_and_never_run_over() -> None:
+def test_pods_that_never_terminate_are_reported_and_block_the_resumption() -> None:
     late = seen_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
@@ -97,12 +97,12 @@ def test_pods_that_never_end_are_said_aloud_and_never_run_over() -> None:
     assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is looked at when it has become slow"
 
 
-def test_pods_on_machines_that_are_gone_do_not_hold_a_move_up() -> None:
+def test_pods_on_lost_machines_do_not_delay_a_move() -> None:
     decision = decide(suspending(), seen_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
     assert only(decision, ForceDelete).pods == ("train-3",), "nobody else will end them"
 
 
-def test_losses_while_it_is_suspended_count_against_no_tier() -> None:
+def test_losses_during_a_suspension_are_not_counted() -> None:
     lost = (loss(T0 + MINUTE, pool="a-spot"), loss(T0 + MINUTE, pool="b-spot"))
     resumed = only(decide(suspending(), seen_suspended(losses=lost, restarts=3), policy()), Resume).state
     after = decide(resumed, seen(pool="b-spot", losses=lost, restarts=3, now=T0 + HOUR), policy())
@@ -111,7 +111,7 @@ def test_losses_while_it_is_suspended_count_against_no_tier() -> None:
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_job_that_ends_while_it_is_suspended_is_left_alone(outcome: Outcome) -> None:
+def test_a_job_that_ends_while_suspended_is_finished(outcome: Outcome) -> None:
     decision = decide(suspending(), seen_suspended(outcome=outcome), policy())
     assert kinds(decision) == [WriteState], "a failure during suspension still runs the failure policy"
     assert state_of(decision).phase is Phase.FINISHED, "what has ended cannot be resumed"
@@ -119,13 +119,13 @@ def test_a_job_that_ends_while_it_is_suspended_is_left_alone(outcome: Outcome) -
     assert (again.actions, again.events) == ((), ()), "and it is said once"
 
 
-def test_a_job_that_somebody_resumes_in_the_middle_of_its_move_is_suspended_again() -> None:
+def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again() -> None:
     decision = decide(suspending(), seen(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
     assert "SuspendedAgain" in reasons(decision), "and whoever did it is told"
 
 
-def test_whoever_insists_on_resuming_it_has_their_way_in_the_end() -> None:
+def test_a_client_that_keeps_resuming_a_job_succeeds_eventually() -> None:
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), seen(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would go on for ever"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
@@ -134,19 +134,19 @@ def test_whoever_insists_on_resuming_it_has_their_way_in_the_end() -> None:
 
 
 @pytest.mark.parametrize("without", [NoPolicy(), NoPolicy(problems=("spec.tiers: got none",))])
-def test_a_policy_that_goes_away_in_the_middle_of_a_move_leaves_no_job_suspended(without: NoPolicy) -> None:
+def test_a_move_is_completed_without_its_policy(without: NoPolicy) -> None:
     assert only(decide(suspending(), seen_suspended(), without), Resume).pool == "b-spot", (
         "the move is finished"
     )
 
 
-def test_a_label_that_is_taken_off_in_the_middle_of_a_move_leaves_no_job_suspended() -> None:
+def test_a_move_is_completed_without_the_jobs_label() -> None:
     assert only(decide(suspending(), seen_suspended(follows=False), policy()), Resume).pool == "b-spot", (
         "as promised"
     )
 
 
-def test_a_tier_that_is_removed_while_a_job_moves_there_is_passed_over() -> None:
+def test_a_target_tier_that_is_removed_is_skipped() -> None:
     decision = decide(suspending(), seen_suspended(), policy(tiers=(SPOT, LAST)))
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.rank) == ("on-demand", 1), "what stands in its place now"
@@ -154,27 +154,27 @@ def test_a_tier_that_is_removed_while_a_job_moves_there_is_passed_over() -> None
     assert only(resumed, Resume).pool == "on-demand", "and the move is finished there"
 
 
-def test_a_ladder_that_is_reordered_in_the_middle_of_a_move_does_not_divert_it() -> None:
+def test_a_reordered_ladder_does_not_change_the_target_tier() -> None:
     reordered = policy(tiers=(tier("b-spot"), SPOT, LAST))
     assert only(decide(suspending(), seen_suspended(), reordered), Resume).pool == "b-spot", (
         "it is still a tier"
     )
 
 
-def test_a_pool_that_goes_away_while_a_job_moves_there_is_passed_over() -> None:
+def test_a_target_pool_that_is_deleted_is_skipped() -> None:
     gone = seen_suspended(pools={"b-spot": PoolStatus(exists=False)})
     assert only(decide(suspending(), gone, policy()), Suspend).pool == "on-demand", (
         "it would wait there for nothing"
     )
 
 
-def test_with_every_pool_gone_a_job_is_resumed_all_the_same() -> None:
+def test_without_any_pool_a_job_is_resumed() -> None:
     gone = {name: PoolStatus(exists=False) for name in ("a-spot", "b-spot", "on-demand")}
     decision = decide(suspending(), seen_suspended(pools=gone), policy())
     assert Resume in kinds(decision), "waiting for nodes is not being suspended"
 
 
-def test_kueue_may_take_a_job_over_while_it_is_suspended() -> None:
+def test_kueue_may_take_over_a_suspended_job() -> None:
     decision = decide(suspending(), seen_suspended(is_managed_by_kueue=True), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.STOPPED), (
         "Kueue resumes what it admits"
@@ -187,7 +187,7 @@ def test_a_restart_in_place_keeps_what_was_counted() -> None:
     assert (state.evictions, state.moves, state.since) == (2, 0, T0 - HOUR), "it has not left its tier"
 
 
-def test_a_job_that_is_moved_onto_held_nodes_tolerates_them_and_its_placeholders_make_room() -> None:
+def test_a_failback_resumes_with_a_toleration_and_deletes_the_placeholders() -> None:
     attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0)
     up = suspending(pool="a-spot", rank=0, purpose=Purpose.FAILBACK, failback=attempt)
     decision = decide(up, seen_suspended(pool="a-spot", reservation=held()), policy())
@@ -206,7 +206,7 @@ def test_a_job_that_has_ended_is_closed_with_an_event(outcome: Outcome) -> None:
     assert decision.requeue_at is None, "and never looked at again"
 
 
-def test_a_job_that_failed_and_does_not_ask_for_it_is_not_made_anew() -> None:
+def test_a_failed_job_without_the_annotation_is_not_recreated() -> None:
     decision = decide(running(), replace(LOST, can_be_recreated=False), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.FINISHED), (
         "an Event is all it gets"
@@ -214,7 +214,7 @@ def test_a_job_that_failed_and_does_not_ask_for_it_is_not_made_anew() -> None:
     assert "create it again" in decision.events[0].message, "which says what to do"
 
 
-def test_a_job_that_asks_for_it_is_made_anew_after_an_eviction() -> None:
+def test_a_job_with_the_annotation_is_recreated_after_an_eviction() -> None:
     recreate = only(decide(running(), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions, recreate.state.recreations) == ("a-spot", 1, 1), (
         "it cost the tier"
@@ -222,7 +222,7 @@ def test_a_job_that_asks_for_it_is_made_anew_after_an_eviction() -> None:
     assert recreate.state.uid == "", "nobody knows the new job's uid yet"
 
 
-def test_the_job_made_anew_takes_its_state_over() -> None:
+def test_the_recreated_job_adopts_its_state() -> None:
     made = only(decide(running(evictions=1), LOST, policy()), Recreate).state
     decision = decide(made, seen(uid="the-new-one", restarts=0), policy())
     assert (state_of(decision).uid, state_of(decision).evictions) == ("the-new-one", 2), (
@@ -230,12 +230,12 @@ def test_the_job_made_anew_takes_its_state_over() -> None:
     )
 
 
-def test_a_job_made_anew_goes_down_when_its_tier_is_spent() -> None:
+def test_a_recreated_job_fails_over_when_its_tier_is_spent() -> None:
     recreate = only(decide(running(evictions=2), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0), "the third eviction moves it on"
 
 
-def test_a_job_that_fails_in_the_middle_of_a_move_is_made_anew_where_it_was_bound_for() -> None:
+def test_a_job_that_fails_during_a_move_is_recreated_on_the_target_tier() -> None:
     recreate = only(decide(suspending(), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0), (
         "its outage was counted when the move began"
@@ -243,13 +243,13 @@ def test_a_job_that_fails_in_the_middle_of_a_move_is_made_anew_where_it_was_boun
 
 
 @pytest.mark.parametrize("cause", [None, Cause.APPLICATION])
-def test_a_program_that_failed_by_itself_is_not_made_anew(cause: Cause | None) -> None:
+def test_an_application_failure_is_not_recreated(cause: Cause | None) -> None:
     assert Recreate not in kinds(decide(running(), replace(LOST, failure_cause=cause), policy())), (
         "it would fail again"
     )
 
 
-def test_a_job_is_not_made_anew_for_ever() -> None:
+def test_recreations_are_limited() -> None:
     assert Recreate not in kinds(decide(running(recreations=MAX_RECREATIONS), LOST, policy())), (
         "every path must end"
     )
@@ -260,11 +260,11 @@ def test_a_job_is_not_made_anew_for_ever() -> None:
     [replace(LOST, follows=False), replace(LOST, is_managed_by_kueue=True)],
     ids=["does not follow", "Kueue's"],
 )
-def test_a_job_that_is_left_alone_is_not_made_anew(left_alone: Observation) -> None:
+def test_an_ignored_job_is_not_recreated(left_alone: Observation) -> None:
     assert Recreate not in kinds(decide(running(), left_alone, policy())), "nor touched otherwise"
 
 
-def test_without_a_policy_no_job_is_made_anew() -> None:
+def test_without_a_policy_no_job_is_recreated() -> None:
     assert Recreate not in kinds(decide(running(), LOST, NoPolicy())), "there is no tier to make it on"
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
-from tests.support.any_json import any_json
-from tests.support.ladder import T0, running
-from tests.support.ladder_strategies import job_states
+from tests.support.builders.job_states import T0, running
+from tests.support.strategies.any_json import any_json
+from tests.support.strategies.job_situations import job_states
 
 
 @given(job_states)
@@ -21,7 +21,7 @@ def test_a_state_that_is_written_is_read_again(state: JobState) -> None:
 
 
 @given(st.text() | any_json("uid", "phase").map(json.dumps))
-def test_any_text_has_an_answer(text: str) -> None:
+def test_any_annotation_can_be_read(text: str) -> None:
     assert isinstance(read_state(text), JobState | UnreadableState), "anybody may edit an annotation"
 
 
@@ -29,18 +29,18 @@ def test_no_annotation_is_no_state() -> None:
     assert read_state(None) is None, "the job has not been seen before"
 
 
-def test_a_field_that_a_newer_controller_wrote_is_left_out_of_account() -> None:
+def test_a_field_of_a_newer_controller_is_ignored() -> None:
     newer = {**json.loads(write_state(running())), "mood": "good"}
     assert read_state(json.dumps(newer)) == running(), "a controller may be rolled back"
 
 
-def test_a_field_that_an_older_controller_did_not_know_is_as_it_begins() -> None:
+def test_a_missing_field_has_its_default() -> None:
     older = json.loads(write_state(running(evictions=2)))
     del older["evictions"]
     assert read_state(json.dumps(older)) == running(), "a controller may be upgraded"
 
 
-def test_what_is_as_it_began_is_left_out() -> None:
+def test_default_values_are_omitted() -> None:
     assert set(json.loads(write_state(running()))) == {"uid", "phase", "pool", "rank", "since"}, (
         "it is sent often"
     )
@@ -65,7 +65,7 @@ def test_what_is_as_it_began_is_left_out() -> None:
         ("failback", [], "failback: it is not a JSON object"),
     ],
 )
-def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -> None:
+def test_an_invalid_value_is_named(field: str, value: object, said: str) -> None:
     broken = {**json.loads(write_state(running())), field: value}
     state = read_state(json.dumps(broken))
     assert isinstance(state, UnreadableState), "half a state is worse than none"
@@ -73,7 +73,7 @@ def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -
 
 
 @pytest.mark.parametrize("missing", ["uid", "phase", "pool", "rank", "since"])
-def test_a_state_without_what_it_cannot_be_without_is_named(missing: str) -> None:
+def test_a_missing_required_field_is_named(missing: str) -> None:
     broken = json.loads(write_state(running()))
     del broken[missing]
     assert read_state(json.dumps(broken)) == UnreadableState(problem=f"{missing} is missing"), (

@@ -14,8 +14,8 @@ from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import Phase, read_state
 from holdfast.scheduling.ladder import Failures
-from tests.support.ladder import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
-from tests.support.ladder_world import World
+from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
+from tests.support.fakes.job_world import World
 
 if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy

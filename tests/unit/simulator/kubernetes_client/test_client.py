@@ -1,4 +1,4 @@
-"""The client tells a missing object from a missing kind, and waits on whole sets of objects."""
+"""The client distinguishes missing objects from missing kinds, and waits for complete sets of objects."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ KINDS: Json = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}
 
 
 class FakeServer:
-    """Holds pods by name; `gone` takes their kind away. Watches end at once."""
+    """An API server with pods; `gone` removes their kind. Watches end at once."""
 
     def __init__(self, *pods: str) -> None:
         self.pods: list[Json] = [{"metadata": {"name": name, "namespace": "a"}} for name in pods]
@@ -43,15 +43,15 @@ def client_of(server: FakeServer) -> KubeClient:
     return KubeClient(transport, Discovery(transport), Cancellation())
 
 
-def test_a_missing_object_is_none() -> None:
-    assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "absence is an answer, not a failure"
+def test_missing_object_is_none() -> None:
+    assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "a missing object is no failure"
 
 
-def test_deleting_a_missing_object_says_so() -> None:
+def test_deletion_of_a_missing_object_returns_false() -> None:
     assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False, "nothing was deleted"
 
 
-def test_a_kind_whose_definition_went_is_missing_as_a_kind() -> None:
+def test_kind_with_a_deleted_crd_is_missing() -> None:
     server = FakeServer()
     client = client_of(server)
     client.get("v1", "Pod", "x")
@@ -60,7 +60,7 @@ def test_a_kind_whose_definition_went_is_missing_as_a_kind() -> None:
         client.get("v1", "Pod", "x")
 
 
-def test_a_wait_looks_at_the_whole_list_not_at_half_of_it() -> None:
+def test_wait_checks_only_complete_lists() -> None:
     seen: list[int] = []
 
     def is_whole(pods: list[Json]) -> bool:
@@ -70,17 +70,17 @@ def test_a_wait_looks_at_the_whole_list_not_at_half_of_it() -> None:
     client_of(FakeServer("x", "y")).wait_list(
         "v1", "Pod", namespace="a", timeout_seconds=5, condition=is_whole, what="all pods"
     )
-    assert seen == [2], "a condition like `none is left` would hold before the list is read"
+    assert seen == [2], "a condition like `none is left` would hold too early"
 
 
-def test_a_wait_for_nothing_ends_when_there_is_nothing() -> None:
+def test_wait_for_a_removal_ends_if_the_object_is_missing() -> None:
     found = client_of(FakeServer()).wait_for(
         "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
     )
-    assert found is None, "a deletion that is done would be waited for"
+    assert found is None, "the deletion is complete"
 
 
-def test_a_wait_that_is_over_names_what_it_waited_for() -> None:
+def test_timeout_names_the_condition_and_the_last_state() -> None:
     with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
         client_of(FakeServer("x")).wait_for(
             "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"

@@ -1,4 +1,4 @@
-"""A cancellation ends what runs under it and refuses what comes later."""
+"""A cancellation ends running actions and refuses later ones."""
 
 import threading
 
@@ -7,29 +7,29 @@ import pytest
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 
 
-def test_what_runs_is_ended() -> None:
+def test_running_action_is_ended() -> None:
     cancellation, ended = Cancellation(), threading.Event()
     with cancellation.running(ended.set):
         cancellation.cancel()
-        assert ended.is_set(), "the wait would go on"
+        assert ended.is_set(), "the wait must end"
 
 
-def test_what_is_over_is_left_alone() -> None:
+def test_finished_action_is_not_called() -> None:
     cancellation, ended = Cancellation(), threading.Event()
     with cancellation.running(ended.set):
         pass
     cancellation.cancel()
-    assert not ended.is_set(), "the connection may serve another request by now"
+    assert not ended.is_set(), "the connection may serve another request"
 
 
-def test_what_comes_later_is_refused() -> None:
+def test_later_action_is_refused() -> None:
     cancellation = Cancellation()
     cancellation.cancel()
     with pytest.raises(KubeCancelled), cancellation.running(lambda: None):
-        pytest.fail("a wait began after the cancellation")
+        pytest.fail("no wait may start after the cancellation")
 
 
-def test_a_pause_ends_at_once() -> None:
+def test_pause_ends_at_once() -> None:
     cancellation = Cancellation()
     cancellation.cancel()
     with pytest.raises(KubeCancelled):

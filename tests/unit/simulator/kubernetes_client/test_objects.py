@@ -1,30 +1,30 @@
-"""Messages about waits say what state an object is in."""
+"""Messages contain the state of an object."""
 
 from holdfast.simulator.kubernetes_client.errors import KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import identity, summarize
 
 
-def test_a_stuck_deletion_names_its_finalizers() -> None:
+def test_summary_of_a_blocked_deletion_has_its_finalizers() -> None:
     obj = {
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "n", "deletionTimestamp": "now", "finalizers": ["a/b", "c"]},
     }
-    assert "finalizers [a/b, c]" in summarize(obj), "the reader cannot see what holds the object"
+    assert "finalizers [a/b, c]" in summarize(obj), "finalizers block the deletion"
 
 
-def test_conditions_are_told_with_their_message() -> None:
+def test_summary_has_conditions_with_their_message() -> None:
     condition = {"type": "Ready", "status": "False", "reason": "Why", "message": "because"}
-    told = summarize({"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [condition]}})
-    assert told == "Node n: Ready=False (because)", "the message is what helps"
+    summary = summarize({"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [condition]}})
+    assert summary == "Node n: Ready=False (because)", "the message explains the condition"
 
 
-def test_an_object_of_a_namespace_is_named_with_it() -> None:
+def test_namespaced_object_is_named_with_its_namespace() -> None:
     named = identity({"kind": "Pod", "metadata": {"name": "p", "namespace": "n"}})
-    assert named == "Pod n/p", "two pods of one name cannot be told apart"
+    assert named == "Pod n/p", "pods in two namespaces can have the same name"
 
 
-def test_a_timeout_names_the_condition_its_seconds_and_the_last_state() -> None:
-    told = str(KubeTimeout("Pod n/p is gone", 5, None))
-    assert told == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist", (
-        "a part is missing"
+def test_timeout_names_condition_seconds_and_last_state() -> None:
+    message = str(KubeTimeout("Pod n/p is gone", 5, None))
+    assert message == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist", (
+        "all three parts"
     )

@@ -1,4 +1,4 @@
-"""Kinds are found where the API server serves them."""
+"""Discovery finds the endpoint of each kind."""
 
 import pytest
 
@@ -15,20 +15,20 @@ APPS: Json = {
 
 
 class Server:
-    """Serves some apiVersions and counts what it is asked."""
+    """Serves some apiVersions and counts requests."""
 
     def __init__(self, served: dict[str, Json]) -> None:
         self.served = served
-        self.asked = 0
+        self.requests = 0
 
     def request(self, method: str, path: str) -> Json:
-        self.asked += 1
+        self.requests += 1
         if path not in self.served:
             raise KubeError(404, "Not Found", "404 page not found")
         return self.served[path]
 
 
-def test_everything_that_can_be_listed_is_found_in_its_preferred_version() -> None:
+def test_listable_kinds_have_their_preferred_version() -> None:
     verbs = ["create", "list"]
     core: Json = {
         "resources": [
@@ -46,30 +46,28 @@ def test_everything_that_can_be_listed_is_found_in_its_preferred_version() -> No
     }
     server = Server({"/api/v1": core, "/apis": groups, "/apis/a/v2": widgets})
     assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")], (
-        "an object of a kind that is left out is not found"
+        "every listable kind is needed"
     )
 
 
-def test_a_kind_is_asked_for_once() -> None:
+def test_kind_is_requested_once() -> None:
     server = Server({"/apis/apps/v1": APPS})
     discovery = Discovery(server)
     discovery.find("apps/v1", "Deployment")
     discovery.find("apps/v1", "Deployment")
-    assert server.asked == 1, "each object would cost two requests"
+    assert server.requests == 1, "each operation would need two requests"
 
 
-def test_a_kind_that_comes_later_is_found() -> None:
+def test_kind_of_a_new_crd_is_found() -> None:
     server = Server({})
     discovery = Discovery(server)
     with pytest.raises(NoSuchKind, match="no kind Deployment in apps/v1"):
         discovery.find("apps/v1", "Deployment")
     server.served["/apis/apps/v1"] = APPS
-    assert discovery.find("apps/v1", "Deployment").plural == "deployments", (
-        "a CRD's kind would never be found"
-    )
+    assert discovery.find("apps/v1", "Deployment").plural == "deployments", "the CRD is established now"
 
 
-def test_a_subresource_is_no_kind() -> None:
+def test_subresource_is_no_kind() -> None:
     with pytest.raises(NoSuchKind):
         Discovery(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
 
@@ -82,11 +80,11 @@ def test_a_subresource_is_no_kind() -> None:
         (False, "a", "/api/v1/things/x"),
     ],
 )
-def test_the_path_of_an_object_follows_its_scope(namespaced: bool, namespace: str | None, path: str) -> None:
+def test_path_of_an_object_depends_on_its_scope(namespaced: bool, namespace: str | None, path: str) -> None:
     endpoint = Endpoint(api_version="v1", kind="Thing", plural="things", namespaced=namespaced)
-    assert endpoint.item(namespace, "x") == path, "the request would go to another object"
+    assert endpoint.item(namespace, "x") == path, "another path is another object"
 
 
-def test_all_namespaces_are_one_collection() -> None:
+def test_collection_without_a_namespace_has_all_namespaces() -> None:
     endpoint = Endpoint(api_version="a.b/v1", kind="Thing", plural="things", namespaced=True)
-    assert endpoint.collection(None) == f"{root('a.b/v1')}/things", "the list would be of one namespace"
+    assert endpoint.collection(None) == f"{root('a.b/v1')}/things", "the list must have all namespaces"

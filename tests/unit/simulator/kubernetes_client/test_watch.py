@@ -1,4 +1,4 @@
-"""A set of objects is followed by listing once and watching, and by listing again when the watch is lost."""
+"""A watch lists objects, follows changes, and lists again when it breaks."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ def pod(name: str, version: int = 1) -> Json:
 
 
 class ScriptedServer:
-    """Answers each list, and each watch after it, from a script; past its end the deadline has come."""
+    """Answers each list, and the watch after it, from a script."""
 
     def __init__(self, *turns: tuple[Sequence[Json], Sequence[Json]]) -> None:
         self.turns = list(turns)
@@ -51,38 +51,38 @@ def followed(server: ScriptedServer, *, count: int) -> list[Event]:
     return [next(events) for _ in range(count)]
 
 
-def test_what_is_there_comes_before_what_happens_to_it() -> None:
+def test_existing_objects_come_before_changes() -> None:
     server = ScriptedServer(([pod("x")], [{"type": "DELETED", "object": pod("x", 2)}]))
     kinds = [kind for kind, _ in followed(server, count=3)]
-    assert kinds == ["ADDED", SYNCED[0], "DELETED"], "the list, its end and the watch are out of order"
+    assert kinds == ["ADDED", SYNCED[0], "DELETED"], "the list, its end, then the watch"
 
 
-def test_the_watch_goes_on_where_the_list_ended() -> None:
+def test_watch_starts_at_the_version_of_the_list() -> None:
     server = ScriptedServer(([], [{"type": "ADDED", "object": pod("x")}]))
     followed(server, count=2)
-    assert server.queries[0]["resourceVersion"] == "7", "what happened between list and watch would be lost"
+    assert server.queries[0]["resourceVersion"] == "7", "no change may be lost between list and watch"
 
 
-def test_a_watch_that_is_too_old_is_listed_again_and_only_the_difference_is_told() -> None:
+def test_expired_watch_lists_again_and_yields_only_differences() -> None:
     gone = {"type": "ERROR", "object": {"code": 410}}
     server = ScriptedServer(([pod("x"), pod("y")], [gone]), ([pod("y"), pod("z")], []))
-    told = [(kind, key_of(obj)[1]) for kind, obj in followed(server, count=6)]
-    assert told[3:5] == [("DELETED", "x"), ("ADDED", "z")], "the second list repeats or misses changes"
+    events = [(kind, key_of(obj)[1]) for kind, obj in followed(server, count=6)]
+    assert events[3:5] == [("DELETED", "x"), ("ADDED", "z")], "the second list yields only differences"
 
 
-def test_items_of_a_list_say_their_kind() -> None:
+def test_items_of_a_list_have_their_kind() -> None:
     server = ScriptedServer(([{"metadata": {"name": "x"}}], []))
     _, obj = followed(server, count=1)[0]
-    assert obj["kind"] == "Pod", "the server leaves it out in lists of its own kinds"
+    assert obj["kind"] == "Pod", "the server omits the kind in lists of built-in kinds"
 
 
 _sets = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2), max_size=4)
 
 
 @given(_sets, _sets)
-def test_the_differences_lead_from_one_set_to_the_other(old: dict[str, int], new: dict[str, int]) -> None:
+def test_differences_turn_the_known_set_into_the_listed_set(old: dict[str, int], new: dict[str, int]) -> None:
     known: dict[Key, Json] = {key_of(pod(name, at)): pod(name, at) for name, at in old.items()}
     listed = {key_of(pod(name, at)): pod(name, at) for name, at in new.items()}
     for event in list(differences(known, listed)):
         record(known, event)
-    assert known == listed, "following after a second list would show a set that never was"
+    assert known == listed, "the known set must equal the listed set"

@@ -1,23 +1,33 @@
 """Helm gets the options of a release; charts come from the mirror."""
 
+import gzip
+import json
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_provider.helm import (
     Chart,
     ChartMirror,
     Plan,
+    ReleaseRecord,
     Revision,
     install_arguments,
     last_complete,
+    latest_release,
     template_arguments,
     uninstall_arguments,
     upgrade_arguments,
 )
+
+if TYPE_CHECKING:
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 PLAN = Plan(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
 
@@ -136,3 +146,43 @@ def test_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
 def test_last_complete_revision_is_found(statuses: list[str], complete: int | None) -> None:
     history = [Revision(number=at, status=status) for at, status in enumerate(statuses, start=1)]
     assert last_complete(history) == complete, "a rollback needs a complete revision"
+
+
+class FakeCluster:
+    """An API server with the Secrets of two revisions, as Helm stores them."""
+
+    def list(self, *_: object, **__: object) -> list[Json]:
+        return [self._secret(1, "superseded"), self._secret(2, "deployed")]
+
+    def _secret(self, number: int, status: str) -> Json:
+        release = {
+            "name": "jobset",
+            "namespace": "n",
+            "version": number,
+            "info": {"status": status},
+            "chart": {"metadata": {"name": "jobset", "version": "0.12.0", "appVersion": "v0.12.0"}},
+            "config": {"replicas": number},
+            "manifest": "kind: Pod",
+        }
+        data = b64encode(b64encode(gzip.compress(json.dumps(release).encode()))).decode()
+        return {
+            "metadata": {"labels": {"version": str(number), "status": status}},
+            "data": {"release": data},
+        }
+
+
+def test_latest_revision_is_read_from_its_secret() -> None:
+    record = latest_release(cast("KubeClient", FakeCluster()), "n", "jobset")
+    assert record == ReleaseRecord(
+        metadata={
+            "appVersion": "v0.12.0",
+            "chart": "jobset",
+            "name": "jobset",
+            "namespace": "n",
+            "revision": 2,
+            "status": "deployed",
+            "version": "0.12.0",
+        },
+        values={"replicas": 2},
+        manifest="kind: Pod",
+    ), "the record equals the output of `helm get`"

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_provider.helm import ChartMirror
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror, ReleaseRecord
 from holdfast.simulator.kubernetes_provider.operation import Naming
 from holdfast.simulator.kubernetes_provider.releases import (
     chart_of,
@@ -98,7 +98,7 @@ def test_another_chart_version_is_drift() -> None:
     )
 
 
-def test_import_returns_the_metadata_of_helm() -> None:
+def test_import_returns_the_metadata_of_the_release() -> None:
     found = live_release_inputs({}, SHOWN, {"a": 1})
     assert found == {
         "name": "j",
@@ -110,7 +110,7 @@ def test_import_returns_the_metadata_of_helm() -> None:
 
 
 def test_all_inputs_are_secret_in_the_state() -> None:
-    outputs = outputs_of(SHOWN, INPUTS, manifest="")
+    outputs = outputs_of(ReleaseRecord(metadata=SHOWN, values={}, manifest=""), INPUTS)
     assert outputs["__inputs"] == Secret(INPUTS), "values may contain unmarked secrets"
 
 

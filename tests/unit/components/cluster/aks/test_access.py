@@ -20,7 +20,7 @@ from holdfast.components.cluster.aks.access import (
     api_server,
     kubeconfig,
 )
-from tests.support.aks_component import (
+from tests.support.builders.aks_components import (
     ADMINS,
     AUTHORITY,
     DEPLOYER,

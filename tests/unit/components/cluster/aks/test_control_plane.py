@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR, dns_service_ip
 from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
 from holdfast.components.network.azure import ExistingAzureNetwork
-from tests.support.aks_component import DISKS, MAINTENANCE, SUBNET, recorded_cluster
+from tests.support.builders.aks_components import DISKS, MAINTENANCE, SUBNET, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
 
 _CLUSTER = ":ManagedCluster"

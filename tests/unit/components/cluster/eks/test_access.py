@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.cluster.eks.access import ApiServer, NodeAccess, NodeAccessArgs, kubeconfig
-from tests.support.eks_cluster import ADMIN, recorded_cluster
-from tests.support.eks_outputs import AUTHORITY, ENDPOINT
+from tests.support.builders.aws_components import ADMIN, recorded_cluster
+from tests.support.fakes.cloud_outputs import AUTHORITY, ENDPOINT
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.scheduling.taints import GPU, SPOT
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-from tests.support.eks_cluster import recorded_cluster, versions
+from tests.support.builders.aws_components import recorded_cluster, versions
 from tests.support.inputs import text, value
 
 if TYPE_CHECKING:

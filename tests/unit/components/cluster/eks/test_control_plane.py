@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.eks_cluster import recorded_cluster
-from tests.support.eks_outputs import GROUP
+from tests.support.builders.aws_components import recorded_cluster
+from tests.support.fakes.cloud_outputs import GROUP
 from tests.support.inputs import text, value
 
 _CLUSTER = ":Cluster"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.eks_cluster import recorded_cluster
+from tests.support.builders.aws_components import recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:

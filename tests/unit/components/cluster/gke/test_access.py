@@ -17,8 +17,8 @@ from holdfast.components.cluster.gke.access import (
     DnsEndpoint,
     kubeconfig,
 )
-from tests.support.gke_component import recorded_cluster
-from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
+from tests.support.builders.gke_components import recorded_cluster
+from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, GKE_ADDRESS
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_the_kubeconfig_of_a_dns_endpoint_has_no_authority() -> None:
 
 def test_the_kubeconfig_of_an_ip_endpoint_has_the_clusters_authority() -> None:
     found = server(document(AuthorizedNetworks(cidrs=["203.0.113.0/24"])))
-    assert found == {"server": f"https://{ADDRESS}", "certificate-authority-data": AUTHORITY}, (
+    assert found == {"server": f"https://{GKE_ADDRESS}", "certificate-authority-data": AUTHORITY}, (
         "no public authority signed its certificate"
     )
 

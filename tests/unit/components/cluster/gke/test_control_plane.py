@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.components.cluster.gke.control_plane import DatabaseKey, MaintenanceExclusion
-from tests.support.gke_component import KEY, MAINTENANCE, NODE_ACCOUNT, recorded_cluster
+from tests.support.builders.gke_components import KEY, MAINTENANCE, NODE_ACCOUNT, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
 
 _CLUSTER = ":Cluster"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, account_id
+from tests.support.builders.gke_components import NODE_ACCOUNT, ZONES, cluster_args, recorded_cluster
 from tests.support.fakes.pulumi_engine import record
-from tests.support.gke_component import NODE_ACCOUNT, ZONES, cluster_args, recorded_cluster
 from tests.support.inputs import mapping, text, value
 
 _NAMES = st.from_regex(r"holdfast-[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?", fullmatch=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from tests.support.builders.official_karpenter import PLACE, official
+from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
-from tests.support.iam_evaluation import Request, is_allowed
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.json_objects import obj
-from tests.support.official_karpenter import PLACE, official
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
@@ -30,7 +30,7 @@ from holdfast.components.karpenter.eks.interruption_queue import (
     queue_policy,
 )
 from holdfast.infra import versions
-from tests.support.iam_evaluation import is_denied
+from tests.support.fakes.iam_evaluation import is_denied
 
 ARGS = EksKarpenterArgs(
     cluster_name="holdfast-dev",

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.karpenter.eks.controller_policies import CONTROLLER_POLICIES, controller_policy
-from tests.support.iam_evaluation import Request, is_allowed, texts
+from tests.support.builders.official_karpenter import SCOPE, official_document
+from tests.support.fakes.iam_evaluation import Request, is_allowed, texts
 from tests.support.json_objects import obj, objects
-from tests.support.official_karpenter import SCOPE, official_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
