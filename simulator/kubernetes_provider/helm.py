@@ -5,23 +5,23 @@ applying them on the server (a controller that writes certificates into its webh
 conflict), and waits check only workloads.
 """
 
+import gzip
 import hashlib
+import json
 import os
 import subprocess
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import yaml
 
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.errors import Cancellation
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import mapping
 
 
@@ -106,12 +106,6 @@ def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
         *("rollback", plan.name, str(revision), "--namespace", plan.namespace, "--server-side=false"),
         *("--history-max", str(plan.max_history or 0)),
     ]
-
-
-def get_arguments(what: str, *, name: str, namespace: str) -> list[str]:
-    """Return the arguments that print `metadata` or `values` of a release as JSON, or its `manifest`."""
-    form = [] if what == "manifest" else ["--output", "json"]
-    return ["get", what, name, "--namespace", namespace, *form]
 
 
 def _common(plan: Plan) -> list[str]:
@@ -270,8 +264,8 @@ class Revision:
 
 def revisions(client: KubeClient, namespace: str, name: str) -> Sequence[Revision]:
     """Return the revisions of a release, oldest first; none if it does not exist."""
-    found = client.list("v1", "Secret", namespace=namespace, label_selector=f"owner=helm,name={name}")
-    return sorted((_revision(secret) for secret in found), key=lambda revision: revision.number)
+    found = map(_revision, _release_secrets(client, namespace, name))
+    return sorted(found, key=lambda revision: revision.number)
 
 
 def last_complete(history: Sequence[Revision]) -> int | None:
@@ -287,3 +281,37 @@ def _revision(secret: Json) -> Revision:
         status=str(labels.get("status")),
         owner=str(owner) if owner else None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRecord:
+    """The latest revision of a release: its metadata, the values that the user set, and its manifest."""
+
+    metadata: Json
+    values: JsonValue
+    manifest: str
+
+
+def latest_release(client: KubeClient, namespace: str, name: str) -> ReleaseRecord:
+    """Return the latest revision of a release from its Secret, which is much faster than `helm get`."""
+    secret = max(_release_secrets(client, namespace, name), key=lambda found: _revision(found).number)
+    encoded = b64decode(b64decode(str(mapping(secret.get("data"))["release"])))
+    release = cast("Json", json.loads(gzip.decompress(encoded)))
+    chart = mapping(mapping(release.get("chart")).get("metadata"))
+    return ReleaseRecord(
+        metadata={
+            "appVersion": chart.get("appVersion"),
+            "chart": chart.get("name"),
+            "name": release.get("name"),
+            "namespace": release.get("namespace"),
+            "revision": release.get("version"),
+            "status": mapping(release.get("info")).get("status"),
+            "version": chart.get("version"),
+        },
+        values=release.get("config") or {},
+        manifest=str(release.get("manifest") or ""),
+    )
+
+
+def _release_secrets(client: KubeClient, namespace: str, name: str) -> Sequence[Json]:
+    return client.list("v1", "Secret", namespace=namespace, label_selector=f"owner=helm,name={name}")

@@ -21,9 +21,10 @@ from holdfast.simulator.kubernetes_provider.helm import (
     Helm,
     HelmError,
     Plan,
-    get_arguments,
+    ReleaseRecord,
     install_arguments,
     last_complete,
+    latest_release,
     revisions,
     rollback_arguments,
     template_arguments,
@@ -145,11 +146,10 @@ class Releases:
         namespace = place or "default"
         if not revisions(operation.client, namespace, name):
             return GONE
-        shown = self._shown(operation, name=name, namespace=namespace)
-        live = cast("JsonValue", json.loads(self._get(operation, "values", name=name, namespace=namespace)))
-        now = live_release_inputs(inputs, shown, live or {})
-        seen = {**self._state(operation, shown, now), _DIGEST: outputs.get(_DIGEST)}
-        status = str(shown.get("status"))
+        record = latest_release(operation.client, namespace, name)
+        now = live_release_inputs(inputs, record.metadata, record.values)
+        seen = {**outputs_of(record, now), _DIGEST: outputs.get(_DIGEST)}
+        status = str(record.metadata["status"])
         if status != "deployed":
             raise InitFailedError(
                 resource_id=resource_id,
@@ -189,13 +189,13 @@ class Releases:
         except HelmError as error:
             if not revisions(operation.client, plan.namespace, plan.name):
                 raise
-            shown = self._shown(operation, name=plan.name, namespace=plan.namespace)
+            record = latest_release(operation.client, plan.namespace, plan.name)
             raise InitFailedError(
                 resource_id=f"{plan.namespace}/{plan.name}",
-                properties={**self._state(operation, shown, inputs), _DIGEST: chart.digest()},
+                properties={**outputs_of(record, inputs), _DIGEST: chart.digest()},
                 inputs=inputs,
                 reasons=[
-                    f"release {plan.namespace}/{plan.name} is {shown.get('status')}: {error}",
+                    f"release {plan.namespace}/{plan.name} is {record.metadata['status']}: {error}",
                     *namespace_problems(operation.client, plan.namespace),
                 ],
             ) from error
@@ -213,21 +213,9 @@ class Releases:
         self._run(operation, undo, {})
 
     def _outcome(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> Outcome:
-        shown = self._shown(operation, name=plan.name, namespace=plan.namespace)
-        outputs = {**self._state(operation, shown, inputs), _DIGEST: chart.digest()}
+        record = latest_release(operation.client, plan.namespace, plan.name)
+        outputs = {**outputs_of(record, inputs), _DIGEST: chart.digest()}
         return Outcome(id=f"{plan.namespace}/{plan.name}", outputs=outputs, inputs=inputs)
-
-    def _state(self, operation: Operation, shown: Json, inputs: Properties) -> dict[str, Value]:
-        name, namespace = str(shown["name"]), str(shown["namespace"])
-        manifest = self._get(operation, "manifest", name=name, namespace=namespace)
-        return outputs_of(shown, inputs, manifest=manifest)
-
-    def _shown(self, operation: Operation, *, name: str, namespace: str) -> Json:
-        return cast("Json", json.loads(self._get(operation, "metadata", name=name, namespace=namespace)))
-
-    def _get(self, operation: Operation, what: str, *, name: str, namespace: str) -> str:
-        arguments = get_arguments(what, name=name, namespace=namespace)
-        return self.helm.run(arguments, cancellation=operation.cancellation)
 
     def _run(self, operation: Operation, arguments: list[str], inputs: Properties) -> None:
         values = inputs.get("values")
@@ -335,16 +323,15 @@ def _new_name(naming: Naming) -> str:
     return naming.proposed or autoname(naming.logical_name, naming.seed)
 
 
-_STATUS = ("appVersion", "chart", "name", "namespace", "revision", "status", "version")
 _SECRET_TEXT = "[secret]"  # noqa: S105 - a placeholder
 
 
-def outputs_of(shown: Json, inputs: Properties, *, manifest: str) -> dict[str, Value]:
-    """Return the outputs of a release from the metadata and the manifest that helm prints."""
+def outputs_of(record: ReleaseRecord, inputs: Properties) -> dict[str, Value]:
+    """Return the outputs of a release."""
     return {
         **inputs,
-        "status": to_properties({key: shown.get(key) for key in _STATUS}),
-        "resourceNames": cast("Value", resource_names(manifest)),
+        "status": to_properties(record.metadata),
+        "resourceNames": cast("Value", resource_names(record.manifest)),
         "__inputs": Secret(inputs),
     }
 
@@ -352,7 +339,7 @@ def outputs_of(shown: Json, inputs: Properties, *, manifest: str) -> dict[str, V
 def live_release_inputs(inputs: Properties, shown: Json, values: JsonValue) -> Properties:
     """Return the inputs that correspond to the live release, whose values are `values`.
 
-    For an import, without inputs, they are the metadata that helm prints.
+    For an import, without inputs, they are the metadata of the release.
     """
     if not inputs:
         imported = {name: shown.get(name) for name in ("chart", "name", "namespace", "version")}

@@ -1,4 +1,4 @@
-"""The table of Azure's machines out of its price list."""
+"""The machine table of Azure is generated from its price list and the names of VM sizes."""
 
 from __future__ import annotations
 
@@ -49,48 +49,48 @@ def table(market: AzureMarket = MARKET) -> AzureTable:
     return cast("AzureTable", json.loads(azure_machine_table(market)))
 
 
-def test_a_machine_is_one_line_of_what_a_pool_needs_to_know() -> None:
+def test_machine_is_one_line_of_the_table() -> None:
     lines = azure_machine_table(MARKET).splitlines()
     assert '["Standard_D4ds_v5","amd64",4,16384,0,null,0.226,"ab"],' in lines, (
-        "a change of one machine is one line"
+        "the change of a machine changes one line"
     )
-    assert '["Standard_ND96asr_v4","amd64",96,921600,8,"a100",36.0,"b"]' in lines, "with its GPUs"
+    assert '["Standard_ND96asr_v4","amd64",96,921600,8,"a100",36.0,"b"]' in lines, "with GPUs"
 
 
-def test_each_region_is_one_character_that_the_table_explains() -> None:
+def test_region_is_one_character() -> None:
     made = table()
     assert made["regions"] == {"a": "eastus", "b": "westeurope"}, "in order"
-    assert made["zones"] == {"eastus": "123", "westeurope": ""}, "of those that sell, and of no others"
+    assert made["zones"] == {"eastus": "123", "westeurope": ""}, "only regions with offerings"
 
 
-def test_what_is_not_sold_where_prices_are_from_has_its_lowest_price() -> None:
+def test_machine_outside_of_the_price_region_has_its_lowest_price() -> None:
     market = replace(
         MARKET, prices={"uksouth": {"Standard_D4ds_v5": 0.3}, "ukwest": {"Standard_D4ds_v5": 0.25}}
     )
     (row,) = table(market)["machines"]
-    assert row[COLUMNS.index("hourlyPrice")] == 0.25, "prices do nothing but put machines in order"
+    assert row[COLUMNS.index("hourlyPrice")] == 0.25, "prices only order machines"
 
 
-def test_gpus_without_a_driver_are_left_out() -> None:
+def test_gpu_size_without_a_driver_is_omitted() -> None:
     names = [name for name, *_ in table(replace(MARKET, drivers=frozenset()))["machines"]]
-    assert names == ["Standard_D4ds_v5"], "node auto-provisioning would never buy one"
+    assert names == ["Standard_D4ds_v5"], "node auto-provisioning never selects it"
 
 
 @pytest.mark.parametrize(
-    ("what", "name"),
+    ("reason", "name"),
     [
-        ("a burstable size, which is never on spot", "Standard_B2s"),
+        ("a burstable size, which has no spot offering", "Standard_B2s"),
         ("constrained vCPUs", "Standard_E16-4ds_v5"),
         ("a confidential machine", "Standard_DC4as_v5"),
-        ("one without premium disks", "Standard_D4_v5"),
+        ("a size without premium disks", "Standard_D4_v5"),
         ("a single vCPU", "Standard_F1ads_v7"),
-        ("less memory than its family's others", "Standard_E96as_v5"),
-        ("a share of a GPU", "Standard_NV6ads_A10_v5"),
-        ("another name altogether", "Dasv4_Type1"),
+        ("a size with less memory than its family", "Standard_E96as_v5"),
+        ("a fractional GPU", "Standard_NV6ads_A10_v5"),
+        ("a size with another name", "Dasv4_Type1"),
     ],
 )
-def test_what_cannot_be_a_node_here_is_left_out(what: str, name: str) -> None:
-    assert shape_of(name) is None, f"{name} is {what}"
+def test_unsupported_size_is_omitted(reason: str, name: str) -> None:
+    assert shape_of(name) is None, f"{name} is {reason}"
 
 
 def test_more_regions_than_characters_are_refused() -> None:
@@ -99,26 +99,24 @@ def test_more_regions_than_characters_are_refused() -> None:
         azure_machine_table(crowded)
 
 
-def test_the_price_list_is_read_by_region_and_size() -> None:
+def test_price_list_is_parsed_by_region_and_size() -> None:
     assert prices(LIST) == {
         "eastus": {"Basic_A0": 0.024, "Standard_D4ds_v5": 0.226},
         "usgovvirginia": {"Standard_E16-4ds_v5": 1.44},
-    }, "as it is written, for the table to choose"
+    }, "all sizes of the list"
 
 
-def test_zones_are_read_from_what_azure_tells_a_subscription() -> None:
+def test_zones_are_parsed_from_the_locations_of_a_subscription() -> None:
     mapped = [{"logicalZone": "2"}, {"logicalZone": "1"}]
-    told = [{"name": "eastus", "availabilityZoneMappings": mapped}, {"name": "westus"}]
-    assert zones_of(json.dumps(told)) == {"eastus": "12", "westus": ""}, "in order; none where there are none"
+    locations = [{"name": "eastus", "availabilityZoneMappings": mapped}, {"name": "westus"}]
+    assert zones_of(json.dumps(locations)) == {"eastus": "12", "westus": ""}, "in order; empty without zones"
 
 
-def test_drivers_are_nvidias() -> None:
+def test_only_nvidia_sizes_have_drivers() -> None:
     listed = "standard_nd96asr_v4:\n  gpu: nvidia\nstandard_nd96isr_mi300x_v5:\n  gpu: amd\n"
-    assert sizes_with_drivers(listed) == {"standard_nd96asr_v4"}, "no device plugin here knows others"
+    assert sizes_with_drivers(listed) == {"standard_nd96asr_v4"}, "the device plugin supports only NVIDIA"
 
 
-def test_the_table_that_is_there_has_the_columns_of_this_generator() -> None:
-    assert tuple(azure_table()["columns"]) == COLUMNS, (
-        "run `python -m holdfast.simulator.tools.machine_table`"
-    )
-    assert {len(row) for row in azure_table()["machines"]} == {len(COLUMNS)}, "a cell for each column"
+def test_committed_table_has_the_columns_of_the_generator() -> None:
+    assert tuple(azure_table()["columns"]) == COLUMNS, "run `holdfast tools machine-tables`"
+    assert {len(row) for row in azure_table()["machines"]} == {len(COLUMNS)}, "each row has all columns"
