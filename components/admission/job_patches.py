@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, expression_selects, text, texts
 from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL, RESERVED_FOR, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -238,7 +238,7 @@ def _annotation(name: str) -> str:
 
 
 def _tolerating_hold(path: str) -> str:
-    is_hold = f't.?key.orValue("") == {text(HELD_FOR)}'
+    is_hold = f't.?key.orValue("") == {text(RESERVED_FOR)}'
     held = f"{_BEFORE}.?tolerations.orValue([]).filter(t, {is_hold})"
     others = f"variables.specs[i].?tolerations.orValue([]).filter(t, !({is_hold}))"
     return only_if(f"size({held}) > 0", set_field(path, f"{others} + {held}"))

@@ -143,6 +143,7 @@ def run(client: KubeClient, pod: Json) -> Json:
         "v1",
         "ServiceAccount",
         "default",
+        namespace="default",
         timeout_seconds=60,
         condition=lambda found: found is not None,
         what="the default service account",
