@@ -24,7 +24,7 @@ VALIDATIONS = ("training-jobsets-can-fall-back", "training-rayjobs-can-fall-back
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_jobs_are_judged_after_they_are_mended_and_by_a_kind_that_is_there(cloud: str) -> None:
+def test_job_validation_depends_on_job_admission_and_the_crd(cloud: str) -> None:
     stack = CLOUDS[cloud]()
     job_admission = {
         each.name for each in stack.of(":MutatingAdmissionPolicyBinding") if "job-admission" in each.name
@@ -37,7 +37,7 @@ def test_jobs_are_judged_after_they_are_mended_and_by_a_kind_that_is_there(cloud
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_namespaces_go_before_what_judges_their_jobs(cloud: str) -> None:
+def test_namespaces_are_deleted_before_job_validation(cloud: str) -> None:
     stack = CLOUDS[cloud]()
     for ladder in stack.of(":FallbackPolicy"):
         earlier = stack.everything_before(ladder)
@@ -45,7 +45,7 @@ def test_namespaces_go_before_what_judges_their_jobs(cloud: str) -> None:
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_no_job_is_refused_for_a_ladder_that_is_not_written_yet(cloud: str) -> None:
+def test_job_validation_allows_jobs_without_a_ladder(cloud: str) -> None:
     for binding in CLOUDS[cloud]().of(":ValidatingAdmissionPolicyBinding"):
         reference = obj(obj(binding.inputs["spec"])["paramRef"])
         assert reference == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
@@ -54,7 +54,7 @@ def test_no_job_is_refused_for_a_ladder_that_is_not_written_yet(cloud: str) -> N
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_ladders_say_what_pods_get_of_their_machines(cloud: str) -> None:
+def test_ladders_have_the_capacity_of_their_machines(cloud: str) -> None:
     for ladder in CLOUDS[cloud]().of(":FallbackPolicy"):
         for tier in objects(obj(ladder.inputs["spec"])["tiers"]):
             machines = objects(obj(tier["facts"])["machines"])
@@ -62,7 +62,7 @@ def test_ladders_say_what_pods_get_of_their_machines(cloud: str) -> None:
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_the_stacks_own_claims_may_be_mounted(cloud: str) -> None:
+def test_job_validation_allows_the_stacks_volume_claims(cloud: str) -> None:
     (policy, _) = CLOUDS[cloud]().of(":ValidatingAdmissionPolicy")
     (claims,) = [
         each for each in objects(obj(policy.inputs["spec"])["variables"]) if each["name"] == "claims"
@@ -88,7 +88,7 @@ def namespaces(stack: str) -> list[tuple[StackResource, Json]]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_namespace_says_what_its_jobs_look_like(stack: str) -> None:
+def test_every_namespace_declares_shapes(stack: str) -> None:
     for ladder, _ in namespaces(stack):
         assert declared_shapes(ladder), "users start from these files, and the proof is about shapes"
 
@@ -114,7 +114,7 @@ def gpus_of(facts: Json) -> int:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_no_quota_makes_a_pod_say_what_it_takes(stack: str) -> None:
+def test_no_quota_requires_cpu_or_memory_requests(stack: str) -> None:
     for _, hard in namespaces(stack):
         assert hard.keys() == {GPUS, "pods"}, (
             "one of CPUs or memory refuses each pod that requests none of them"
@@ -122,19 +122,19 @@ def test_no_quota_makes_a_pod_say_what_it_takes(stack: str) -> None:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_where_capacity_is_held_for_a_way_back_up_there_is_no_quota(stack: str) -> None:
+def test_the_namespace_of_reservations_has_no_quota(stack: str) -> None:
     quotas = every(program(stack), ":ResourceQuota")
     bounded = {str(obj(each.props["metadata"])["namespace"]) for each in quotas}
     assert quotas, "training namespaces have theirs"
     assert RESERVATION_NAMESPACE not in bounded, "placeholders would count twice what the job has already"
 
 
-def test_what_a_stack_leaves_out_of_a_shape_is_as_small_as_can_be() -> None:
+def test_missing_fields_of_a_shape_have_the_smallest_values() -> None:
     (shape,) = shapes_after({"name": "fit"})
     assert shape.title == "shape fit (a pod of 1 CPU, 2 GiB)", "as the policies take it where nothing is said"
 
 
-def test_amounts_may_be_written_as_yaml_reads_them() -> None:
+def test_amounts_may_be_numbers_or_text() -> None:
     first, second = shapes_after(
         {"name": "a", "cpu": 1.5, "memory": "1.5Gi"}, {"name": "b", "cpu": "1500m", "memory": "1536Mi"}
     )

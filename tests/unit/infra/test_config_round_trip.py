@@ -131,19 +131,19 @@ def platforms(draw: DrawFn) -> Document:
 
 
 @given(platforms())
-def test_every_valid_platform_is_read(document: Document) -> None:
+def test_every_valid_platform_parses(document: Document) -> None:
     assert not problems(document), "what keeps all rules must not be refused"
 
 
 @given(platforms())
-def test_a_platform_written_again_reads_as_the_same(document: Document) -> None:
+def test_a_platform_written_again_parses_to_the_same(document: Document) -> None:
     platform = read(document)
     written = cast("Json", json.loads(platform.model_dump_json(by_alias=True, exclude_none=True)))
     assert read(written) == platform, "nothing is lost or changed on the way"
 
 
 @given(platforms(), st.data())
-def test_one_unknown_field_anywhere_is_exactly_one_problem(document: Document, data: st.DataObject) -> None:
+def test_an_unknown_field_anywhere_is_exactly_one_problem(document: Document, data: st.DataObject) -> None:
     lists = [
         cast("list[Document]", document[section]) for section in ("pools", "namespaces") if document[section]
     ]
@@ -154,7 +154,7 @@ def test_one_unknown_field_anywhere_is_exactly_one_problem(document: Document, d
 
 
 @given(platforms(), st.data())
-def test_one_missing_pool_is_only_the_problem_of_those_who_name_it(
+def test_a_missing_pool_is_one_problem_for_each_tier_that_names_it(
     document: Document, data: st.DataObject
 ) -> None:
     pools = cast("list[Document]", document["pools"])
@@ -187,7 +187,7 @@ def test_one_missing_pool_is_only_the_problem_of_those_who_name_it(
         "quota",
     )
 )
-def test_any_document_is_read_or_refused_and_nothing_else_happens(document: JsonValue) -> None:
+def test_any_document_parses_or_causes_problems_with_a_fix(document: JsonValue) -> None:
     given_cloud = {**document, "cloud": "local"} if isinstance(document, dict) else document
     found = problems(given_cloud)
     assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
@@ -205,7 +205,7 @@ DIGEST = "sha256:" + 64 * "a"
         "localhost:5000/controller:dev",
     ],
 )
-def test_an_image_with_its_registry_and_version_is_taken(image: str) -> None:
+def test_a_complete_image_reference_is_valid(image: str) -> None:
     assert ControllerSection(image=image).image == image, "as it is"
 
 
@@ -221,10 +221,10 @@ def test_an_image_with_its_registry_and_version_is_taken(image: str) -> None:
         "ghcr.io/holdfast-dev/fallback-controller@sha256:abc",
     ],
 )
-def test_an_image_of_which_something_would_have_to_be_guessed_is_refused(image: str) -> None:
+def test_an_incomplete_image_reference_is_a_problem(image: str) -> None:
     with pytest.raises(ValidationError, match="path and a tag"):
         ControllerSection(image=image)
 
 
-def test_none_is_needed() -> None:
+def test_no_image_is_needed() -> None:
     assert ControllerSection().image is None, "the program knows its own"

@@ -46,7 +46,7 @@ def refused(*pools: JsonValue) -> tuple[Problem, ...]:
     return error.value.problems
 
 
-def test_the_pool_of_determineds_own_page_becomes_a_spot_pool() -> None:
+def test_the_pool_of_determineds_documentation_becomes_a_spot_pool() -> None:
     assert converted(SPOT_G4DN)[1] == {
         "name": "aws-spot-g4dn-metal",
         "capacity": "spot",
@@ -55,7 +55,7 @@ def test_the_pool_of_determineds_own_page_becomes_a_spot_pool() -> None:
     }, "each of its four facts has its field"
 
 
-def test_what_determined_leaves_out_it_takes_for_a_default() -> None:
+def test_missing_fields_have_determineds_defaults() -> None:
     assert converted({"pool_name": "bare", "provider": {"type": "aws"}})[1] == {
         "name": "bare",
         "capacity": "on-demand",
@@ -64,11 +64,11 @@ def test_what_determined_leaves_out_it_takes_for_a_default() -> None:
     }, "the same machines come up as did before"
 
 
-def test_a_volume_is_taken_over() -> None:
+def test_a_volume_size_is_converted() -> None:
     assert converted(changed(root_volume_size=300))[1]["volumeGiB"] == 300, "jobs may need the room"
 
 
-def test_a_price_cap_is_refused_with_the_reason() -> None:
+def test_a_price_cap_is_a_problem_with_the_reason() -> None:
     (problem,) = refused(changed(spot_max_price="2.50"))
     assert problem.field == "resource_pools[0].provider.spot_max_price", "where it stands is named"
     assert "Karpenter has no field that holds a price cap" in problem.allowed, "why it cannot be kept is said"
@@ -97,7 +97,9 @@ def test_a_price_cap_is_refused_with_the_reason() -> None:
         ("instance_typ", "m5.large", 'Write "instance_type".'),
     ],
 )
-def test_what_has_no_equivalent_is_one_problem_with_its_mend(field: str, value: JsonValue, fix: str) -> None:
+def test_a_field_without_an_equivalent_is_one_problem_with_a_fix(
+    field: str, value: JsonValue, fix: str
+) -> None:
     (problem,) = refused(changed(**{field: value}))
     assert problem.field == f"resource_pools[0].provider.{field}", "it is named where it is"
     assert fix in problem.fix, "and what to do is said"
@@ -114,11 +116,11 @@ def test_what_has_no_equivalent_is_one_problem_with_its_mend(field: str, value: 
         ({**SPOT_G4DN, "max_instances": 3}, "resource_pools[0].max_instances"),
     ],
 )
-def test_a_pool_that_is_none_of_machines_that_come_and_go_is_refused(pool: JsonValue, field: str) -> None:
+def test_a_pool_without_autoscaled_machines_is_a_problem(pool: JsonValue, field: str) -> None:
     assert [problem.field for problem in refused(pool)] == [field], "it is named where it is, and only there"
 
 
-def test_all_problems_are_shown_at_once() -> None:
+def test_one_run_reports_all_problems() -> None:
     found = refused(changed(spot_max_price="1"), changed(min_instances=2), {"pool_name": "mine"})
     assert {problem.field.partition("]")[0] for problem in found} >= {
         "resource_pools[0",
@@ -127,14 +129,12 @@ def test_all_problems_are_shown_at_once() -> None:
     }, "one run reports all problems"
 
 
-def test_names_that_become_one_are_refused() -> None:
+def test_names_with_the_same_label_are_a_problem() -> None:
     (problem,) = refused({**SPOT_G4DN, "pool_name": "a100 spot"}, {**SPOT_G4DN, "pool_name": "a100-spot"})
-    assert problem.field == "resource_pools[1].pool_name", (
-        "two pools would have the same name"
-    )
+    assert problem.field == "resource_pools[1].pool_name", "two pools would have the same name"
 
 
-def test_a_name_that_is_no_label_becomes_one_and_is_noted() -> None:
+def test_an_invalid_name_is_converted_with_a_note() -> None:
     conversion = convert(MasterFile(pools=[{**SPOT_G4DN, "pool_name": "A100_Spot"}], auxiliary_pool=None))
     assert conversion.pools[1].name == "a100-spot", "jobs select nodes by it"
     assert any('"A100_Spot" is called a100-spot' in note for note in conversion.notes), (
@@ -142,7 +142,7 @@ def test_a_name_that_is_no_label_becomes_one_and_is_noted() -> None:
     )
 
 
-def test_what_is_left_behind_is_noted() -> None:
+def test_ignored_fields_cause_a_note() -> None:
     conversion = convert(MasterFile(pools=[changed(ssh_key_name="ops", tag_key="team")], auxiliary_pool=None))
     assert any("ssh_key_name, tag_key" in note for note in conversion.notes), "nothing vanishes in silence"
 
@@ -158,12 +158,12 @@ def test_the_auxiliary_pool_becomes_the_default() -> None:
     )
 
 
-def test_without_a_pool_that_could_be_the_default_one_is_added_under_a_free_name() -> None:
+def test_a_default_pool_is_added_under_a_free_name_if_there_is_none() -> None:
     pools = converted({**SPOT_G4DN, "pool_name": "cpu"})
     assert [pool["name"] for pool in pools if pool.get("default")] == ["cpu-2"], "a stack has exactly one"
 
 
-def test_a_master_file_is_read_as_determined_has_it(tmp_path: Path) -> None:
+def test_a_master_file_parses_as_in_determined(tmp_path: Path) -> None:
     file = tmp_path / "master.yaml"
     file.write_text(
         "db: {user: postgres}\n"
@@ -180,7 +180,7 @@ def test_a_master_file_is_read_as_determined_has_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", "[]", "resource_pools: []", "resource_pools: 3", "a: [", "resource_pools:"]
 )
-def test_a_file_without_pools_is_refused_in_one_line(
+def test_a_file_without_pools_is_one_problem(
     content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "master.yaml"
@@ -192,9 +192,7 @@ def test_a_file_without_pools_is_refused_in_one_line(
     assert not shown.out, "and nothing that could be taken for pools"
 
 
-def test_the_command_prints_pools_and_nothing_else_that_yaml_would_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_pools_and_comments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "master.yaml"
     file.write_text(yaml.safe_dump({"resource_pools": [SPOT_G4DN, CPU]}))
     assert main(["determined", str(file)]) == 0, "everything in it has an equivalent"
@@ -228,7 +226,7 @@ TYPES = sorted(name for name in machine_catalogue("aws") if is_sold_in(name, AWS
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_turned_into_pools_is_a_valid_configuration(pools: list[Document]) -> None:
+def test_every_conversion_is_a_valid_configuration(pools: list[Document]) -> None:
     assume(len({as_dns_label(cast("str", pool["pool_name"])) for pool in pools}) == len(pools))
     conversion = convert(MasterFile(pools=pools, auxiliary_pool=None))
     document: Document = {

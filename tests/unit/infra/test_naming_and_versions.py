@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @given(st.text(max_size=100))
-def test_a_suggested_name_is_always_an_allowed_one(text: str) -> None:
+def test_a_suggested_name_is_valid(text: str) -> None:
     suggested = naming.as_dns_label(text)
     assert suggested == "" or naming.is_dns_label(suggested), (
         f"{text!r} → {suggested!r} would be refused again"
@@ -25,16 +25,16 @@ def test_a_suggested_name_is_always_an_allowed_one(text: str) -> None:
 
 
 @given(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True))
-def test_an_allowed_name_is_its_own_suggestion(name: str) -> None:
+def test_a_valid_name_is_its_own_suggestion(name: str) -> None:
     assert naming.is_dns_label(name), f"{name} is a label by Kubernetes' rules"
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a.b", "a\n", "ä", "a" * 64])
-def test_what_kubernetes_refuses_is_no_name(name: str) -> None:
+def test_a_name_that_kubernetes_rejects_is_invalid(name: str) -> None:
     assert not naming.is_dns_label(name), f"{name!r} would fail only at the API server"
 
 
-def test_logical_names_of_different_things_never_meet() -> None:
+def test_logical_names_of_different_concepts_differ() -> None:
     made = [naming.pool("a"), naming.training_namespace("a"), naming.checkpoint_claim("a")]
     assert len(set(made)) == len(made), "a pool and a namespace may have one name"
 
@@ -48,12 +48,12 @@ def test_any_stack_name_makes_a_label(stack: str) -> None:
 
 
 @given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
-def test_any_stack_name_makes_the_name_of_a_cluster(stack: str) -> None:
+def test_any_stack_name_makes_a_valid_eks_cluster_name(stack: str) -> None:
     name = naming.cluster(stack)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name), f"{name!r} would be refused by EKS"
 
 
-def test_an_objects_own_label_wins_over_that_of_all() -> None:
+def test_an_objects_own_label_takes_precedence() -> None:
     merged = labels.with_labels(
         {"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"}
     )
@@ -77,7 +77,7 @@ def pinned(folder: str, module: str) -> str:
         (versions.KUBERAY, "kuberay", "github.com/ray-project/kuberay"),
     ],
 )
-def test_what_is_deployed_is_what_the_tools_build(version: str, folder: str, module: str) -> None:
+def test_deployed_versions_are_those_of_the_tools(version: str, folder: str, module: str) -> None:
     assert version == pinned(folder, module), (
         f"{module}: the chart and the program behind it are of one version"
     )
@@ -88,12 +88,12 @@ def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:
     assert ".".join(minor) == versions.KUBERNETES, "the local cluster can be no other"
 
 
-def test_the_controller_that_is_deployed_is_the_one_of_this_repository() -> None:
+def test_the_deployed_controller_has_the_version_of_this_repository() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == versions.FALLBACK_CONTROLLER, "its image is built from the same commit"
 
 
-def test_every_version_can_be_renovated() -> None:
+def test_every_version_with_a_feed_has_a_renovate_marker() -> None:
     lines = (ROOT / "infra" / "versions.py").read_text().splitlines()
     marked = [
         line.partition(":")[0]

@@ -43,13 +43,13 @@ def stack_file(folder: Path, content: str) -> Path:
     return file
 
 
-def test_the_program_makes_the_stack_that_is_configured() -> None:
+def test_the_program_composes_the_configured_stack() -> None:
     configure(platform_document())
     recording = record(run)
     assert recording.of("TrainingNamespace"), "the whole of it, down to the namespaces"
 
 
-def test_a_wrong_configuration_ends_the_program_before_anything_is_registered() -> None:
+def test_an_invalid_configuration_stops_the_program_before_any_registration() -> None:
     configure(platform_document(lambda d: d.update(cloud="openstack")))
     with pytest.raises(pulumi.RunError) as refused:
         record(run)
@@ -60,18 +60,18 @@ def test_a_wrong_configuration_ends_the_program_before_anything_is_registered() 
 
 
 @pytest.mark.parametrize("text", ["not JSON", '"a text"', "[]"])
-def test_a_configuration_that_is_no_mapping_is_refused(text: str) -> None:
+def test_a_configuration_that_is_not_a_mapping_is_a_problem(text: str) -> None:
     pulumi.runtime.set_all_config({"holdfast:platform": text})
     with pytest.raises(pulumi.RunError, match=r"^holdfast:platform: got .*; allowed: a mapping"):
         record(run)
 
 
-def test_a_stack_without_configuration_is_refused() -> None:
+def test_a_stack_without_configuration_is_a_problem() -> None:
     with pytest.raises(pulumi.RunError, match=r"^holdfast:platform: got nothing; "):
         record(run)
 
 
-def test_nothing_is_registered_when_the_configuration_is_wrong() -> None:
+def test_an_invalid_configuration_registers_nothing() -> None:
     configure(platform_document(lambda d: d.update(cloud="openstack")))
     refused = False
 
@@ -95,7 +95,7 @@ def test_every_stack_file_of_the_repository_is_valid(file: Path) -> None:
     assert provider_packages(platform) == (*own, "kubernetes"), "no stack needs another cloud's provider"
 
 
-def test_a_stack_file_is_read_as_the_program_reads_it(tmp_path: Path) -> None:
+def test_a_stack_file_parses_as_in_the_program(tmp_path: Path) -> None:
     file = stack_file(tmp_path, yaml.safe_dump({"config": {"holdfast:platform": platform_document()}}))
     assert [pool.name for pool in load_platform(file).pools] == ["cpu", "cpu-spot", "a100-spot", "a100"], (
         "tools and program see one configuration"
@@ -105,20 +105,20 @@ def test_a_stack_file_is_read_as_the_program_reads_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", "config:", "config: {}", "config: []", "[]", "config: {holdfast:platfrom: {}}"]
 )
-def test_a_stack_file_without_a_platform_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_stack_file_without_a_platform_is_a_problem(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_platform(stack_file(tmp_path, content))
     assert refused.value.problems[0].field == "holdfast:platform", "that is the key which is missing"
 
 
-def test_a_stack_file_that_is_no_yaml_is_refused_with_the_place(tmp_path: Path) -> None:
+def test_invalid_yaml_is_a_problem_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="line 2") as refused:
         load_platform(stack_file(tmp_path, "config:\n  - {a: b"))
     assert "\n" not in str(refused.value), "the reason is one line"
 
 
 @pytest.mark.parametrize("name", ["2026-01-01", "!!binary aGk=", "1", "~", "{1: 2}"])
-def test_what_yaml_makes_of_a_name_is_refused_like_any_other(tmp_path: Path, name: str) -> None:
+def test_a_name_that_yaml_converts_is_a_problem(tmp_path: Path, name: str) -> None:
     content = f"config: {{holdfast:platform: {{cloud: {name}}}}}"
     with pytest.raises(ConfigError) as refused:
         load_platform(stack_file(tmp_path, content))
@@ -130,7 +130,7 @@ def test_what_yaml_makes_of_a_name_is_refused_like_any_other(tmp_path: Path, nam
 @pytest.mark.parametrize(
     "content", ["&a [*a]", "config: &a {holdfast:platform: *a}", "\\x00", "\x00", "config: 1: 2"]
 )
-def test_a_stack_file_that_has_no_end_or_no_sense_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_recursive_or_deep_stack_file_is_a_problem(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_platform(stack_file(tmp_path, content))
     assert refused.value.problems, "whatever is in the file, its reader gets no traceback"
@@ -144,26 +144,26 @@ def test_a_stack_file_that_has_no_end_or_no_sense_is_refused(tmp_path: Path, con
         "config:\n  holdfast:platform:\n    cloud: local\n    pools: [{name: a}, {name: b,\n      name: c}]\n",
     ],
 )
-def test_a_key_that_stands_twice_is_refused_with_its_place(tmp_path: Path, content: str) -> None:
+def test_a_duplicate_key_is_a_problem_with_its_line(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError, match=r"the key \S+ is duplicated.* line [2-5]"):
         load_platform(stack_file(tmp_path, content))
 
 
-def test_a_stack_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+def test_a_stack_file_in_another_encoding_is_a_problem(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.local.yaml"
     file.write_bytes("config: {a: ü}".encode("latin-1"))
     with pytest.raises(ConfigError, match="cannot be read"):
         load_platform(file)
 
 
-def test_a_stack_file_that_is_not_there_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_missing_stack_file_is_a_problem_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"Pulumi\.nowhere\.yaml: got a file that cannot be read \(No such file"
     ):
         load_platform(tmp_path / "Pulumi.nowhere.yaml")
 
 
-def test_a_local_stack_imports_no_clouds_sdk() -> None:
+def test_a_local_stack_imports_no_cloud_sdk() -> None:
     program = (
         "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; import holdfast.infra.local.stack; "
         f"load_platform(Path({str(ROOT / 'stacks/Pulumi.local.yaml')!r})); "
@@ -175,7 +175,7 @@ def test_a_local_stack_imports_no_clouds_sdk() -> None:
     assert found.stdout.strip() == "[]", "a user of one cloud installs one SDK"
 
 
-def test_reading_a_configuration_imports_no_sdk_at_all() -> None:
+def test_parsing_a_configuration_imports_no_sdk() -> None:
     program = (
         "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
         f"load_platform(Path({str(ROOT / 'stacks/Pulumi.local.yaml')!r})); print('pulumi_kubernetes' in sys.modules)"

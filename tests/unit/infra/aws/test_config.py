@@ -35,7 +35,7 @@ BROUGHT: Document = {
 }
 
 
-def test_a_bare_pool_and_a_way_in_are_enough() -> None:
+def test_one_pool_and_access_are_enough() -> None:
     bare: Document = {
         "cloud": "aws",
         "cluster": {"privateAccessCidrs": ["10.0.0.0/8"]},
@@ -55,7 +55,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     assert platform.network == AwsNewNetwork(), "a network is made"
 
 
-def test_the_region_is_what_stands_beside_the_document() -> None:
+def test_the_region_comes_from_the_provider_settings() -> None:
     assert aws_platform(
         region="us-east-1", change=lambda d: section(d, "network").update(zones=2)
     ).region == ("us-east-1"), "there is one place for it"
@@ -64,7 +64,7 @@ def test_the_region_is_what_stands_beside_the_document() -> None:
 @pytest.mark.parametrize(
     ("region", "partition"), [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
 )
-def test_a_region_tells_the_partition_of_its_arns(region: str, partition: str) -> None:
+def test_the_region_determines_the_partition(region: str, partition: str) -> None:
     def change(document: Document) -> None:
         section(document, "cluster").pop("admins")
         section(document, "cluster")["systemNodes"] = {"instanceTypes": ["m5.large"]}
@@ -77,14 +77,14 @@ def test_a_region_tells_the_partition_of_its_arns(region: str, partition: str) -
     assert aws_platform(change, region).partition == partition, "an ARN of another partition is invalid"
 
 
-def test_a_pool_by_family_has_the_machines_that_the_region_sells() -> None:
+def test_a_pool_by_family_has_the_machines_of_the_region() -> None:
     pool = aws_platform().pools[1]
     assert [machine.name for machine in pool.machines(AWS_REGION)] == ["c7i.xlarge", "c6i.xlarge"], (
         "in the order in which they are written"
     )
 
 
-def test_a_spot_pool_by_family_leaves_out_what_is_never_on_spot() -> None:
+def test_a_spot_pool_by_family_omits_machines_without_spot() -> None:
     platform = aws_platform(
         lambda d: entry(d, "pools", 1).update(families=["t2", "t3"], sizes=["nano", "micro"])
     )
@@ -95,7 +95,7 @@ def test_a_spot_pool_by_family_leaves_out_what_is_never_on_spot() -> None:
     ], "t2.nano is not sold so, and a request for it would fail"
 
 
-def test_a_pool_knows_its_gpus_however_its_machines_are_named() -> None:
+def test_a_pool_by_family_has_gpus() -> None:
     platform = aws_platform(
         lambda d: (
             entry(d, "pools", 2).pop("instanceTypes"),
@@ -107,19 +107,19 @@ def test_a_pool_knows_its_gpus_however_its_machines_are_named() -> None:
     assert pool.capacity is CapacityType.SPOT, "so does this one"
 
 
-def test_two_ids_bring_a_network() -> None:
+def test_vpc_and_subnet_ids_select_an_existing_network() -> None:
     platform = aws_platform(lambda d: d.update(network=BROUGHT))
     assert isinstance(platform.network, AwsExistingNetwork), "nothing else says so"
 
 
-def test_a_pool_of_a_brought_network_may_name_any_zone_of_the_region() -> None:
+def test_a_pool_in_an_existing_network_may_use_any_zone_of_the_region() -> None:
     document = aws_document(
         lambda d: (d.update(network=BROUGHT), entry(d, "pools", 2).update(zones=["us-west-2d"]))
     )
     assert not aws_problems(document), "only the account knows where the subnets are"
 
 
-def test_a_placement_group_in_one_zone_is_allowed() -> None:
+def test_a_placement_group_in_one_zone_is_valid() -> None:
     document = aws_document(
         lambda d: entry(d, "pools", 2).update(placementGroup=True, zones=["us-west-2b"], efa=True)
     )
@@ -130,13 +130,13 @@ def tracked(stack: str) -> AwsPlatform:
     return cast("AwsPlatform", load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml"))
 
 
-def test_the_development_stack_has_machines_that_a_new_accounts_quota_holds() -> None:
+def test_the_development_stack_fits_the_quota_of_a_new_account() -> None:
     for pool in tracked("aws-dev").pools:
         smallest = min(machine.vcpus for machine in pool.machines(AWS_REGION))
         assert smallest <= 5, f"{pool.name}: a new account may run 5 vCPUs of standard machines each way"
 
 
-def test_the_production_stack_is_closed_redundant_and_protected() -> None:
+def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("aws-prod")
     assert isinstance(platform.network, AwsNewNetwork), "its network is its own"
     assert platform.network.nat == "per-zone", "a zone that fails takes no other zone's way out"
@@ -148,7 +148,7 @@ def test_the_production_stack_is_closed_redundant_and_protected() -> None:
 
 @given(st.sampled_from(sorted(regions("aws"))), st.integers(0, MOST_ZONES + 2))
 @settings(deadline=None)
-def test_every_number_of_zones_that_is_read_can_be_divided(region: str, zones: int) -> None:
+def test_every_valid_number_of_zones_can_be_divided(region: str, zones: int) -> None:
     found = aws_problems({"cloud": "aws", "network": {"zones": zones}}, region)
     if not any(".network" in problem.field for problem in found):
         assert plan_subnets("10.40.0.0/16", zones), "what is read must not fail in a component"

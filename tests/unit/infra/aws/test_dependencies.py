@@ -34,7 +34,7 @@ def inside(name: str) -> list[Recorded]:
     return [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
 
 
-def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name: str) -> None:
+def test_namespaces_are_deleted_before_what_their_finalizers_need(name: str) -> None:
     namespaces = [found for found in stack(name).of(":Namespace") if found.parent.startswith("namespace-")]
     assert namespaces, "teams train somewhere"
     for namespace in namespaces:
@@ -55,7 +55,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
         )
 
 
-def test_pools_go_while_all_is_there_that_ends_their_nodes(name: str) -> None:
+def test_pools_are_deleted_before_what_removes_their_nodes(name: str) -> None:
     for pool in stack(name).of(":NodePool"):
         earlier = before(name, pool)
         assert earlier >= KARPENTER, "it alone takes the finalizers off NodeClaims"
@@ -68,7 +68,7 @@ def test_pools_go_while_all_is_there_that_ends_their_nodes(name: str) -> None:
         )
 
 
-def test_node_classes_go_while_karpenter_still_takes_their_finalizer_off(name: str) -> None:
+def test_node_classes_are_deleted_before_karpenter(name: str) -> None:
     classes = stack(name).of(":EC2NodeClass")
     assert len(classes) == len(stack(name).of(":NodePool")), "each pool has its own"
     for node_class in classes:
@@ -77,14 +77,14 @@ def test_node_classes_go_while_karpenter_still_takes_their_finalizer_off(name: s
         )
 
 
-def test_pools_on_spot_come_after_the_accounts_spot_role(name: str) -> None:
+def test_spot_pools_depend_on_the_spot_role(name: str) -> None:
     spot = [pool for pool in stack(name).of(":NodePool") if "spot" in str(value(pool, "spec", "template"))]
     assert spot, "that is what the stack is for"
     for pool in spot:
         assert "spot-role-role" in before(name, pool), "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
 
-def test_karpenter_goes_while_it_may_still_do_everything(name: str) -> None:
+def test_karpenter_is_deleted_before_its_permissions(name: str) -> None:
     recording = stack(name)
     earlier = before(name, recording.one(":Release", "karpenter-operator-controller"))
     own = {
@@ -96,7 +96,7 @@ def test_karpenter_goes_while_it_may_still_do_everything(name: str) -> None:
     assert earlier >= own, "on its way out it still ends instances and reads the queue"
 
 
-def test_its_identity_comes_after_the_agent_that_hands_it_out(name: str) -> None:
+def test_pod_identities_depend_on_the_agent(name: str) -> None:
     for association in stack(name).of(":PodIdentityAssociation"):
         if association.name != "cluster-services-ebs-identity":
             assert "cluster-addons-pod-identity" in before(name, association), (
@@ -104,7 +104,7 @@ def test_its_identity_comes_after_the_agent_that_hands_it_out(name: str) -> None
             )
 
 
-def test_whatever_is_inside_goes_while_its_deployer_is_let_in_and_there_are_nodes(name: str) -> None:
+def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(name: str) -> None:
     kinds = (":AccessPolicyAssociation", ":Addon", ":NodeGroup", ":SecurityGroupIngressRule", ":Cluster")
     access = {found for found in names(name, *kinds) if found.startswith("cluster-")}
     assert access >= {"cluster-control-plane-eks", "cluster-system-nodes", "cluster-services-coredns"}, (
@@ -117,7 +117,7 @@ def test_whatever_is_inside_goes_while_its_deployer_is_let_in_and_there_are_node
         )
 
 
-def test_the_cluster_itself_comes_after_its_log_group_its_key_and_its_role(name: str) -> None:
+def test_the_cluster_depends_on_its_log_group_key_and_role(name: str) -> None:
     earlier = before(name, stack(name).one(":Cluster"))
     assert earlier >= {
         "cluster-control-plane-logs",
@@ -126,7 +126,7 @@ def test_the_cluster_itself_comes_after_its_log_group_its_key_and_its_role(name:
     }, "EKS would make the group itself, and cannot read its own state without the key"
 
 
-def test_add_ons_that_need_nodes_come_after_them_and_nodes_after_those_they_need(name: str) -> None:
+def test_add_ons_depend_on_nodes_or_nodes_on_add_ons(name: str) -> None:
     recording = stack(name)
     agents = {"cluster-addons-vpc-cni", "cluster-addons-kube-proxy", "cluster-addons-pod-identity"}
     assert before(name, recording.one(":NodeGroup")) >= agents, "a node without a network never gets ready"
@@ -136,7 +136,7 @@ def test_add_ons_that_need_nodes_come_after_them_and_nodes_after_those_they_need
         )
 
 
-def test_the_network_goes_last(name: str) -> None:
+def test_the_network_is_deleted_last(name: str) -> None:
     recording = stack(name)
     kinds = (
         ":Vpc",
@@ -153,7 +153,7 @@ def test_the_network_goes_last(name: str) -> None:
         assert before(name, resource) >= network, f"what {resource.name} starts drains through it"
 
 
-def test_the_fallback_controller_goes_before_the_pools_whose_jobs_it_would_move(name: str) -> None:
+def test_the_fallback_controller_is_deleted_before_the_pools(name: str) -> None:
     controller = stack(name).one(":Deployment", "fallback-controller-deployment")
     assert before(name, controller) >= names(name, ":NodePool"), (
         "nodes that go would look like evictions to it"

@@ -25,20 +25,20 @@ def releases(name: str) -> list[Recorded]:
     return found
 
 
-def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_chart_comes_from_it() -> None:
     assert_charts_come_from(CHARTS, releases("isolated"))
 
 
-def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_image_comes_from_it() -> None:
     assert_images_come_from(IMAGES, releases("isolated"))
 
 
 @pytest.mark.parametrize("name", ["aws-dev", "brought"])
-def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
+def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
     assert_unmirrored(releases(name))
 
 
-def test_nothing_leads_out_of_an_isolated_network_and_karpenter_knows() -> None:
+def test_an_isolated_network_has_no_egress_and_karpenter_is_configured_for_it() -> None:
     recording = stack("isolated")
     for kind in WAYS_OUT:
         assert not recording.of(kind), f"{kind} is a way to the internet"
@@ -52,13 +52,13 @@ def test_nothing_leads_out_of_an_isolated_network_and_karpenter_knows() -> None:
 
 
 @pytest.mark.parametrize("name", ["aws-dev", "aws-prod", "brought"])
-def test_elsewhere_karpenter_makes_instance_profiles_itself(name: str) -> None:
+def test_outside_isolated_networks_karpenter_creates_instance_profiles(name: str) -> None:
     assert not stack(name).of(":InstanceProfile"), "one for each pool, and its end is Karpenter's"
     for node_class in stack(name).of(":EC2NodeClass"):
         assert text(node_class, "spec", "role") == "karpenter-node-role-0a1b2c3", "by the name of the role"
 
 
-def test_an_isolated_network_that_is_brought_is_isolated_too() -> None:
+def test_an_existing_network_may_be_isolated() -> None:
     def brought(document: dict[str, JsonValue]) -> None:
         network: Json = {"vpcId": VPC, "privateSubnetIds": [*SUBNETS], "isolated": True}
         document.update(network=network, mirror={"charts": CHARTS, "images": IMAGES})
@@ -68,7 +68,7 @@ def test_an_isolated_network_that_is_brought_is_isolated_too() -> None:
     assert not recording.of(":VpcEndpoint"), "the owner of the network manages its endpoints"
 
 
-def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> None:
+def test_an_existing_network_is_used_by_id_and_not_changed() -> None:
     recording = stack("brought")
     ours = {resource.type for resource in recording if resource.type.startswith(("aws:ec2/", "aws:vpc/"))}
     assert ours == {
@@ -88,7 +88,7 @@ def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> Non
 
 
 @pytest.mark.parametrize("name", ["aws-dev", "aws-prod", "isolated"])
-def test_pools_stand_in_the_very_subnets_of_the_cluster(name: str) -> None:
+def test_pools_use_the_clusters_subnets(name: str) -> None:
     recording = stack(name)
     subnets = value(recording.one(":Cluster"), "vpcConfig", "subnetIds")
     for node_class in recording.of(":EC2NodeClass"):
@@ -98,7 +98,7 @@ def test_pools_stand_in_the_very_subnets_of_the_cluster(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "gateways"), [("aws-dev", 1), ("aws-prod", 3)])
-def test_an_environment_has_its_number_of_ways_out(name: str, gateways: int) -> None:
+def test_an_environment_has_its_number_of_nat_gateways(name: str, gateways: int) -> None:
     assert len(stack(name).of(":NatGateway")) == gateways, "one is cheap, one for each zone outlives a zone"
     (s3,) = [
         found for found in stack(name).of(":VpcEndpoint") if value(found, "vpcEndpointType") == "Gateway"
@@ -106,7 +106,7 @@ def test_an_environment_has_its_number_of_ways_out(name: str, gateways: int) -> 
     assert text(s3, "serviceName").endswith(".s3"), "checkpoints do not pay for NAT"
 
 
-def test_machines_with_fabric_adapters_share_a_group_and_others_do_not() -> None:
+def test_efa_machines_share_a_security_group() -> None:
     recording = stack("brought")
     group = f"{recording.one(':SecurityGroup').name}-id"
     for node_class in recording.of(":EC2NodeClass"):
@@ -121,7 +121,7 @@ def test_machines_with_fabric_adapters_share_a_group_and_others_do_not() -> None
     assert recording.one(":Release", "device-plugins-efa"), "without their plugin no pod gets an adapter"
 
 
-def test_without_fabric_adapters_nothing_is_made_for_them() -> None:
+def test_without_efa_no_resource_is_registered_for_it() -> None:
     recording = stack("aws-dev")
     assert not recording.of(":EfaFabric"), "no pool needs the security group"
     assert "device-plugins-efa" not in {release.name for release in recording.of(":Release")}, "nor a plugin"

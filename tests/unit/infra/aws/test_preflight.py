@@ -56,12 +56,12 @@ def refused(platform: AwsPlatform, found: Account) -> list[str]:
 # --- what cannot work -----------------------------------------------------------------------------
 
 
-def test_a_generous_account_refuses_and_warns_of_nothing() -> None:
+def test_an_account_with_everything_causes_no_problem_and_no_warning() -> None:
     assert not refused(aws_platform(), account()), "there is nothing to refuse"
     assert not list(preflight_warnings(aws_platform(), account())), "nor to say"
 
 
-def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
+def test_another_account_is_the_only_problem() -> None:
     found = account(number="210987654321", zones=())
     (problem,) = preflight_problems(aws_platform(), found)
     assert problem.field == f"{PLATFORM}.account", "the one thing that was promised of it"
@@ -69,24 +69,24 @@ def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
     assert "Log in to 123456789012" in problem.fix, "and which one was meant"
 
 
-def test_a_stack_that_names_no_account_is_made_in_any() -> None:
+def test_a_stack_without_account_accepts_any() -> None:
     platform = aws_platform(lambda d: d.pop("account"))
     assert not refused(platform, account(number="210987654321")), "the stack names no account"
 
 
-def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
+def test_a_zone_that_the_account_lacks_is_a_problem() -> None:
     found = account(zones=("us-west-2a", "us-west-2b", "us-west-2d"))
     assert ".network.zones[2]" in refused(aws_platform(), found), (
         "a region's letters differ from account to account"
     )
 
 
-def test_more_zones_than_the_account_has_are_refused() -> None:
+def test_more_zones_than_the_account_has_are_a_problem() -> None:
     platform = aws_platform(lambda d: section(d, "network").update(zones=4))
     assert refused(platform, account(zones=ZONES[:3])) == [".network.zones"], "a subnet would have no place"
 
 
-def test_a_pool_in_a_zone_that_the_network_turns_out_not_to_be_in_is_refused() -> None:
+def test_a_pool_in_a_zone_outside_the_network_is_a_problem() -> None:
     platform = aws_platform(
         lambda d: (
             section(d, "network").update(zones=2),
@@ -98,7 +98,7 @@ def test_a_pool_in_a_zone_that_the_network_turns_out_not_to_be_in_is_refused() -
     assert "us-west-2a, us-west-2b" in problem.allowed, "where the network is is said"
 
 
-def test_machines_that_no_zone_of_the_pool_sells_are_refused() -> None:
+def test_machines_in_no_zone_of_the_pool_are_a_problem() -> None:
     everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
     offered = {
         **everywhere,
@@ -118,7 +118,7 @@ def test_one_machine_in_one_zone_is_enough() -> None:
     assert not refused(aws_platform(), account(offered=offered)), "a pool is a choice"
 
 
-def test_a_pool_whose_machines_are_not_sold_on_spot_is_refused() -> None:
+def test_a_pool_without_spot_machines_is_a_problem() -> None:
     everything = frozenset(machine_catalogue("aws"))
     available = {
         CapacityType.SPOT: everything - {"p4d.24xlarge", "p4de.24xlarge"},
@@ -129,7 +129,7 @@ def test_a_pool_whose_machines_are_not_sold_on_spot_is_refused() -> None:
     )
 
 
-def test_a_quota_that_holds_no_machine_is_refused_before_it_looks_like_a_stock_out() -> None:
+def test_a_quota_below_one_machine_is_a_problem() -> None:
     (problem,) = preflight_problems(aws_platform(), account(quotas={P4_SPOT: 0}))
     assert problem.field == f"{PLATFORM}.pools[2]", "the spot pool of A100 machines"
     assert "All P4, P3 and P2 Spot Instance Requests" in problem.value, "the console's own name for it"
@@ -139,7 +139,7 @@ def test_a_quota_that_holds_no_machine_is_refused_before_it_looks_like_a_stock_o
     ), "8 machines of 96 vCPUs"
 
 
-def test_a_new_accounts_quotas_hold_a_development_stack() -> None:
+def test_the_quotas_of_a_new_account_hold_a_development_stack() -> None:
     platform = aws_platform(
         lambda d: d.update(
             pools=[
@@ -157,7 +157,7 @@ def test_a_new_accounts_quotas_hold_a_development_stack() -> None:
 # --- what may be less than is hoped for -----------------------------------------------------------
 
 
-def test_a_quota_that_holds_some_machines_is_said_and_refuses_nothing() -> None:
+def test_a_quota_for_some_machines_causes_a_warning() -> None:
     found = account(quotas={STANDARD_SPOT: 8})
     (warning,) = preflight_warnings(aws_platform(), found)
     assert not refused(aws_platform(), found), "two machines are machines"
@@ -170,7 +170,7 @@ def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
     assert "at their maximum, cluster.systemNodes, pools[0] need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
 
 
-def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
+def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> None:
     everything = frozenset(machine_catalogue("aws"))
     available = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
     (warning,) = preflight_warnings(aws_platform(), account(available=available))
@@ -186,7 +186,7 @@ def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
         (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
     ],
 )
-def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) -> None:
+def test_a_deployer_among_the_administrators_causes_a_warning(admin: str, caller: str) -> None:
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
     (warning,) = preflight_warnings(platform, account(caller=caller))
     assert admin in warning, "which of them it is"
@@ -201,13 +201,13 @@ def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) ->
         f"arn:aws:sts::{ACCOUNT}:assumed-role/platform-two/me",
     ],
 )
-def test_a_deployer_who_is_none_of_the_administrators_hears_nothing(caller: str) -> None:
+def test_another_deployer_causes_no_warning(caller: str) -> None:
     assert not list(preflight_warnings(aws_platform(), account(caller=caller))), (
         "the administrator is another"
     )
 
 
-def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
+def test_failed_queries_cause_one_warning() -> None:
     found = account(failed_queries=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
     (warning,) = preflight_warnings(aws_platform(), found)
     assert "L-1" in warning, "what was asked"
@@ -217,14 +217,14 @@ def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
 # --- zones of the network -------------------------------------------------------------------------
 
 
-def test_a_number_of_zones_takes_the_first_that_the_account_has() -> None:
+def test_a_number_of_zones_selects_the_first_of_the_account() -> None:
     network = AwsNewNetwork(zones=2)
     assert zones_of_network(network, account(), ("us-west-2x",)) == ("us-west-2a", "us-west-2b"), (
         "always the same ones, or the plan would change"
     )
 
 
-def test_an_account_that_does_not_say_its_zones_has_those_of_the_region() -> None:
+def test_an_account_with_unknown_zones_has_those_of_the_region() -> None:
     assert zones_of_network(AwsNewNetwork(zones=2), account(zones=None), ZONES[1:]) == ZONES[1:3], (
         "which most accounts see"
     )
@@ -259,7 +259,7 @@ def test_a_machine_counts_against_its_familys_quota(
     assert quota.code == code, "as AWS lists them"
 
 
-def test_no_quota_is_made_up_for_a_family_of_which_aws_does_not_say() -> None:
+def test_a_family_without_a_documented_quota_has_none() -> None:
     assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None, "its spot quota is not documented"
 
 
@@ -268,7 +268,7 @@ def test_every_machine_on_demand_has_a_quota() -> None:
     assert not [name for name in without if not name.startswith("mac")], "else a shortage would stay unseen"
 
 
-def test_a_pool_of_two_quotas_is_not_refused_for_one_of_them() -> None:
+def test_a_pool_of_two_quotas_causes_no_problem_for_one() -> None:
     platform = aws_platform(
         lambda d: entry(d, "pools", 2).update(instanceTypes=["p4d.24xlarge", "p5.48xlarge"])
     )
@@ -297,7 +297,7 @@ def silent_about(*tokens: str) -> Callable[[str, Json], Json]:
     return answer
 
 
-def test_the_answers_are_kept_as_what_they_mean() -> None:
+def test_query_results_become_typed_values() -> None:
     found = lookups()
     assert found.id == ACCOUNT, "the account"
     assert found.zones == ZONES, "its zones in order, however it lists them"
@@ -309,14 +309,14 @@ def test_the_answers_are_kept_as_what_they_mean() -> None:
     assert not found.failed_queries, "nothing stays open"
 
 
-def test_only_quotas_that_the_stack_counts_against_are_asked() -> None:
+def test_only_quotas_of_the_stack_are_queried() -> None:
     assert set(lookups().quotas) == {STANDARD, STANDARD_SPOT, P4_SPOT, "L-417A185B"}, (
         "each question takes its time"
     )
 
 
 @pytest.mark.parametrize("token", [AVAILABILITY_ZONES, OFFERINGS, TYPES, QUOTA])
-def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
+def test_a_failed_query_causes_no_problem(token: str) -> None:
     found = lookups(silent_about(token))
     assert not refused(aws_platform(), found), "the caller may not ask, and may still deploy"
     (warning,) = preflight_warnings(aws_platform(), found)
@@ -324,7 +324,7 @@ def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", [IDENTITY, ROLES])
-def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token: str) -> None:
+def test_a_failed_required_query_is_one_problem_of_the_credentials(token: str) -> None:
     with pytest.raises(ConfigError) as error:
         lookups(silent_about(token))
     (problem,) = error.value.problems
@@ -333,14 +333,14 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     assert "pulumi config set aws:profile" in problem.fix, "and how"
 
 
-def test_an_account_without_the_spot_role_says_so() -> None:
+def test_a_missing_spot_role_is_none() -> None:
     def answer(token: str, arguments: Json) -> Json:
         return {"arns": [], "names": []} if token == ROLES else answers(token, arguments)
 
     assert lookups(answer).spot_role is None, "then it is made"
 
 
-def test_many_types_are_asked_for_in_parts() -> None:
+def test_many_types_are_queried_in_parts() -> None:
     sizes: list[int] = []
 
     def answer(token: str, arguments: Json) -> Json:
@@ -367,7 +367,7 @@ def test_many_types_are_asked_for_in_parts() -> None:
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 
-def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_raises_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
 
@@ -383,7 +383,7 @@ def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> No
     assert not said, "nothing else is said of a stack that cannot be"
 
 
-def test_a_survey_says_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_logs_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
 
@@ -394,18 +394,18 @@ def test_a_survey_says_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said) == 2, f"the two quotas of A100 machines, not {said}"
 
 
-def test_the_services_default_is_the_clusters_own() -> None:
+def test_the_default_service_range_is_the_components() -> None:
     from holdfast.components.cluster.eks.component import SERVICE_CIDR
 
     assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "the default is the same in both places"
 
 
-def test_a_missing_cli_is_refused_with_the_way_to_get_it() -> None:
+def test_a_missing_aws_cli_is_a_problem_with_its_installation() -> None:
     problem = credential_plugin_problem(lambda _: None)
     assert problem is not None, "otherwise the cluster is created without access to it"
     assert problem.field == "aws", "the user looks for another command"
     assert "Install it" in problem.fix, "the user is left alone with it"
 
 
-def test_a_cli_that_is_there_is_nothing_to_talk_about() -> None:
+def test_an_installed_aws_cli_causes_no_problem() -> None:
     assert credential_plugin_problem(lambda command: f"/usr/bin/{command}") is None, "there is nothing to say"

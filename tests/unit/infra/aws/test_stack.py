@@ -38,13 +38,13 @@ def test_a_preview_registers_what_an_up_registers(name: str) -> None:
 
 
 @every_stack
-def test_every_resource_has_a_name_of_its_own(name: str) -> None:
+def test_logical_names_are_unique(name: str) -> None:
     names = [resource.name for resource in stack(name)]
     assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
-def test_system_nodes_and_karpenters_nodes_have_roles_of_their_own(name: str) -> None:
+def test_system_nodes_and_karpenters_nodes_have_separate_roles(name: str) -> None:
     recording = stack(name)
     system = text(recording.one(":NodeGroup"), "nodeRoleArn")
     entries = [found for found in recording.of(":AccessEntry") if value(found, "type") == "EC2_LINUX"]
@@ -60,20 +60,20 @@ def test_system_nodes_and_karpenters_nodes_have_roles_of_their_own(name: str) ->
         )
 
 
-def test_an_account_that_never_used_spot_gets_the_role() -> None:
+def test_an_account_without_the_spot_role_gets_it() -> None:
     role = composed(aws_platform(), answer=without_spot_role).one(SPOT_ROLE_TYPE)
     assert role.import_id == "", "there is nothing to adopt"
     assert role.retain_on_delete, "other stacks use it by then"
 
 
 @every_stack
-def test_an_account_that_has_the_spot_role_keeps_it(name: str) -> None:
+def test_an_existing_spot_role_is_imported(name: str) -> None:
     role = stack(name).one(SPOT_ROLE_TYPE)
     assert role.import_id == SPOT_ROLE, "a second one cannot be made"
     assert role.retain_on_delete, "it was there before the stack"
 
 
-def test_what_an_account_cannot_hold_is_refused_before_anything_is_registered() -> None:
+def test_preflight_problems_stop_the_program_before_any_registration() -> None:
     def poor(token: str, arguments: Json) -> Json:
         return {"value": 0.0} if token == QUOTA else answers(token, arguments)
 
@@ -90,7 +90,7 @@ def test_what_an_account_cannot_hold_is_refused_before_anything_is_registered() 
     assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
 
 
-def test_versions_come_from_one_place() -> None:
+def test_releases_have_the_versions_of_infra_versions() -> None:
     releases = stack("aws-prod").of(":Release")
     assert {text(release, "name"): text(release, "version") for release in releases} == {
         "jobset": versions.JOBSET,
@@ -104,7 +104,7 @@ def test_versions_come_from_one_place() -> None:
     }, "an upgrade is one line"
 
 
-def test_all_nodes_start_from_one_image() -> None:
+def test_all_nodes_use_one_image() -> None:
     aliases = {
         text(term, "alias")
         for node_class in stack("aws-prod").of(":EC2NodeClass")
@@ -120,7 +120,7 @@ def test_all_nodes_start_from_one_image() -> None:
 
 
 @every_stack
-def test_every_operator_runs_twice(name: str) -> None:
+def test_operators_run_with_two_replicas(name: str) -> None:
     recording = stack(name)
     for release, path in (
         ("operators-jobset-controller", ("controller", "replicas")),
@@ -134,7 +134,7 @@ def test_every_operator_runs_twice(name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])
-def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> None:
+def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> None:
     recording = stack("aws-prod")
     address = text(
         recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
@@ -150,7 +150,7 @@ def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> N
     assert f":checkpoints-bucket/{namespace}/*" in policy, "the very prefix"
 
 
-def test_the_cluster_is_reached_by_its_name_and_as_whoever_aws_is_asked_as() -> None:
+def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
     provider = composed(aws_platform(), name="team-a", profile="training").one("providers:kubernetes")
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     command = mapping(user, "user", "exec")
@@ -160,7 +160,7 @@ def test_the_cluster_is_reached_by_its_name_and_as_whoever_aws_is_asked_as() -> 
     )
 
 
-def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
+def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
     def more(document: Document) -> None:
         list_of(document, "pools").insert(
             0, {"name": "g6", "capacity": "spot", "instanceTypes": ["g6.12xlarge"], "maxNodes": 1}
@@ -173,13 +173,13 @@ def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
     )
 
 
-def test_a_stack_without_training_namespaces_is_a_stack() -> None:
+def test_a_stack_without_training_namespaces_has_its_pools() -> None:
     recording = composed(aws_platform(lambda d: d.update(namespaces=[])))
     assert not recording.of("TrainingNamespace"), "teams may come later"
     assert recording.of(":NodePool"), "the pools are there for them"
 
 
-def test_pools_have_the_users_names_and_the_order_they_are_written_in() -> None:
+def test_pools_have_their_configured_names_and_order() -> None:
     ranks = {
         text(pool, "metadata", "name"): value(pool, "spec", "weight")
         for pool in stack("aws-dev").of(":NodePool")
@@ -196,7 +196,7 @@ def test_pools_have_the_users_names_and_the_order_they_are_written_in() -> None:
         (["g6.12xlarge", "g6.48xlarge", "g5.12xlarge"], "accelerators"),
     ],
 )
-def test_a_spot_pool_that_will_often_stop_its_jobs_is_said_to(
+def test_a_spot_pool_with_few_machine_types_causes_a_warning(
     types: list[str], warning: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -210,7 +210,7 @@ GUARDED = {"aws:eks/cluster:Cluster", "aws:kms/key:Key"}
 BUCKET = "aws:s3/"
 
 
-def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -> None:
+def test_production_protects_what_cannot_be_restored_and_nothing_else() -> None:
     protected = {found.name: found for found in stack("aws-prod") if found.protect}
     kept = {found.type for found in protected.values() if not found.type.startswith(BUCKET)}
     assert kept == GUARDED, "the cluster, and the keys of its secrets and of the checkpoints"
@@ -219,7 +219,7 @@ def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -
     }, "the bucket with all that guards it"
 
 
-def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
+def test_production_checkpoints_are_retained_after_protection_is_removed() -> None:
     for resource in stack("aws-prod"):
         if resource.custom and resource.parent == "checkpoints":
             assert resource.retain_on_delete, f"{resource.name} is kept"
@@ -228,13 +228,13 @@ def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
     )
 
 
-def test_the_cluster_of_production_refuses_to_go_by_hand_too() -> None:
+def test_the_production_cluster_has_deletion_protection_in_the_cloud() -> None:
     assert value(stack("aws-prod").one(":Cluster"), "deletionProtection") is True, (
         "the console asks AWS, not Pulumi"
     )
 
 
-def test_development_can_go_without_a_trace() -> None:
+def test_a_development_stack_is_destroyed_completely() -> None:
     recording = stack("aws-dev")
     assert not [found.name for found in recording if found.protect], "nothing is protected"
     assert [found.name for found in recording if found.retain_on_delete] == ["spot-role-role"], (
@@ -244,7 +244,7 @@ def test_development_can_go_without_a_trace() -> None:
     assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does AWS refuse"
 
 
-def test_production_has_no_way_in_from_the_internet() -> None:
+def test_production_has_no_access_from_the_internet() -> None:
     network = stack("aws-prod").one(":Cluster").inputs["vpcConfig"]
     assert value({"config": network}, "config", "endpointPublicAccess") is False, "it is private"
     (rule,) = [
@@ -253,7 +253,7 @@ def test_production_has_no_way_in_from_the_internet() -> None:
     assert value(rule, "cidrIpv4") == "10.48.0.0/16", "except for the configured blocks"
 
 
-def test_development_is_reached_from_named_addresses_only() -> None:
+def test_development_allows_access_only_from_configured_addresses() -> None:
     network = stack("aws-dev").one(":Cluster").inputs["vpcConfig"]
     assert value({"config": network}, "config", "publicAccessCidrs") == ["203.0.113.0/24"], (
         "not from everywhere"
@@ -262,7 +262,7 @@ def test_development_is_reached_from_named_addresses_only() -> None:
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_access_entries_alone_say_who_gets_in_and_the_creators_is_the_clusters_own(name: str) -> None:
+def test_access_entries_control_access_and_eks_creates_that_of_the_creator(name: str) -> None:
     access = stack(name).one(":Cluster").inputs["accessConfig"]
     assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
         "an entry of ours for the creator would go before the last thing that the creator must delete"
@@ -279,7 +279,7 @@ def takes_tags(resource: Recorded) -> bool:
     return "tags" in inspect.signature(found._internal_init).parameters
 
 
-def test_everything_in_aws_that_takes_tags_says_whose_it_is() -> None:
+def test_every_aws_resource_with_tags_has_those_of_the_stack() -> None:
     tagged = [
         resource for resource in stack("aws-dev") if resource.type.startswith("aws:") and takes_tags(resource)
     ]
@@ -291,13 +291,13 @@ def test_everything_in_aws_that_takes_tags_says_whose_it_is() -> None:
             )
 
 
-def test_the_spot_role_is_the_accounts_and_bears_no_mark_of_a_stack() -> None:
+def test_the_spot_role_has_no_tags_of_a_stack() -> None:
     role = stack("aws-dev").one(SPOT_ROLE_TYPE)
     assert takes_tags(role), "it could be marked"
     assert value(role, "tags") is None, "the next stack would take the mark off, and put on its own"
 
 
-def test_machines_say_whose_they_are_whoever_starts_them() -> None:
+def test_instances_have_the_tags_of_the_stack() -> None:
     for node_class in stack("aws-dev").of(":EC2NodeClass"):
         assert mapping(node_class, "spec", "tags").items() >= MARKS.items(), (
             "Karpenter tags instances with these"
@@ -312,7 +312,7 @@ def test_machines_say_whose_they_are_whoever_starts_them() -> None:
         )
 
 
-def test_every_object_in_the_cluster_says_whose_it_is() -> None:
+def test_every_kubernetes_object_has_the_labels_of_the_stack() -> None:
     for resource in stack("aws-dev"):
         if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
             assert mapping(resource, "metadata", "labels").items() >= MARKS.items(), (

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[4]
 STACKS = ("azure-dev", "azure-prod")
 
 
-def test_a_bare_pool_and_a_way_in_are_enough() -> None:
+def test_one_pool_and_access_are_enough() -> None:
     bare: Document = {
         "cloud": "azure",
         "cluster": {"access": {"private": True}},
@@ -59,7 +59,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     assert (platform.subscription_id, platform.tenant_id) == (None, None), "and Azure is asked whose they are"
 
 
-def test_what_stands_beside_the_document_is_kept() -> None:
+def test_provider_settings_become_fields_of_the_platform() -> None:
     platform = read_azure(nap_document(), tenant=TENANT)
     assert (platform.location, platform.subscription_id, platform.tenant_id) == (
         AZURE_LOCATION,
@@ -68,14 +68,14 @@ def test_what_stands_beside_the_document_is_kept() -> None:
     ), "there is one place for each"
 
 
-def test_the_way_of_scaling_says_what_pools_are() -> None:
+def test_scaling_determines_the_kind_of_pools() -> None:
     assert nap_platform().cluster.scaling is Scaling.NAP, "one model of pools"
     platform = fixed_platform()
     assert isinstance(platform, FixedPlatform), "and another"
     assert platform.cluster.scaling is Scaling.FIXED, "which the cluster says"
 
 
-def test_families_are_every_size_that_the_location_sells() -> None:
+def test_a_family_has_every_size_of_the_location() -> None:
     machines = nap_platform().pools[1].machines(AZURE_LOCATION)
     assert [machine.name for machine in machines] == [
         "Standard_D8ds_v5",
@@ -85,7 +85,7 @@ def test_families_are_every_size_that_the_location_sells() -> None:
     ], "in the order of the families, then of the numbers: the same configuration gives the same pool"
 
 
-def test_a_family_of_a_spot_pool_is_what_is_sold_on_spot() -> None:
+def test_a_spot_pool_by_family_omits_sizes_without_spot() -> None:
     for machine in nap_platform().pools[1].machines(AZURE_LOCATION):
         assert machine.on_spot, "the pool could buy nothing of the others"
 
@@ -104,7 +104,7 @@ def test_a_family_is_a_name_without_its_number(size: str, family: str | None) ->
     assert family_of(size) == family, "and what pays for more vCPUs than it has is in none"
 
 
-def test_every_vm_size_is_of_the_family_by_which_it_is_found() -> None:
+def test_every_vm_size_is_found_by_its_family() -> None:
     for name, machine in machine_catalogue("azure").items():
         family = family_of(name)
         if family is not None and is_sold_in(name, AZURE_LOCATION):
@@ -113,7 +113,7 @@ def test_every_vm_size_is_of_the_family_by_which_it_is_found() -> None:
             )
 
 
-def test_gpus_are_those_of_the_machine() -> None:
+def test_gpus_follow_from_the_machine() -> None:
     assert [pool.has_gpus for pool in nap_platform().scheduling_pools()] == [False, False, True, True], (
         "they follow from the machine type"
     )
@@ -122,32 +122,32 @@ def test_gpus_are_those_of_the_machine() -> None:
     )
 
 
-def test_a_price_cap_is_up_to_the_on_demand_price_unless_one_is_written() -> None:
+def test_the_default_price_cap_is_the_on_demand_price() -> None:
     assert [pool.price_cap for pool in fixed_platform().pools] == [NO_CAP, 0.5, NO_CAP, NO_CAP], (
         "as AKS spells it"
     )
 
 
 @pytest.mark.parametrize("zones", [[1, 2], ["1", "2"], ["1", 2]])
-def test_zones_are_numbers_however_they_are_written(zones: list[int | str]) -> None:
+def test_zones_may_be_numbers_or_text(zones: list[int | str]) -> None:
     platform = nap_platform(pool(0, zones=cast("JsonValue", zones)))
     assert platform.pools[0].zones == ("1", "2"), "Azure takes them as texts"
 
 
-def test_one_id_brings_a_network() -> None:
+def test_a_subnet_id_selects_an_existing_network() -> None:
     network = nap_platform(lambda d: d.update(network=EXISTING_AZURE_NETWORK)).network
     assert isinstance(network, AzureExistingNetwork), "nothing else says so"
     assert (network.subnet_id, network.outbound) == (SUBNET, Outbound.NAT_GATEWAY), "with a NAT gateway on it"
 
 
-def test_what_is_not_said_of_upgrades_is_what_the_cluster_would_do() -> None:
+def test_default_upgrades_are_those_of_the_component() -> None:
     asked, known = AzureUpgrades(), Upgrades()
     assert (asked.cluster.value, asked.node_os.value) == (known.cluster, known.node_os), (
         "two defaults would differ one day"
     )
 
 
-def test_a_window_is_one_that_the_cluster_takes() -> None:
+def test_the_default_window_is_valid_for_the_component() -> None:
     window = AzureMaintenanceWindow()
     taken = Maintenance(day="Saturday", start=window.start, hours=window.hours, start_date=window.start_date)
     assert window.day.value.capitalize() == taken.day, "the day is AKS's, in small letters"
@@ -158,12 +158,12 @@ def tracked(stack: str) -> AzurePlatform:
     return cast("AzurePlatform", load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml"))
 
 
-def test_both_ways_of_scaling_are_rehearsed() -> None:
+def test_both_kinds_of_scaling_are_rehearsed() -> None:
     ways = {tracked(stack).cluster.scaling for stack in STACKS}
     assert ways == set(Scaling), "each kind is rehearsed by a stack"
 
 
-def test_the_production_stack_is_closed_redundant_and_protected() -> None:
+def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("azure-prod")
     system = platform.cluster.system_nodes
     assert platform.cluster.access.private, "no address answers the internet"

@@ -35,7 +35,7 @@ def pools(name: str) -> list[Recorded]:
 
 
 @every_stack
-def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name: str) -> None:
+def test_namespaces_are_deleted_before_what_their_finalizers_need(name: str) -> None:
     namespaces = [found for found in stack(name).of(":Namespace") if found.parent.startswith("namespace-")]
     assert namespaces, "teams train somewhere"
     for namespace in namespaces:
@@ -55,7 +55,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
 
 
 @every_stack
-def test_the_deployer_is_let_in_before_there_is_a_cluster_and_loses_the_way_in_last(name: str) -> None:
+def test_the_deployers_access_is_created_first_and_deleted_last(name: str) -> None:
     assert WAY_IN in before(name, stack(name).one(":ManagedCluster")), "Azure takes minutes to heed a grant"
     for resource in stack(name):
         if resource.type.startswith("kubernetes:"):
@@ -63,7 +63,7 @@ def test_the_deployer_is_let_in_before_there_is_a_cluster_and_loses_the_way_in_l
 
 
 @every_stack
-def test_the_cluster_may_use_its_subnet_and_its_key_before_it_is_made(name: str) -> None:
+def test_the_cluster_depends_on_its_role_assignments(name: str) -> None:
     earlier = before(name, stack(name).one(":ManagedCluster"))
     assert SUBNET_GRANT in earlier, "AKS refuses it otherwise, and node auto-provisioning makes no machine"
     has_key = PLATFORMS[name]().cluster.disk_encryption_set is not None
@@ -71,7 +71,7 @@ def test_the_cluster_may_use_its_subnet_and_its_key_before_it_is_made(name: str)
 
 
 @every_stack
-def test_no_node_pool_comes_after_another_and_every_scale_set_does(name: str) -> None:
+def test_scale_sets_depend_on_each_other_and_node_pools_do_not(name: str) -> None:
     found = pools(name)
     assert len(found) == len(PLATFORMS[name]().pools), "one for each that is written"
     for place, pool in enumerate(found):
@@ -85,20 +85,20 @@ def test_no_node_pool_comes_after_another_and_every_scale_set_does(name: str) ->
 
 
 @every_stack
-def test_every_pool_goes_while_the_cluster_empties_it(name: str) -> None:
+def test_every_pool_is_deleted_before_what_drains_it(name: str) -> None:
     for pool in pools(name):
         assert CLUSTER in before(name, pool), "AKS, or its Karpenter, drains the nodes and ends them"
 
 
 @every_stack
-def test_a_node_class_outlives_the_nodes_of_its_pool(name: str) -> None:
+def test_a_node_class_is_deleted_after_its_pool(name: str) -> None:
     for pool in stack(name).of(":NodePool"):
         own = pool.name.replace("-node-pool", "-node-class")
         assert own in before(name, pool), "Karpenter keeps it until no machine is of it"
 
 
 @every_stack
-def test_whatever_is_inside_goes_while_the_cluster_is_there(name: str) -> None:
+def test_objects_in_the_cluster_are_deleted_before_it(name: str) -> None:
     inside = [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
     assert len(inside) > 15, "operators, admission, namespaces"
     for resource in inside:
@@ -107,7 +107,7 @@ def test_whatever_is_inside_goes_while_the_cluster_is_there(name: str) -> None:
 
 
 @every_stack
-def test_checkpoints_are_in_a_group_that_no_cluster_takes_along(name: str) -> None:
+def test_checkpoints_are_outside_the_node_resource_group(name: str) -> None:
     account = stack(name).one(":StorageAccount")
     assert before(name, account) & names(name, ":ResourceGroup") == {"checkpoints-group"}, (
         "deletion of the resource group deletes everything in it"
@@ -115,7 +115,7 @@ def test_checkpoints_are_in_a_group_that_no_cluster_takes_along(name: str) -> No
 
 
 @every_stack
-def test_the_network_goes_last_and_the_group_after_it(name: str) -> None:
+def test_the_network_is_deleted_last_except_for_the_resource_group(name: str) -> None:
     network = names(name, ":VirtualNetwork", ":Subnet", ":NatGateway", ":PublicIPAddress")
     assert bool(network) == ("brought" not in name), "a network that is brought stays as it is"
     for resource in [stack(name).one(":ManagedCluster"), *stack(name).of(":AgentPool")]:

@@ -24,21 +24,21 @@ def releases(name: str) -> list[Recorded]:
     return found
 
 
-def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_chart_comes_from_it() -> None:
     assert_charts_come_from(CHARTS, releases("mirrored"))
 
 
-def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_image_comes_from_it() -> None:
     assert_images_come_from(IMAGES, releases("mirrored"))
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "brought"])
-def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
+def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
     assert_unmirrored(releases(name))
 
 
 @pytest.mark.parametrize("name", BROUGHT)
-def test_a_subnet_that_is_brought_is_used_by_its_id_and_left_as_it_is(name: str) -> None:
+def test_an_existing_subnet_is_used_by_id_and_not_changed(name: str) -> None:
     recording = stack(name)
     assert not [found.name for found in recording if found.type.startswith("azure-native:network:")], (
         "no network, no address, no way out"
@@ -55,7 +55,7 @@ def test_a_subnet_that_is_brought_is_used_by_its_id_and_left_as_it_is(name: str)
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_network_of_the_stacks_own_has_the_ranges_that_are_written(name: str) -> None:
+def test_a_new_network_has_the_configured_ranges(name: str) -> None:
     recording, asked = stack(name), PLATFORMS[name]().network
     cluster = recording.one(":ManagedCluster")
     assert text(recording.one(":Subnet"), "addressPrefix") == getattr(asked, "cidr", None), "nodes"
@@ -68,7 +68,7 @@ def test_a_network_of_the_stacks_own_has_the_ranges_that_are_written(name: str) 
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_pods_are_in_an_overlay_of_azures_with_cilium(name: str) -> None:
+def test_pods_use_azure_cni_overlay_with_cilium(name: str) -> None:
     profile = value(stack(name).one(":ManagedCluster"), "networkProfile")
     assert isinstance(profile, dict), "the cluster has one"
     found = {key: profile[key] for key in ("networkPlugin", "networkPluginMode", "networkDataplane")}

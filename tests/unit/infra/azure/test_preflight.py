@@ -76,20 +76,20 @@ def private(*, public_name: bool = False) -> AzurePlatform:
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def test_what_is_written_beside_the_stack_goes_before_what_the_credentials_lead_to() -> None:
+def test_configured_ids_take_precedence_over_those_of_the_credentials() -> None:
     found: list[Subscription] = []
     asking(lambda: found.append(query_subscription(nap_platform())))
     assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
 
 
-def test_what_is_not_written_is_asked() -> None:
+def test_missing_ids_come_from_the_credentials() -> None:
     platform = read_azure(nap_document(), subscription=None)
     found: list[Subscription] = []
     asking(lambda: found.append(query_subscription(platform)))
     assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
 
 
-def test_without_an_answer_there_is_one_clear_message() -> None:
+def test_a_failed_query_is_one_problem_of_the_credentials() -> None:
     with pytest.raises(ConfigError) as error:
         asking(lambda: check_subscription(nap_platform()), refused_to_answer)
     (problem,) = error.value.problems
@@ -101,7 +101,7 @@ def test_without_an_answer_there_is_one_clear_message() -> None:
 # --- what cannot work -----------------------------------------------------------------------------
 
 
-def test_a_subscription_that_fits_refuses_nothing() -> None:
+def test_a_valid_subscription_causes_no_problem() -> None:
     assert not list(preflight_problems(FOUND)), "there is nothing to refuse"
 
 
@@ -113,13 +113,13 @@ def test_a_subscription_that_fits_refuses_nothing() -> None:
         (replace(FOUND, deployer=""), "Azure credentials", "az login"),
     ],
 )
-def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field: str, fix: str) -> None:
+def test_an_unusable_subscription_is_a_problem(found: Subscription, field: str, fix: str) -> None:
     (problem,) = preflight_problems(found)
     assert problem.field == field, "the one thing that is wrong"
     assert fix in problem.fix, "what to do"
 
 
-def test_a_survey_raises_what_cannot_work() -> None:
+def test_preflight_raises_problems() -> None:
     platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
     with pytest.raises(ConfigError) as error:
         asking(lambda: check_subscription(platform))
@@ -129,14 +129,14 @@ def test_a_survey_raises_what_cannot_work() -> None:
 # --- kubelogin ------------------------------------------------------------------------------------
 
 
-def test_a_missing_kubelogin_is_refused_with_how_to_get_it() -> None:
+def test_a_missing_kubelogin_is_a_problem_with_its_installation() -> None:
     problem = credential_plugin_problem(lambda _: None)
     assert problem is not None, "otherwise `pulumi up` fails ten minutes after it starts"
     assert problem.field == "kubelogin", "the command that is missing"
     assert "az aks install-cli" in problem.fix, "one way to get it"
 
 
-def test_a_kubelogin_that_is_there_is_enough() -> None:
+def test_an_installed_kubelogin_causes_no_problem() -> None:
     looked_for: list[str] = []
 
     def find(command: str) -> str:
@@ -167,14 +167,14 @@ def reached(
     return found[0], knocked
 
 
-def test_a_public_cluster_is_not_looked_for() -> None:
+def test_a_public_cluster_is_not_queried() -> None:
     assert reached(nap_platform(), "timed out") == (None, []), "a public API server is not checked"
 
 
 @pytest.mark.parametrize(
     ("public_name", "host"), [(False, "train.privatelink.azmk8s.io"), (True, "train.hcp.azmk8s.io")]
 )
-def test_a_private_cluster_that_does_not_answer_here_is_refused(*, public_name: bool, host: str) -> None:
+def test_a_private_cluster_that_does_not_answer_is_a_problem(*, public_name: bool, host: str) -> None:
     problem, knocked = reached(private(public_name=public_name), "timed out")
     assert knocked == [host], "by the name that clients call it by"
     assert problem is not None, "each object in it would be waited for in vain"
@@ -182,16 +182,16 @@ def test_a_private_cluster_that_does_not_answer_here_is_refused(*, public_name: 
     assert f"{host} does not answer (timed out)" in problem.value, "and what was tried"
 
 
-def test_a_private_cluster_that_answers_here_is_enough() -> None:
+def test_a_private_cluster_that_answers_causes_no_problem() -> None:
     problem, knocked = reached(private(), None)
     assert (problem, len(knocked)) == (None, 1), "the run is where it has to be"
 
 
-def test_a_cluster_that_is_not_there_yet_is_in_nobodys_way() -> None:
+def test_a_missing_cluster_causes_no_problem() -> None:
     assert reached(private(), "timed out", refused_to_answer) == (None, []), "a first `up` has none"
 
 
-def test_a_name_that_aks_does_not_give_is_not_looked_for() -> None:
+def test_a_missing_host_name_causes_no_problem() -> None:
     found: list[str | None] = []
     asking(
         lambda: found.append(api_server_of("train", by_public_name=True)),
@@ -200,7 +200,7 @@ def test_a_name_that_aks_does_not_give_is_not_looked_for() -> None:
     assert found == [None], "there is nothing to call"
 
 
-def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[object] = []
 
     class Door:
@@ -226,7 +226,7 @@ def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.Mo
 
 
 @given(STACKS)
-def test_every_stack_has_a_cluster_that_azure_takes(stack: str) -> None:
+def test_any_stack_name_makes_a_valid_cluster_name(stack: str) -> None:
     name = aks_cluster_name(stack)
     assert re.fullmatch(r"holdfast-[a-z0-9]([-a-z0-9]*[a-z0-9])?", name), (
         "a cluster, a group, and a part of a host's"
@@ -236,9 +236,9 @@ def test_every_stack_has_a_cluster_that_azure_takes(stack: str) -> None:
 
 
 @given(st.lists(STACKS, min_size=2, unique=True))
-def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
+def test_no_two_stacks_share_a_cluster_name(stacks: list[str]) -> None:
     assert len({aks_cluster_name(stack) for stack in stacks}) == len(stacks), "the second could not be made"
 
 
-def test_a_stack_whose_name_azure_takes_keeps_it() -> None:
+def test_a_valid_stack_name_is_kept() -> None:
     assert aks_cluster_name("azure-dev") == "holdfast-azure-dev", "`az aks list` shows it"

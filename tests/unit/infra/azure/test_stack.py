@@ -48,14 +48,14 @@ def test_a_preview_registers_what_an_up_registers(name: str) -> None:
 
 
 @every_stack
-def test_every_resource_has_a_name_of_its_own(name: str) -> None:
+def test_logical_names_are_unique(name: str) -> None:
     # The storage account is called as its component is: Azure's name for it begins so, and has no room for more.
     names = [resource.name for resource in stack(name) if resource.custom]
     assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
-def test_versions_come_from_one_place(name: str) -> None:
+def test_releases_have_the_versions_of_infra_versions(name: str) -> None:
     releases = stack(name).of(":Release")
     assert {text(release, "name"): text(release, "version") for release in releases} == {
         "jobset": versions.JOBSET,
@@ -67,7 +67,7 @@ def test_versions_come_from_one_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAP)
-def test_on_node_auto_provisioning_each_pool_is_a_node_pool_of_karpenters(name: str) -> None:
+def test_with_node_auto_provisioning_each_pool_is_a_node_pool(name: str) -> None:
     recording, platform = stack(name), PLATFORMS[name]()
     assert isinstance(platform, NapPlatform), "it is such a stack"
     assert value(recording.one(":ManagedCluster"), "nodeProvisioningProfile") == {
@@ -94,7 +94,7 @@ def test_on_node_auto_provisioning_each_pool_is_a_node_pool_of_karpenters(name: 
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_fixed_each_pool_is_a_scale_set_of_its_own(name: str) -> None:
+def test_with_fixed_scaling_each_pool_is_a_scale_set(name: str) -> None:
     recording, platform = stack(name), PLATFORMS[name]()
     assert isinstance(platform, FixedPlatform), "it is such a stack"
     assert not recording.of(":NodePool"), "there is no Karpenter"
@@ -113,7 +113,7 @@ def test_fixed_each_pool_is_a_scale_set_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "azure-prod"])
-def test_both_ways_of_scaling_are_the_same_to_a_job(name: str) -> None:
+def test_jobs_are_the_same_with_both_kinds_of_scaling(name: str) -> None:
     rules = {found.name for found in stack(name).of(":MutatingAdmissionPolicy")}
     assert rules == {found.name for found in stack("azure-dev").of(":MutatingAdmissionPolicy")}, (
         "a manifest that runs on the one runs on the other"
@@ -129,21 +129,21 @@ def let_in(recording: Recording) -> set[tuple[str, str]]:
 
 
 @every_stack
-def test_whoever_makes_the_stack_and_its_administrators_are_let_in_and_nobody_else(name: str) -> None:
+def test_only_the_deployer_and_administrators_have_access(name: str) -> None:
     admins = {who for who, role in let_in(stack(name)) if role == AKS_RBAC_CLUSTER_ADMIN}
     assert admins == {DEPLOYER, *PLATFORMS[name]().cluster.admins}, "there are no local accounts beside them"
     assert value(stack(name).one(":ManagedCluster"), "disableLocalAccounts") is True, "of AKS's either"
 
 
 @every_stack
-def test_the_cluster_may_put_machines_into_the_subnet(name: str) -> None:
+def test_the_cluster_identity_may_join_the_subnet(name: str) -> None:
     assert NETWORK_CONTRIBUTOR in {role for _, role in let_in(stack(name))}, (
         "node auto-provisioning makes none in a network of one's own otherwise"
     )
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "azure-prod"])
-def test_jobs_learn_where_to_checkpoint_and_may_write_there(name: str) -> None:
+def test_jobs_have_the_checkpoint_address_and_write_access(name: str) -> None:
     recording = stack(name)
     for asked in PLATFORMS[name]().namespaces:
         namespace = asked.name
@@ -165,7 +165,7 @@ def test_jobs_learn_where_to_checkpoint_and_may_write_there(name: str) -> None:
 
 
 @every_stack
-def test_the_cluster_is_reached_by_asking_kubelogin_and_holds_no_token(name: str) -> None:
+def test_the_kubeconfig_uses_kubelogin_and_has_no_token(name: str) -> None:
     provider = stack(name).one("providers:kubernetes")
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
@@ -176,7 +176,7 @@ def test_the_cluster_is_reached_by_asking_kubelogin_and_holds_no_token(name: str
     assert TENANT in arguments, "in the tenant that the cluster asks"
 
 
-def test_two_stacks_in_one_subscription_share_no_name() -> None:
+def test_two_stacks_in_a_subscription_share_no_name() -> None:
     first, second = (composed(nap_platform(), name=name) for name in ("dev", "prod"))
     for kind, field in (
         (":ManagedCluster", "resourceName"),
@@ -196,14 +196,14 @@ def pools_added(document: Document) -> None:
     list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
 
 
-def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
+def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
     grown = {resource.urn for resource in composed(fixed_platform(pools_added))}
     assert {resource.urn for resource in composed(fixed_platform())} < grown, (
         "or adding one would replace others"
     )
 
 
-def test_a_stack_without_training_namespaces_is_a_stack() -> None:
+def test_a_stack_without_training_namespaces_has_its_pools() -> None:
     recording = composed(nap_platform(lambda d: d.update(namespaces=[])))
     assert not recording.of("TrainingNamespace"), "teams may come later"
     assert len(recording.of(":NodePool")) == 4, "the pools are there for them"
@@ -215,7 +215,7 @@ def zones_of(pool: Recorded) -> JsonValue:
     return next((value(one, "values") for one in found if text(one, "key").endswith("/zone")), None)
 
 
-def test_zones_are_called_as_nodes_are_labelled() -> None:
+def test_zones_are_spelled_as_in_node_labels() -> None:
     def change(document: Document) -> None:
         first = list_of(document, "pools")[0]
         assert isinstance(first, dict), "a pool is a mapping"
@@ -242,31 +242,31 @@ CHECKPOINTS = {
 }
 
 
-def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -> None:
+def test_production_protects_what_cannot_be_restored_and_nothing_else() -> None:
     protected = {found.name for found in stack("azure-prod") if found.protect}
     assert protected == {"group-group", "cluster-control-plane-aks", *CHECKPOINTS}, (
         "the cluster, the group that takes it along, and checkpoints"
     )
 
 
-def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
+def test_production_checkpoints_are_retained_after_protection_is_removed() -> None:
     kept = {found.name for found in stack("azure-prod") if found.retain_on_delete}
     assert kept == CHECKPOINTS, "with all that guards them, in a group that nothing else takes along"
 
 
-def test_development_can_go_without_a_trace() -> None:
+def test_a_development_stack_is_destroyed_completely() -> None:
     recording = stack("azure-dev")
     assert not [found.name for found in recording if found.protect], "nothing is protected"
     assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
 
 
-def test_production_has_no_way_in_from_the_internet() -> None:
+def test_production_has_no_access_from_the_internet() -> None:
     access = stack("azure-prod").one(":ManagedCluster")
     assert value(access, "apiServerAccessProfile", "enablePrivateCluster") is True, "no public address"
     assert value(access, "apiServerAccessProfile", "authorizedIPRanges") is None, "and no public access"
 
 
-def test_development_is_reached_from_named_addresses_and_by_its_own_nodes_only() -> None:
+def test_development_allows_access_only_from_configured_addresses_and_its_nodes() -> None:
     cluster = stack("azure-dev").one(":ManagedCluster")
     assert value(cluster, "apiServerAccessProfile", "authorizedIPRanges") == [
         "203.0.113.0/24",
@@ -274,7 +274,7 @@ def test_development_is_reached_from_named_addresses_and_by_its_own_nodes_only()
     ], "a node that is not let in never joins"
 
 
-def test_production_outlives_a_zone() -> None:
+def test_production_spans_zones() -> None:
     recording = stack("azure-prod")
     (system,) = objects(recording.one(":ManagedCluster"), "agentPoolProfiles")
     assert value(system, "availabilityZones") == ["1", "2", "3"], "with an operators' node in each"
@@ -282,14 +282,14 @@ def test_production_outlives_a_zone() -> None:
     assert text(recording.one(":StorageAccount"), "sku", "name") == "Standard_ZRS", "and a copy in each"
 
 
-def test_disks_of_production_are_encrypted_with_a_key_of_the_users_own() -> None:
+def test_production_disks_are_encrypted_with_the_users_key() -> None:
     assert text(stack("azure-prod").one(":ManagedCluster"), "diskEncryptionSetID") == (
         f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-keys/providers/Microsoft.Compute/"
         "diskEncryptionSets/holdfast"
     ), "as it is written"
 
 
-def test_production_is_upgraded_in_its_hours_and_not_on_its_holidays() -> None:
+def test_production_is_upgraded_in_its_window_and_not_in_its_exclusions() -> None:
     windows = stack("azure-prod").of(":MaintenanceConfiguration")
     assert {text(found, "configName") for found in windows} == {
         "default",
@@ -308,7 +308,7 @@ def test_production_is_upgraded_in_its_hours_and_not_on_its_holidays() -> None:
         )
 
 
-def test_only_production_holds_a_price_cap() -> None:
+def test_only_production_has_a_price_cap() -> None:
     caps = {
         text(found, "agentPoolName"): value(found, "spotMaxPrice")
         for found in stack("azure-prod").of(":AgentPool")
@@ -326,7 +326,7 @@ def takes_tags(resource: Recorded) -> bool:
 
 
 @every_stack
-def test_everything_on_azure_that_takes_tags_says_whose_it_is(name: str) -> None:
+def test_every_azure_resource_with_tags_has_those_of_the_stack(name: str) -> None:
     marks = {"managed-by": "holdfast", "holdfast-stack": name}
     tagged = [found for found in stack(name) if found.type.startswith("azure-native:") and takes_tags(found)]
     kinds = {found.type.rpartition(":")[2] for found in tagged}
@@ -340,7 +340,7 @@ def test_everything_on_azure_that_takes_tags_says_whose_it_is(name: str) -> None
 
 
 @every_stack
-def test_the_machines_of_pools_say_whose_they_are(name: str) -> None:
+def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
     marks = {"managed-by": "holdfast", "holdfast-stack": name}
     for found in stack(name).of(":AKSNodeClass"):
         assert mapping(found, "spec", "tags").items() >= marks.items(), "Karpenter puts them on its machines"
@@ -349,7 +349,7 @@ def test_the_machines_of_pools_say_whose_they_are(name: str) -> None:
 
 
 @every_stack
-def test_every_object_in_the_cluster_says_whose_it_is(name: str) -> None:
+def test_every_kubernetes_object_has_the_labels_of_the_stack(name: str) -> None:
     marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
     for resource in stack(name):
         if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):

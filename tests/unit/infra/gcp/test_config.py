@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[4]
 STACKS = ("gcp-dev", "gcp-prod")
 
 
-def test_a_bare_pool_and_a_way_in_are_enough() -> None:
+def test_one_pool_and_access_are_enough() -> None:
     bare: Document = {
         "cloud": "gcp",
         "cluster": {"access": {"authorizedNetworks": ["10.0.0.0/8"]}},
@@ -60,12 +60,12 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     assert platform.checkpoints.recovery is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
-def test_project_and_region_are_what_stands_beside_the_document() -> None:
+def test_project_and_region_come_from_the_provider_settings() -> None:
     platform = gcp_platform()
     assert (platform.project, platform.region) == (GCP_PROJECT, GCP_REGION), "there is one place for each"
 
 
-def test_a_zone_for_a_location_makes_a_cluster_of_one_zone() -> None:
+def test_a_zone_as_location_makes_a_zonal_cluster() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(location="us-central1-b"))
     assert platform.location == "us-central1-b", "its control plane is there alone"
 
@@ -74,7 +74,9 @@ def test_a_pool_has_the_gpus_of_its_machine() -> None:
     pool = gcp_platform().pools[2]
     machine = pool.machine()
     assert machine is not None, "it is known"
-    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "they follow from the machine type"
+    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), (
+        "they follow from the machine type"
+    )
     assert pool.as_pool().has_gpus, "so do the rules"
 
 
@@ -94,7 +96,7 @@ def test_a_pool_has_the_gpus_that_are_attached_to_its_machine() -> None:
 
 
 @pytest.mark.parametrize(("given_seconds", "seconds"), [(None, 30), (0, 0), (30, 30), (120, 120)])
-def test_a_preempted_node_has_what_is_written_or_30_seconds(given_seconds: int | None, seconds: int) -> None:
+def test_graceful_shutdown_is_as_configured_or_30_seconds(given_seconds: int | None, seconds: int) -> None:
     def change(document: Document) -> None:
         if given_seconds is not None:
             entry(document, "pools", 1).update(gracefulShutdownSeconds=given_seconds)
@@ -104,14 +106,14 @@ def test_a_preempted_node_has_what_is_written_or_30_seconds(given_seconds: int |
     )
 
 
-def test_upgrades_replace_scarce_machines_in_place_unless_something_else_is_said() -> None:
+def test_upgrades_are_surge_upgrades_by_default() -> None:
     platform = gcp_platform(lambda d: entry(d, "pools", 0).update(upgrades="blue-green"))
     assert [pool.upgrades for pool in platform.pools[:2]] == [Upgrades.BLUE_GREEN, Upgrades.SURGE], (
         "there is no capacity for a second set of A100 machines"
     )
 
 
-def test_one_name_brings_a_network() -> None:
+def test_a_network_name_selects_an_existing_network() -> None:
     platform = gcp_platform(lambda d: d.update(network=BROUGHT))
     assert isinstance(platform.network, GcpExistingNetwork), "nothing else says so"
 
@@ -139,7 +141,7 @@ def test_pools_of_a_class_stay_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00+00:00"])
-def test_a_day_is_the_same_however_yaml_read_it(text: str) -> None:
+def test_a_date_is_the_same_however_yaml_parses_it(text: str) -> None:
     platform = gcp_platform(
         lambda d: section(d, "cluster").update(maintenance={"exclusion": {"start": text}})
     )
@@ -147,7 +149,7 @@ def test_a_day_is_the_same_however_yaml_read_it(text: str) -> None:
     assert platform.cluster.maintenance.exclusion.start == "2026-12-01", "or each update would change it"
 
 
-def test_a_window_is_spelled_as_the_calendar_does() -> None:
+def test_a_maintenance_window_becomes_an_rfc_5545_rule() -> None:
     window = MaintenanceWindow(days=(Weekday.SUNDAY, Weekday.WEDNESDAY), start="22:30", hours=6)
     assert window.recurrence == "FREQ=WEEKLY;BYDAY=WE,SU", "in the order of the week, however it is written"
     assert window.first == ("2026-01-07T22:30:00Z", "2026-01-08T04:30:00Z"), (
@@ -172,7 +174,7 @@ def test_the_first_window_falls_on_one_of_its_days(
 
 @given(st.sets(st.sampled_from(list(Weekday)), min_size=1), st.integers(4, 24))
 @settings(deadline=None)
-def test_a_window_that_is_read_leaves_gke_48_hours_in_any_32_days(days: set[Weekday], hours: int) -> None:
+def test_a_valid_window_has_48_hours_in_any_32_days(days: set[Weekday], hours: int) -> None:
     document = gcp_document(
         lambda d: section(d, "cluster").update(
             maintenance={"window": {"days": [day.value for day in days], "hours": hours}}
@@ -188,7 +190,7 @@ def tracked(stack: str) -> GcpPlatform:
     return cast("GcpPlatform", load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml"))
 
 
-def test_the_production_stack_is_closed_redundant_and_protected() -> None:
+def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("gcp-prod")
     blocks = platform.cluster.access.authorized_networks or ()
     assert platform.cluster.access.dns_endpoint is None, "no name that answers the internet"

@@ -31,7 +31,7 @@ def before(name: str, resource: Recorded) -> set[str]:
 
 
 @every_stack
-def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name: str) -> None:
+def test_namespaces_are_deleted_before_what_their_finalizers_need(name: str) -> None:
     namespaces = [found for found in stack(name).of(":Namespace") if found.parent.startswith("namespace-")]
     assert namespaces, "teams train somewhere"
     for namespace in namespaces:
@@ -50,7 +50,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
 
 
 @every_stack
-def test_every_pool_comes_after_the_system_pool(name: str) -> None:
+def test_every_pool_depends_on_the_system_pool(name: str) -> None:
     pools = [pool for pool in stack(name).of(":NodePool") if pool.name != SYSTEM]
     assert len(pools) == len(PLATFORMS[name]().pools), "one node pool for each that is written"
     for pool in pools:
@@ -58,7 +58,7 @@ def test_every_pool_comes_after_the_system_pool(name: str) -> None:
 
 
 @every_stack
-def test_no_pool_comes_after_another(name: str) -> None:
+def test_no_pool_depends_on_another(name: str) -> None:
     pools = names(name, ":NodePool")
     for pool in stack(name).of(":NodePool"):
         assert not before(name, pool) & pools - {SYSTEM}, (
@@ -66,7 +66,7 @@ def test_no_pool_comes_after_another(name: str) -> None:
         )
 
 
-def test_a_compute_class_comes_after_the_pools_that_it_names() -> None:
+def test_a_compute_class_depends_on_the_pools_that_it_names() -> None:
     classes = stack("with-classes").of(":ComputeClass")
     assert {str(value(found, "metadata", "name")) for found in classes} == {*CLASSES}, (
         "those that are written"
@@ -79,7 +79,7 @@ def test_a_compute_class_comes_after_the_pools_that_it_names() -> None:
 
 
 @every_stack
-def test_nobody_is_granted_anything_before_google_cloud_knows_the_pods_of_the_project(name: str) -> None:
+def test_grants_to_pods_depend_on_the_workload_identity_pool(name: str) -> None:
     grants = [
         found
         for found in stack(name)
@@ -91,13 +91,13 @@ def test_nobody_is_granted_anything_before_google_cloud_knows_the_pods_of_the_pr
 
 
 @every_stack
-def test_nodes_go_while_they_may_still_write_logs(name: str) -> None:
+def test_nodes_are_deleted_before_their_log_permissions(name: str) -> None:
     for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
         assert before(name, resource) >= NODE_ROLES, f"the nodes of {resource.name} would have no roles"
 
 
 @every_stack
-def test_whatever_is_inside_goes_while_the_cluster_and_its_system_nodes_are_there(name: str) -> None:
+def test_objects_in_the_cluster_are_deleted_before_it_and_its_system_nodes(name: str) -> None:
     inside = [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
     assert len(inside) > 15, "operators, admission, namespaces"
     for resource in inside:
@@ -108,7 +108,7 @@ def test_whatever_is_inside_goes_while_the_cluster_and_its_system_nodes_are_ther
 
 
 @every_stack
-def test_whatever_uses_a_key_comes_after_the_grant_of_it(name: str) -> None:
+def test_users_of_a_key_depend_on_its_grant(name: str) -> None:
     for kind, grant, has_key in (
         (":Cluster", "cluster-key-grant", PLATFORMS[name]().cluster.database_key),
         (":Bucket", "checkpoints-key-use", PLATFORMS[name]().checkpoints.kms_key),
@@ -118,7 +118,7 @@ def test_whatever_uses_a_key_comes_after_the_grant_of_it(name: str) -> None:
 
 
 @every_stack
-def test_the_network_goes_last(name: str) -> None:
+def test_the_network_is_deleted_last(name: str) -> None:
     network = names(name, ":Network", ":Subnetwork", ":Router", ":RouterNat")
     assert bool(network) == (name != "brought"), "a network that is brought stays as it is"
     for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
@@ -126,7 +126,7 @@ def test_the_network_goes_last(name: str) -> None:
 
 
 @every_stack
-def test_the_fallback_controller_goes_before_the_pools_whose_jobs_it_would_move(name: str) -> None:
+def test_the_fallback_controller_is_deleted_before_the_pools(name: str) -> None:
     controller = stack(name).one(":Deployment", "fallback-controller-deployment")
     assert before(name, controller) >= names(name, ":NodePool"), (
         "nodes that go would look like evictions to it"

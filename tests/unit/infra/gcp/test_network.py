@@ -25,20 +25,20 @@ def releases(name: str) -> list[Recorded]:
     return found
 
 
-def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_chart_comes_from_it() -> None:
     assert_charts_come_from(CHARTS, releases("mirrored"))
 
 
-def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
+def test_with_a_mirror_every_image_comes_from_it() -> None:
     assert_images_come_from(IMAGES, releases("mirrored"))
 
 
 @pytest.mark.parametrize("name", ["gcp-dev", "brought"])
-def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
+def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
     assert_unmirrored(releases(name))
 
 
-def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> None:
+def test_an_existing_network_is_used_by_id_and_not_changed() -> None:
     recording = stack("brought")
     assert not [found.name for found in recording if found.type.startswith("gcp:compute/")], (
         "no network, no range, no way out"
@@ -53,7 +53,7 @@ def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> Non
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_network_of_the_stacks_own_has_the_ranges_that_are_written(name: str) -> None:
+def test_a_new_network_has_the_configured_ranges(name: str) -> None:
     recording, asked = stack(name), PLATFORMS[name]().network
     subnetwork, cluster = recording.one(":Subnetwork"), recording.one(":Cluster")
     ranges = {text(found, "rangeName"): found for found in objects(subnetwork, "secondaryIpRanges")}
@@ -89,7 +89,7 @@ def api_server(name: str) -> Json:
     return mapping(cluster, "cluster")
 
 
-def test_a_cluster_with_a_dns_endpoint_is_reached_by_that_alone() -> None:
+def test_a_cluster_with_a_dns_endpoint_has_no_other_endpoint() -> None:
     cluster = stack("brought").one(":Cluster")
     assert value(cluster, "controlPlaneEndpointsConfig") == {
         "dnsEndpointConfig": {"allowExternalTraffic": True},
@@ -103,7 +103,7 @@ def test_a_cluster_with_a_dns_endpoint_is_reached_by_that_alone() -> None:
     )
 
 
-def test_a_cluster_with_authorized_networks_is_reached_by_its_address() -> None:
+def test_a_cluster_with_authorized_networks_has_an_ip_endpoint() -> None:
     assert api_server("gcp-dev") == {
         "server": f"https://{GKE_ADDRESS}",
         "certificate-authority-data": AUTHORITY,

@@ -69,12 +69,12 @@ def refused(platform: GcpPlatform, found: Project) -> list[str]:
 # --- what cannot work -----------------------------------------------------------------------------
 
 
-def test_a_generous_project_refuses_and_warns_of_nothing() -> None:
+def test_a_project_with_everything_causes_no_problem_and_no_warning() -> None:
     assert not refused(gcp_platform(), project()), "there is nothing to refuse"
     assert not list(preflight_warnings(project())), "nor to say"
 
 
-def test_a_channel_that_has_no_such_version_yet_is_refused_with_those_that_have() -> None:
+def test_a_channel_without_the_version_is_a_problem_that_names_others() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     (problem,) = preflight_problems(platform, project())
     assert problem.field == f"{PLATFORM}.cluster.channel", "the version is what admission needs"
@@ -82,13 +82,13 @@ def test_a_channel_that_has_no_such_version_yet_is_refused_with_those_that_have(
     assert "rapid, regular, extended" in problem.allowed, "and which have more"
 
 
-def test_a_version_that_no_channel_has_is_refused_without_a_wrong_hint() -> None:
+def test_a_version_of_no_channel_is_a_problem_without_a_suggestion() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(version="1.99"))
     (problem,) = preflight_problems(platform, project())
     assert "none yet" in problem.allowed, "another channel would not help"
 
 
-def test_a_zone_that_the_project_does_not_have_is_refused() -> None:
+def test_a_zone_that_the_project_lacks_is_a_problem() -> None:
     platform = gcp_platform(lambda d: entry(d, "pools", 2).update(zones=["us-central1-f"]))
     assert refused(platform, project(zones=ZONES[:3])) == [".pools[2].zones[0]"], (
         "its nodes would have no place"
@@ -96,7 +96,7 @@ def test_a_zone_that_the_project_does_not_have_is_refused() -> None:
     assert refused(platform, project(zones=ZONES[1:])) == [".cluster.zones[0]"], "nor those of the system"
 
 
-def test_a_control_plane_in_a_zone_that_the_project_does_not_have_is_refused() -> None:
+def test_a_control_plane_in_a_zone_that_the_project_lacks_is_a_problem() -> None:
     cluster: Document = {"access": {"authorizedNetworks": ["10.0.0.0/8"]}, "location": "us-central1-f"}
     platform = gcp_platform(lambda d: d.update(cluster=cluster))
     assert refused(platform, project(zones=ZONES[:3], cluster_zones=("us-central1-f",))) == [
@@ -104,7 +104,7 @@ def test_a_control_plane_in_a_zone_that_the_project_does_not_have_is_refused() -
     ], "the one place where it is written"
 
 
-def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_others() -> None:
+def test_a_pool_with_a_zone_without_its_machine_is_a_problem_that_names_other_zones() -> None:
     sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
     (problem,) = preflight_problems(gcp_platform(), project(sold=sold))
     assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
@@ -112,7 +112,7 @@ def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_ot
     assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix, "and what to write"
 
 
-def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() -> None:
+def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> None:
     sold = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
     problems = list(preflight_problems(gcp_platform(), project(sold=sold)))
     assert [problem.field for problem in problems] == [
@@ -122,19 +122,19 @@ def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() 
     assert "`zones: [us-central1-f]`" in problems[0].fix, "where it could be had is said"
 
 
-def test_a_machine_that_the_region_lacks_is_refused() -> None:
+def test_a_machine_that_the_region_lacks_is_a_problem() -> None:
     (problem, _) = preflight_problems(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
 
 
-def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
+def test_system_nodes_that_a_zone_lacks_are_a_problem() -> None:
     sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
     assert refused(gcp_platform(), project(sold=sold)) == [".cluster.zones"], (
         "the cluster would have no services"
     )
 
 
-def test_what_the_project_did_not_answer_refuses_nothing_and_is_said_in_one_line() -> None:
+def test_failed_queries_cause_one_warning_and_no_problem() -> None:
     found = project(
         zones=None, sold={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
     )
@@ -151,7 +151,7 @@ def anywhere(**cluster: str) -> GcpPlatform:
     return gcp_platform(lambda d: (section(d, "cluster").pop("zones"), section(d, "cluster").update(cluster)))
 
 
-def test_zones_that_are_written_are_those_of_the_cluster() -> None:
+def test_configured_zones_are_those_of_the_cluster() -> None:
     assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3], "whatever the project says"
 
 
@@ -189,32 +189,32 @@ def test_two_environments_in_one_project_share_no_identity() -> None:
         ("_", "__"),
     ],
 )
-def test_stacks_whose_names_become_alike_share_no_identity(one: str, other: str) -> None:
+def test_similar_stack_names_share_no_identity(one: str, other: str) -> None:
     assert gke_environment(one) != gke_environment(other), "the one could read the other's checkpoints"
 
 
 @given(STACKS)
-def test_every_stack_has_an_identity_that_kubernetes_takes(stack: str) -> None:
+def test_any_stack_name_makes_a_valid_identity(stack: str) -> None:
     name = gke_environment(stack)
     assert is_dns_label(name), "it is part of a service account's name"
     assert len(name) <= 40, "and of others that may not be long"
 
 
 @given(STACKS, st.integers(14, 63))
-def test_an_identity_is_as_short_as_it_has_to_be(stack: str, longest: int) -> None:
+def test_an_identity_respects_its_length_limit(stack: str, longest: int) -> None:
     name = gke_environment(stack, longest)
     assert is_dns_label(name), f"{name!r} would be refused"
     assert len(name) <= longest, f"{name!r} is longer than {longest}"
 
 
 @given(STACKS)
-def test_every_stack_has_a_cluster_that_gke_takes(stack: str) -> None:
+def test_any_stack_name_makes_a_valid_cluster_name(stack: str) -> None:
     name = gke_cluster_name(stack)
     assert re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name), f"{name!r} would be refused by GKE"
 
 
 @given(st.lists(STACKS, min_size=2, max_size=2, unique=True))
-def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
+def test_no_two_stacks_share_a_cluster_name(stacks: list[str]) -> None:
     one, other = map(gke_cluster_name, stacks)
     assert one != other, "the second could not be made in the same project and place"
 
@@ -223,26 +223,26 @@ def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
     ("stack", "name"),
     [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")],
 )
-def test_a_stack_whose_name_gke_takes_keeps_it(stack: str, name: str) -> None:
+def test_a_valid_stack_name_is_kept(stack: str, name: str) -> None:
     assert gke_cluster_name(stack) == name, "it is what `gcloud container clusters list` shows"
 
 
 @pytest.mark.parametrize(("one", "other"), [("gcp.dev", "gcp-dev"), ("a" * 32, "a" * 33), ("-a", "a")])
-def test_stacks_whose_clusters_would_be_called_alike_are_told_apart(one: str, other: str) -> None:
+def test_similar_stack_names_make_different_cluster_names(one: str, other: str) -> None:
     assert gke_cluster_name(one) != gke_cluster_name(other), "one would find the other's in its place"
 
 
 # --- the plugin -----------------------------------------------------------------------------------
 
 
-def test_a_missing_plugin_is_refused_with_how_to_get_it() -> None:
+def test_a_missing_credential_plugin_is_a_problem_with_its_installation() -> None:
     problem = credential_plugin_problem(lambda _: None)
     assert problem is not None, "otherwise `pulumi up` fails half an hour after it starts"
     assert problem.field == "gke-gcloud-auth-plugin", "the command that is missing"
     assert "gcloud components install gke-gcloud-auth-plugin" in problem.fix, "one way to get it"
 
 
-def test_a_plugin_that_is_there_is_enough() -> None:
+def test_an_installed_credential_plugin_causes_no_problem() -> None:
     looked_for: list[str] = []
 
     def find(command: str) -> str:
@@ -281,7 +281,7 @@ def attempt(*, check_access: bool) -> str:
 
 
 @pytest.mark.usefixtures("_no_configuration_is_left_behind")
-def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
+def test_pulumi_up_fails_without_the_plugin_before_any_query(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -330,7 +330,7 @@ def silent_about(*tokens: str) -> Callable[[str, Json], Json]:
     return answer
 
 
-def test_the_answers_are_kept_as_what_they_mean() -> None:
+def test_query_results_become_typed_values() -> None:
     found = lookups()
     assert found.number == NUMBER, "which principals are named with"
     assert found.zones == ZONES, "in order, however they are listed"
@@ -340,7 +340,7 @@ def test_the_answers_are_kept_as_what_they_mean() -> None:
     assert not found.failed_queries, "nothing stays open"
 
 
-def test_everything_is_asked_of_the_stacks_own_project_and_place() -> None:
+def test_queries_use_the_stacks_project_and_location() -> None:
     asked_for: list[tuple[str, object, object]] = []
 
     def answer(token: str, arguments: Json) -> Json:
@@ -359,7 +359,7 @@ def test_everything_is_asked_of_the_stacks_own_project_and_place() -> None:
     }, "and nothing that the stack has no use for"
 
 
-def test_cloud_storage_is_asked_who_it_is_where_it_is_to_use_a_key() -> None:
+def test_the_storage_agent_is_queried_if_there_is_a_key() -> None:
     tokens: list[str] = []
 
     def answer(token: str, arguments: Json) -> Json:
@@ -372,7 +372,7 @@ def test_cloud_storage_is_asked_who_it_is_where_it_is_to_use_a_key() -> None:
 
 
 @pytest.mark.parametrize("token", [ZONE_NAMES, TYPES, VERSIONS])
-def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
+def test_a_failed_query_causes_no_problem(token: str) -> None:
     found = lookups(silent_about(token))
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
     (warning,) = preflight_warnings(found)
@@ -380,7 +380,7 @@ def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", [PROJECT_DATA, STORAGE_AGENT])
-def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token: str) -> None:
+def test_a_failed_required_query_is_one_problem_of_the_credentials(token: str) -> None:
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
     with pytest.raises(ConfigError) as error:
         lookups(silent_about(token), platform)
@@ -390,7 +390,7 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     assert "gcloud auth application-default login" in problem.fix, "and how"
 
 
-def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_raises_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
@@ -400,7 +400,7 @@ def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> No
     assert not said, "nothing else is said of a stack that cannot be"
 
 
-def test_a_survey_says_what_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_warns_about_failed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     asked(lambda: check_project(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))

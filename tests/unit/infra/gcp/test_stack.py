@@ -34,13 +34,13 @@ def test_a_preview_registers_what_an_up_registers(name: str) -> None:
 
 
 @every_stack
-def test_every_resource_has_a_name_of_its_own(name: str) -> None:
+def test_logical_names_are_unique(name: str) -> None:
     names = [resource.name for resource in stack(name)]
     assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
-def test_all_nodes_are_the_service_account_that_is_made_for_them(name: str) -> None:
+def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
     recording = stack(name)
     account = recording.one(":Account")
     email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
@@ -54,7 +54,7 @@ def test_all_nodes_are_the_service_account_that_is_made_for_them(name: str) -> N
         )
 
 
-def test_versions_come_from_one_place() -> None:
+def test_releases_have_the_versions_of_infra_versions() -> None:
     releases = stack("gcp-prod").of(":Release")
     assert {text(release, "name"): text(release, "version") for release in releases} == {
         "jobset": versions.JOBSET,
@@ -65,7 +65,7 @@ def test_versions_come_from_one_place() -> None:
 
 
 @every_stack
-def test_every_operator_runs_twice(name: str) -> None:
+def test_operators_run_with_two_replicas(name: str) -> None:
     for release, path in (
         ("operators-jobset-controller", ("controller", "replicas")),
         ("operators-kuberay-controller", ("replicas",)),
@@ -74,7 +74,7 @@ def test_every_operator_runs_twice(name: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])
-def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> None:
+def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> None:
     recording = stack("gcp-prod")
     address = text(
         recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
@@ -99,7 +99,7 @@ def identities(recording: Recording) -> set[str]:
 @pytest.mark.parametrize(
     ("one", "other"), [("dev", "prod"), ("team-a", "team.a"), ("a" * 60 + "1", "a" * 60 + "2")]
 )
-def test_two_stacks_in_one_project_share_no_identity_and_no_name(one: str, other: str) -> None:
+def test_two_stacks_in_a_project_share_no_identity_and_no_name(one: str, other: str) -> None:
     first, second = (composed(gcp_platform(), name=name) for name in (one, other))
     assert len(identities(first)) == 3, "the nodes, and the jobs of two namespaces"
     assert not identities(first) & identities(second), "the one could read the other's checkpoints"
@@ -109,14 +109,14 @@ def test_two_stacks_in_one_project_share_no_identity_and_no_name(one: str, other
         )
 
 
-def test_the_cluster_is_reached_by_asking_the_plugin_and_holds_no_token() -> None:
+def test_the_kubeconfig_uses_the_credential_plugin_and_has_no_token() -> None:
     provider = composed(gcp_platform()).one("providers:kubernetes")
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
     assert text(user, "user", "exec", "command") == "gke-gcloud-auth-plugin", "Google's own"
 
 
-def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
+def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
     def more(document: Document) -> None:
         list_of(document, "pools").insert(
             0, {"name": "l4", "capacity": "spot", "machineType": "g2-standard-8", "maxNodes": 1}
@@ -129,7 +129,7 @@ def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
     )
 
 
-def test_a_stack_without_training_namespaces_is_a_stack() -> None:
+def test_a_stack_without_training_namespaces_has_its_pools() -> None:
     recording = composed(gcp_platform(lambda d: d.update(namespaces=[])))
     assert not recording.of("TrainingNamespace"), "teams may come later"
     assert len(recording.of(":NodePool")) == 5, "the pools are there for them"
@@ -141,7 +141,7 @@ def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
     return {text(taint, "key"): text(taint, "value") for taint in objects(found, "nodeConfig", "taints")}
 
 
-def test_spot_is_tainted_by_the_program_and_gpus_by_gke() -> None:
+def test_the_program_taints_spot_nodes_and_gke_taints_gpu_nodes() -> None:
     recording = stack("gcp-prod")
     for pool in PLATFORMS["gcp-prod"]().pools:
         is_spot = pool.name.endswith("-spot")
@@ -154,7 +154,7 @@ def test_spot_is_tainted_by_the_program_and_gpus_by_gke() -> None:
         assert text(node_pool, "name") == pool.name, "under the user's own name"
 
 
-def test_a_class_stands_for_its_pools_and_for_nothing_else_ever() -> None:
+def test_a_compute_class_allows_only_its_pools() -> None:
     recording = stack("with-classes")
     for name, pool in zip(CLASSES, ("a100-spot", "a100"), strict=True):
         found = recording.one(":ComputeClass", f"class-{name}-compute-class")
@@ -169,7 +169,7 @@ def test_a_class_stands_for_its_pools_and_for_nothing_else_ever() -> None:
         )
 
 
-def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None:
+def test_a_job_tolerates_each_class_of_its_ladder() -> None:
     rules = stack("with-classes").of(":MutatingAdmissionPolicy")
     names = {text(rule, "metadata", "name") for rule in rules}
     assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, (
@@ -182,11 +182,11 @@ def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None
             )
 
 
-def test_without_classes_none_is_made() -> None:
+def test_without_compute_classes_no_resource_is_registered() -> None:
     assert not stack("gcp-dev").of(":ComputeClass"), "no pool names a class"
 
 
-def test_a_cluster_has_a_name_that_gke_takes_whatever_the_stack_is_called() -> None:
+def test_any_stack_name_makes_a_valid_gke_cluster_name() -> None:
     long = composed(gcp_platform(), name="Team_A.experiments-with-large-models")
     name = text(long.one(":Cluster"), "name")
     assert len(name) <= 40, f"{name}: GKE takes 40 characters"
@@ -198,12 +198,12 @@ def test_a_cluster_has_a_name_that_gke_takes_whatever_the_stack_is_called() -> N
 GRANTS = {"cluster-key-grant", "checkpoints-key-use"}
 
 
-def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -> None:
+def test_production_protects_what_cannot_be_restored_and_nothing_else() -> None:
     protected = {found.name for found in stack("gcp-prod") if found.protect}
     assert protected == {"cluster-control-plane-gke", "checkpoints-bucket"}, "the cluster, and checkpoints"
 
 
-def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
+def test_production_checkpoints_are_retained_after_protection_is_removed() -> None:
     kept = {found.name for found in stack("gcp-prod") if found.retain_on_delete}
     assert kept == {"checkpoints-bucket", *GRANTS}, "with the grants that are needed to read them"
     assert value(stack("gcp-prod").one(":Bucket"), "forceDestroy") is False, (
@@ -211,13 +211,13 @@ def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
     )
 
 
-def test_the_cluster_of_production_refuses_to_go_by_hand_too() -> None:
+def test_the_production_cluster_has_deletion_protection_in_the_cloud() -> None:
     assert value(stack("gcp-prod").one(":Cluster"), "deletionProtection") is True, (
         "removal of Pulumi's protection alone is not enough"
     )
 
 
-def test_development_can_go_without_a_trace() -> None:
+def test_a_development_stack_is_destroyed_completely() -> None:
     recording = stack("gcp-dev")
     assert not [found.name for found in recording if found.protect], "nothing is protected"
     assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
@@ -225,7 +225,7 @@ def test_development_can_go_without_a_trace() -> None:
     assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does the provider protect it"
 
 
-def test_production_has_no_way_in_from_the_internet() -> None:
+def test_production_has_no_access_from_the_internet() -> None:
     cluster = stack("gcp-prod").one(":Cluster")
     assert value(cluster, "privateClusterConfig", "enablePrivateEndpoint") is True, "no public address"
     assert (
@@ -236,7 +236,7 @@ def test_production_has_no_way_in_from_the_internet() -> None:
     ], "except for the configured blocks"
 
 
-def test_development_is_reached_from_named_addresses_only() -> None:
+def test_development_allows_access_only_from_configured_addresses() -> None:
     cluster = stack("gcp-dev").one(":Cluster")
     assert value(cluster, "masterAuthorizedNetworksConfig", "cidrBlocks") == [
         {"cidrBlock": "203.0.113.0/24"}
@@ -246,12 +246,12 @@ def test_development_is_reached_from_named_addresses_only() -> None:
     )
 
 
-def test_production_outlives_a_zone_and_development_is_in_one() -> None:
+def test_production_spans_zones_and_development_uses_one() -> None:
     assert value(stack("gcp-prod").one(":Cluster"), "location") == "us-central1", "a control plane in each"
     assert value(stack("gcp-dev").one(":Cluster"), "location") == "us-central1-a", "one is free of charge"
 
 
-def test_production_is_encrypted_with_keys_of_the_users_own() -> None:
+def test_production_is_encrypted_with_the_users_keys() -> None:
     keys = "projects/holdfast-prod/locations/us-central1/keyRings/holdfast/cryptoKeys"
     assert value(stack("gcp-prod").one(":Cluster"), "databaseEncryption") == {
         "state": "ENCRYPTED",
@@ -262,7 +262,7 @@ def test_production_is_encrypted_with_keys_of_the_users_own() -> None:
     ), "each its own"
 
 
-def test_nodes_of_production_are_upgraded_only_when_somebody_wants_it() -> None:
+def test_production_nodes_are_upgraded_only_on_demand() -> None:
     policy = value(stack("gcp-prod").one(":Cluster"), "maintenancePolicy", "maintenanceExclusions")
     assert policy == [
         {
@@ -288,7 +288,7 @@ def field_of_labels(resource: Recorded) -> str | None:
 
 
 @every_stack
-def test_everything_on_google_cloud_that_takes_labels_says_whose_it_is(name: str) -> None:
+def test_every_google_cloud_resource_with_labels_has_those_of_the_stack(name: str) -> None:
     fields = {
         resource.name: (resource, field)
         for resource in stack(name)
@@ -306,7 +306,7 @@ def test_everything_on_google_cloud_that_takes_labels_says_whose_it_is(name: str
 
 
 @every_stack
-def test_every_object_in_the_cluster_says_whose_it_is(name: str) -> None:
+def test_every_kubernetes_object_has_the_labels_of_the_stack(name: str) -> None:
     marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
     for resource in stack(name):
         if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
