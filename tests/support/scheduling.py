@@ -23,7 +23,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/reconciler": 190,
     "tests/engine/test_aws_stacks.py": 170,
     "tests/cluster/admission": 125,
-    "tests/cluster/rehearsal/test_whole_life.py": 120,
+    "tests/cluster/rehearsal/test_lifecycles.py": 120,
     "tests/cluster/kubernetes_provider": 100,
     "tests/cluster/operator_runner": 90,
     "tests/cluster/reachability": 80,
@@ -46,7 +46,7 @@ OTHERS: Final = 0.02
 TOGETHER: Final = ("tests/unit/infra/aws", "tests/unit/infra/azure", "tests/unit/infra/gcp")
 
 #: Every test here makes all that it needs: each may run on any worker.
-INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_whole_life.py")
+INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_lifecycles.py")
 
 
 def scope_of(nodeid: str) -> str:

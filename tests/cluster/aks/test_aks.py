@@ -128,7 +128,7 @@ def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_a
     finally:
         for name in ("modest", "hopeful"):
             aks.client.merge_patch("v1", "Pod", name, {"metadata": {"finalizers": None}}, namespace="default")
-    assert f"eviction: node {node} is taken, with 8 s of notice" in told, told
+    assert f"eviction: node {node} is evicted with 8 s of notice" in told, told
     assert "hopeful gets 8 s of its grace period of 90 s" in told, told
     assert not any(line.startswith("modest") for line in told), told
     assert aks.nodes_of("cpuspot") == [], "the node goes with its machine"
@@ -199,7 +199,7 @@ def test_its_whole_life(aks: AksProvisioning) -> None:
     interruption.wait_until_gone()
     assert machines.disruption in reasons, "the pod got no notice; its node is gone"
     assert aks.charts.client.get("v1", "Node", name) is None, "the node is gone"
-    assert told == [f"eviction: node {name} is gone at once, its pods are told nothing"], told
+    assert told == [f"eviction: node {name} is gone at once, without notice to its pods"], told
 
     aks.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")
     aks.remove(cluster)

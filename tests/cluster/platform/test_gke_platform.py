@@ -60,7 +60,7 @@ def test_a_job_on_spot_gpus_loses_a_node_and_comes_back(stack: Stack, client: Ku
     assert {(each.pool, each.gpus) for each in (*seen.before, *seen.after)} == {("a100-spot", 8)}, (
         "it tolerates GKE's taint of GPUs without saying so"
     )
-    assert any(line.endswith("is taken, which leaves pods 25 s") for line in said), (
+    assert any(line.endswith("is preempted, with a grace period of 25 s for pods") for line in said), (
         f"the pool's own share of the 30 seconds: {said}"
     )
 

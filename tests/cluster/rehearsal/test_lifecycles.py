@@ -1,0 +1,70 @@
+"""`holdfast rehearse`: the lifecycle of a cloud's stack, after which nothing is left."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.rehearsal.commands import rehearse
+from holdfast.simulator.errors import RehearsalError
+from tests.support.clusters.cloud_workspaces import cloud_workspace
+from tests.support.clusters.simulated_program import a_pack
+from tests.support.processes import processes_of
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
+
+#: What each stack retains on purpose: the role of an account, and grants that other stacks may need.
+RETAINED = {
+    "aws-dev": "retained: spot-role-role",
+    "aws-prod": "retained: spot-role-role",
+    "gcp-dev": "nothing is left",
+    "gcp-prod": "retained: checkpoints-key-use, cluster-key-grant",
+    "azure-dev": "nothing is left",
+    "azure-prod": "nothing is left",
+}
+
+#: The stack whose lifecycle `make test` runs: protected, all operators, pools of every kind. `make soak` runs all.
+ON_EVERY_CHANGE = "aws-prod"
+
+
+def _results(printed: str, stack: str) -> dict[str, str]:
+    """The result of each step in the printed table."""
+    lines = printed.partition(f"\nRehearsal of {stack}\n")[2].splitlines()[2:]
+    rows = (line.split("  ", maxsplit=1) for line in lines if "  " in line)
+    return {step: result.strip() for step, result in rows}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each == ON_EVERY_CHANGE else pytest.mark.soak) for each in RETAINED],
+)
+def test_a_stack_goes_through_its_lifecycle_without_an_account(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = cloud_workspace(tmp_path)
+    rehearse(name, workspace)
+    results = _results(capsys.readouterr().out, name)
+    assert "FAILED" not in str(results), results
+    assert results["a second up"].startswith("nothing changed"), "a second up changes resources"
+    assert "back on cpu-spot" in results["a job loses its spot node"], "the job is not on spot again"
+    assert results["refresh"].startswith("no drift"), "a refresh finds drift"
+    assert results["a pod without any selection"].startswith("on on-demand "), "the pod is not on on-demand"
+    assert RETAINED[name] in results["destroy while a job runs"], "other resources are retained"
+    assert ("destroy while protected" in results) == name.endswith("-prod"), "only production is protected"
+    assert processes_of(workspace) == [], "a process is left"
+    assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
+
+
+def test_a_failed_rehearsal_shows_the_failed_step_and_leaves_no_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = cloud_workspace(tmp_path, policies=a_pack(tmp_path / "strict", "MANDATORY"))
+    with pytest.raises(RehearsalError, match="mandatory policies are violated: no-vpc"):
+        rehearse("aws-dev", workspace)
+    printed = capsys.readouterr().out
+    assert "MANDATORY  no-vpc" in printed, "the violated policy is not shown"
+    results = _results(printed, "aws-dev")
+    assert results.keys() == {"preview"}, "the rehearsal went on after the failure"
+    assert "FAILED" in results["preview"], "the table does not show the failure"
+    assert processes_of(workspace) == [], "a process is left"
+    engine = workspace.stack_dir("aws-dev-rehearsal") / "engine"
+    assert not engine.exists(), "the next rehearsal would continue from this state"
