@@ -23,7 +23,7 @@ from tests.support.builders.configurations import Document, aws_document, entry,
 from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Deletions
-from tests.support.fakes.spot_role_account import ROLE, somebody_makes_the_role
+from tests.support.fakes.spot_role_account import ROLE, create_spot_role
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -47,7 +47,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     """The stack, of which nothing is there yet but its surroundings, and Spot's role in the account."""
     workspace = workspace_of(tmp_path_factory.mktemp("aws"), STACK, aws_document(_isolated))
     found = Stack.named(STACK, workspace, report=lambda _: None)
-    somebody_makes_the_role(_aws(found))
+    create_spot_role(_aws(found))
     try:
         found.environment.start()
         yield found

@@ -24,11 +24,11 @@ from holdfast.policies.remediation import remediations
 from holdfast.policies.rule import Level
 from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
 from tests.soak.bench.policy_preview import EchoStandIns
+from tests.support.builders.policy_programs import violations
+from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder
 from tests.support.clusters.control_plane import scratch_workspace
 from tests.support.doc_pages import ROOT, DocPage
-from tests.support.policy_violations import violations
-from tests.support.policy_wire import stack_request
-from tests.support.stack_resources import A100_SPOT, capacity_requirement, with_ladder
+from tests.support.fakes.policy_engine import stack_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

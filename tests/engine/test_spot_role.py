@@ -14,7 +14,7 @@ from holdfast.components.spot_service_linked_role import (
 from holdfast.infra.labels import tag_aws_resources
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.fakes.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role
+from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,8 @@ def test_an_account_without_the_role_gets_it_and_keeps_it(stack: CloudProgram) -
 
 
 def test_a_role_of_somebody_elses_is_adopted_by_a_caller_who_only_reads(stack: CloudProgram) -> None:
-    somebody_makes_the_role(stack.cloud())
-    let_the_caller_only_read(stack.cloud())
+    create_spot_role(stack.cloud())
+    deny_iam_writes(stack.cloud())
     (before,) = stack.objects(ROLE)
 
     adopted = stack.up(found_by_looking)
@@ -72,7 +72,7 @@ def test_a_role_of_somebody_elses_is_adopted_by_a_caller_who_only_reads(stack: C
 
 
 def test_a_creation_lost_to_another_says_run_again_and_the_next_run_adopts(stack: CloudProgram) -> None:
-    somebody_makes_the_role(stack.cloud())
+    create_spot_role(stack.cloud())
     with pytest.raises(EngineFailure) as caught:
         stack.up(overlooked)
     message = str(caught.value)
@@ -84,7 +84,7 @@ def test_a_creation_lost_to_another_says_run_again_and_the_next_run_adopts(stack
 
 
 def test_a_caller_who_may_not_make_the_role_is_told_so_in_awss_words(stack: CloudProgram) -> None:
-    let_the_caller_only_read(stack.cloud())
+    deny_iam_writes(stack.cloud())
     with pytest.raises(EngineFailure) as caught:
         stack.up(found_by_looking)
     assert "is not authorized to perform: iam:CreateServiceLinkedRole" in str(caught.value), str(caught.value)

@@ -1,4 +1,4 @@
-"""Looks into what was asked of the engine: a value by the path to it."""
+"""Reads registered inputs by path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def value(source: Recorded | Json, *steps: str) -> JsonValue:
-    """The value at the end of a path, None where the path ends before."""
+    """The value at a path, None if there is none."""
     found: JsonValue = source if isinstance(source, Mapping) else source.inputs
     for step in steps:
         found = found.get(step) if isinstance(found, Mapping) else None
@@ -19,21 +19,21 @@ def value(source: Recorded | Json, *steps: str) -> JsonValue:
 
 
 def text(source: Recorded | Json, *steps: str) -> str:
-    """A text at the end of a path."""
+    """The string at a path."""
     found = value(source, *steps)
-    assert isinstance(found, str), f"{'.'.join(steps)} is {found!r}, not a text"
+    assert isinstance(found, str), f"{'.'.join(steps)} is {found!r}, not a string"
     return found
 
 
 def mapping(source: Recorded | Json, *steps: str) -> Json:
-    """A mapping at the end of a path."""
+    """The mapping at a path."""
     found = value(source, *steps)
     assert isinstance(found, Mapping), f"{'.'.join(steps)} is {found!r}, not a mapping"
     return found
 
 
 def objects(source: Recorded | Json, *steps: str) -> Sequence[Json]:
-    """A list of mappings at the end of a path."""
+    """The list of mappings at a path."""
     found = value(source, *steps)
     assert isinstance(found, Sequence), f"{'.'.join(steps)} is {found!r}, not a list"
     return cast("Sequence[Json]", found)

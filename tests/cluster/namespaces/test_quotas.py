@@ -14,10 +14,10 @@ from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_pods import pod, pods_of, pods_of_shape
+from tests.support.builders.policy_programs import every, program
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.json_objects import obj
-from tests.support.policy_programs import every, program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,6 +20,7 @@ from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
 from holdfast.scheduling.reachability.walk import Outcome
 from holdfast.scheduling.taints import SPOT
 from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.builders.reachability_edges import OPEN, edges
 from tests.support.clusters.admission import (
     admission_objects,
     make_namespace,
@@ -28,7 +29,6 @@ from tests.support.clusters.admission import (
 )
 from tests.support.clusters.reachability import Trial, try_out
 from tests.support.fakes.job_world import PlayedTier, end_of
-from tests.support.reachability_edges import OPEN, edges
 from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, drawn_jobs, rules_of, takes
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A valid AKS cluster to start from: a test overrides the one thing it is about."""
+"""A valid AKS cluster and valid agent pools; tests override single arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/issuer/"
 
 
 def cluster_args() -> AksClusterArgs:
-    """A cluster with node auto-provisioning that can be deleted, in a network of the user's own."""
+    """A deletable cluster with node auto-provisioning in an existing network."""
     return AksClusterArgs(
         cluster_name="holdfast-dev",
         location=LOCATION,
@@ -63,7 +63,7 @@ def cluster_args() -> AksClusterArgs:
 
 
 def credentials(server: str = SERVER, authority: str = AUTHORITY) -> str:
-    """What AKS hands out: a kubeconfig whose user is asked for a code in a browser."""
+    """AKS's user credentials: a kubeconfig with an interactive login."""
     document: Json = {
         "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": authority}}],
         "users": [{"name": "u", "user": {"exec": {"command": "kubelogin"}}}],
@@ -72,7 +72,7 @@ def credentials(server: str = SERVER, authority: str = AUTHORITY) -> str:
 
 
 def seen(token: str, _: Json) -> Json:
-    """What Azure says of the cluster once it is there."""
+    """What Azure returns for the created cluster."""
     if token.endswith(":listManagedClusterUserCredentials"):
         return {"kubeconfigs": [{"name": "clusterUser", "value": credentials()}]}
     if token.endswith(":getManagedCluster"):
@@ -88,7 +88,7 @@ def seen(token: str, _: Json) -> Json:
 def recorded_cluster(
     change: Callable[[AksClusterArgs], AksClusterArgs] | None = None, *, preview: bool = False
 ) -> Recording:
-    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    """What a cluster registers; `change` replaces its valid arguments."""
     if change is None:
         return _recorded_valid(preview=preview)
     args = change(cluster_args())
@@ -97,7 +97,7 @@ def recorded_cluster(
 
 @cache
 def _recorded_valid(*, preview: bool) -> Recording:
-    """What most tests look at, made once."""
+    """The unchanged cluster, recorded once."""
     return record(lambda: AksCluster("cluster", cluster_args()), preview=preview, answer=seen)
 
 

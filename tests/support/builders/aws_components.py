@@ -1,7 +1,7 @@
-"""Every component that makes something in AWS, each way that it can be made: what tests of all of them start from.
+"""Valid AWS components: an EKS cluster, and every component with its variants.
 
-A component is told from a helper by its argument class: the ones listed here are those that a stack is composed of,
-and all others are made inside them.
+A stack is composed of the components that are listed here by their argument classes; all others are created
+inside them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def versions() -> AddonVersions:
 
 
 def cluster_args() -> EksClusterArgs:
-    """A cluster that can be deleted, in two subnets of the user's own."""
+    """A deletable cluster in two existing subnets."""
     return EksClusterArgs(
         cluster_name="holdfast-dev",
         version=KUBERNETES,
@@ -64,7 +64,7 @@ def cluster_args() -> EksClusterArgs:
 def recorded_cluster(
     change: Callable[[EksClusterArgs], EksClusterArgs] | None = None, *, preview: bool = False
 ) -> Recording:
-    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    """What a cluster registers; `change` replaces its valid arguments."""
     if change is None:
         return _recorded_valid(preview=preview)
     args = change(cluster_args())
@@ -73,7 +73,7 @@ def recorded_cluster(
 
 @cache
 def _recorded_valid(*, preview: bool) -> Recording:
-    """What most tests look at, made once."""
+    """The unchanged cluster, recorded once."""
     return record(lambda: EksCluster("cluster", cluster_args()), preview=preview)
 
 
@@ -96,7 +96,7 @@ KARPENTER: Final = EksKarpenterArgs(
 
 def _cluster() -> object:
     versions = addon_versions(KUBERNETES_VERSIONS[-1])
-    assert versions is not None, "the newest version has its add-ons"
+    assert versions is not None, "the newest version has add-ons"
     return EksCluster(
         "cluster",
         EksClusterArgs(
@@ -146,7 +146,7 @@ def _checkpoint_access(key: str | None) -> object:
     )
 
 
-#: Name → what makes it. Where an argument changes what is made, each way has a line.
+#: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
     "node-access": lambda: NodeAccess("nodes", NodeAccessArgs(cluster_name=CLUSTER, role_arn="arn")),
@@ -165,6 +165,6 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
 
 
 def everything_in_aws() -> Iterator[tuple[str, Recorded]]:
-    """Each resource of each way, with the way's name."""
+    """Each resource of each variant, with the variant's name."""
     for way, build in WAYS.items():
         yield from ((way, resource) for resource in record(build))

@@ -1,4 +1,4 @@
-"""A valid GKE cluster to start from: a test overrides the one thing it is about."""
+"""A valid GKE cluster and valid node pools; tests override single arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAINTENANCE = Maintenance(
 
 
 def cluster_args() -> GkeClusterArgs:
-    """A cluster of a region that can be deleted, in a network of the user's own, reached by name."""
+    """A deletable regional cluster with a DNS endpoint in an existing network."""
     return GkeClusterArgs(
         cluster_name="holdfast-dev",
         project=PROJECT,
@@ -59,7 +59,7 @@ def cluster_args() -> GkeClusterArgs:
 def recorded_cluster(
     change: Callable[[GkeClusterArgs], GkeClusterArgs] | None = None, *, preview: bool = False
 ) -> Recording:
-    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    """What a cluster registers; `change` replaces its valid arguments."""
     if change is None:
         return _recorded_valid(preview=preview)
     args = change(cluster_args())
@@ -68,7 +68,7 @@ def recorded_cluster(
 
 @cache
 def _recorded_valid(*, preview: bool) -> Recording:
-    """What most tests look at, made once."""
+    """The unchanged cluster, recorded once."""
     return record(lambda: GkeCluster("cluster", cluster_args()), preview=preview)
 
 

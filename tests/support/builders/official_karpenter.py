@@ -1,4 +1,4 @@
-"""Karpenter's official template and release for 1.14, as fixtures, with a cluster's own values filled in."""
+"""Karpenter's official template and release for 1.14, with a cluster's values filled in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCOPE: Final = ControllerScope(
 
 
 def official_document(name: str, scope: ControllerScope = SCOPE) -> str:
-    """A document of the template (`node-lifecycle`), for the cluster, role and queue of a scope."""
+    """A document of the template (`node-lifecycle`) for the cluster, role and queue of a scope."""
     values = {
         "AWS::Partition": scope.place.partition,
         "AWS::Region": scope.place.region,
@@ -39,10 +39,10 @@ def official_document(name: str, scope: ControllerScope = SCOPE) -> str:
     text = (_FIXTURES / f"{name}.json").read_text("utf-8")
     for placeholder, value in values.items():
         text = text.replace(f"${{{placeholder}}}", value)
-    assert "${" not in text, f"{name} has a placeholder that is not filled in"
+    assert "${" not in text, f"{name} has an unfilled placeholder"
     return text
 
 
 def official(name: str) -> Json:
-    """A part of the template or of the release (`event-patterns`, `queue`, `node-role`, `release`)."""
+    """A part of the template or the release (`event-patterns`, `queue`, `node-role`, `release`)."""
     return obj(json.loads(official_document(name)))

@@ -1,4 +1,4 @@
-"""What the real helm makes of a real chart with our values."""
+"""Renders real charts with the real Helm and our values."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Jso
         "--skip-crds",
     )
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert answer.returncode == 0, f"helm refuses the values: {answer.stderr}"
+    assert answer.returncode == 0, f"Helm rejects the values: {answer.stderr}"
     return [cast("Json", each) for each in yaml.safe_load_all(answer.stdout) if each]

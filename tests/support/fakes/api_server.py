@@ -56,11 +56,11 @@ class FakeApi:
     _epoch: int = 0
 
     async def put(self, kind: Kind, obj: Json) -> Json:
-        """Create or replace an object, as somebody else would."""
+        """Create or replace an object, as another client."""
         return await self._store(kind.plural, copy.deepcopy(cast("Object", obj)))
 
     async def drop(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object, as somebody else would."""
+        """Delete an object, as another client."""
         gone = self._objects[kind.plural].pop((namespace, name))
         await self._tell("DELETED", kind.plural, gone)
 
@@ -226,7 +226,7 @@ class _Selector(selectors.SelectSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready:
-            # A loop with nothing due and nothing to come would stand still for ever: a test waits for what never is.
+            # A loop without timers would block forever: the test waits for something that never happens.
             assert timeout is not None, "nothing will ever happen any more"
             self.now += timeout
         return ready

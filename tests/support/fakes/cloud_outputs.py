@@ -1,4 +1,4 @@
-"""What EKS and EC2 add to a resource beyond name and ARN, for the mocks to answer with."""
+"""The computed outputs of cloud resources under Pulumi's mocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ISSUER = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
 
 
 def eks_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
-    """The outputs that a created resource of a type has and its inputs do not."""
+    """The computed outputs of a created AWS resource."""
     if kind == "aws:eks/cluster:Cluster":
         network = cast("dict[str, object]", inputs.get("vpcConfig", {}))
         return {
@@ -33,7 +33,7 @@ GKE_ADDRESS = "203.0.113.9"
 
 
 def gke_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
-    """The outputs that a created resource of a type has and its inputs do not."""
+    """The computed outputs of a created Google Cloud resource."""
     if kind == "gcp:container/cluster:Cluster":
         return {
             "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": DNS_ENDPOINT}},
@@ -49,7 +49,7 @@ PRINCIPAL = "00000000-0000-0000-0000-00000000aaaa"
 CLIENT = "00000000-0000-0000-0000-00000000cccc"
 AZURE_ADDRESS = "198.51.100.7"
 
-# Where a resource's own name is among its inputs; the group's comes last, since all others name it too.
+# Where a resource's own name is among its inputs; the group's is last, since all others have it too.
 _NAMES = (
     "federatedIdentityCredentialResourceName",
     "roleAssignmentName",
@@ -67,7 +67,7 @@ _NAMES = (
 
 
 def azure_outputs(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
-    """The outputs that a created resource of a type has and its inputs do not; `name` is its logical one."""
+    """The computed outputs of a created Azure resource; `name` is its logical name."""
     if not kind.startswith("azure-native:"):
         return {}
     found = {"name": _physical_name(kind, name, inputs)}
@@ -79,14 +79,14 @@ def azure_outputs(kind: str, name: str, inputs: dict[str, object]) -> dict[str, 
 
 
 def azure_inputs_shown(kind: str, inputs: dict[str, object]) -> dict[str, object]:
-    """The inputs of a type as its outputs spell them, where that is another way; also in a preview."""
+    """The inputs that Azure returns in another form, also on preview."""
     if not kind.endswith(":ManagedCluster") or "identity" not in inputs:
         return inputs
     return {**inputs, "identity": _identity(inputs)}
 
 
 def _identity(inputs: dict[str, object]) -> dict[str, object]:
-    """Identities are asked for by a list of ids, and shown by id."""
+    """Inputs list identities by ID; outputs are a map by ID."""
     asked = cast("dict[str, object]", inputs["identity"])
     ids = [one for one in cast("list[object]", asked["userAssignedIdentities"]) if isinstance(one, str)]
     by_id = {one: {"principalId": PRINCIPAL, "clientId": CLIENT} for one in ids}

@@ -1,7 +1,7 @@
-"""What IAM documents allow: the evaluation of one request against them, as far as our documents need it. Pure.
+"""Evaluates a request against IAM documents, as far as the components' documents need it.
 
-An explicit denial wins; else one statement that allows is enough. An operator or an element that is not known here
-ends the test rather than count as a match.
+An explicit denial wins; otherwise one allowing statement is enough. An unknown operator or element fails the
+test instead of counting as a match.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def documents_of(resource: Recorded) -> Iterator[tuple[str, str]]:
-    """Each document of a resource, with the resource's name and the input that holds it."""
+    """Each IAM document of a resource, with the resource's name and the input that holds it."""
     for path, text in _texts(resource.inputs, ()):
         if _is_document(text):
             yield f"{resource.name}:{'.'.join(path)}", text
@@ -53,10 +53,10 @@ _ELEMENTS = {"Sid", "Effect", "Action", "Resource", "Condition", "Principal"}
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One call: `ec2:RunInstances` on one ARN.
+    """A request: `ec2:RunInstances` on one ARN.
 
-    `context` holds its condition keys, each with one value or several. `service` is the AWS service that calls, for
-    documents which name principals.
+    `context` holds its condition keys with one value or several. `service` is the calling AWS service, for
+    documents with principals.
     """
 
     action: str
@@ -66,26 +66,26 @@ class Request:
 
 
 def is_allowed(documents: Iterable[str], request: Request) -> bool:
-    """Whether the documents together let a request through."""
+    """Whether the documents together allow a request."""
     statements = [one for document in documents for one in objects(obj(json.loads(document))["Statement"])]
     effects = {str(one["Effect"]) for one in statements if _applies(one, request)}
     return "Allow" in effects and "Deny" not in effects
 
 
 def is_denied(documents: Iterable[str], request: Request) -> bool:
-    """Whether a statement forbids a request, whatever else may allow it."""
+    """Whether a statement denies a request."""
     statements = [one for document in documents for one in objects(obj(json.loads(document))["Statement"])]
     return any(one["Effect"] == "Deny" and _applies(one, request) for one in statements)
 
 
 def texts(value: JsonValue) -> list[str]:
-    """One text or a list of them, as a list; AWS takes a bare boolean for a text."""
+    """One string or a list of them, as a list; AWS treats a boolean as a string."""
     values = value if isinstance(value, list) else [value]
     return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
 
 
 def matches(pattern: str, value: str) -> bool:
-    """Whether a value fits a pattern with `*` and `?`."""
+    """Whether a value matches a pattern with `*` and `?`."""
     translated = "".join(".*" if one == "*" else "." if one == "?" else re.escape(one) for one in pattern)
     return re.fullmatch(translated, value, re.DOTALL) is not None
 
@@ -96,7 +96,7 @@ def _applies(statement: Json, request: Request) -> bool:
     actions = texts(statement["Action"])
     return (
         any(matches(action.lower(), request.action.lower()) for action in actions)
-        # A trust policy has no resource: it is the role's own.
+        # A trust policy has no resource.
         and any(matches(one, request.resource) for one in texts(statement.get("Resource", "*")))
         and _is_principal(statement.get("Principal"), request.service)
         and all(

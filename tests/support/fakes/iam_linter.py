@@ -1,4 +1,4 @@
-"""Holds IAM documents to AWS's own reference and to good practice, offline, with a linter from the registry."""
+"""Lints IAM documents offline, against AWS's reference of actions, resources and condition keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Conditions(Protocol):
 
 
 class _Reference(Protocol):
-    """The package's own type, which says nothing about what it holds."""
+    """The package's own type is not informative."""
 
     services: _Services
     actions: _Actions
@@ -55,7 +55,7 @@ _WRITES = {"Write", "Permissions management", "Tagging"}
 
 
 def write_reference(folder: Path, services: Iterable[str]) -> None:
-    """Write the list of all services, and the definitions of these ones as far as they exist."""
+    """Write the list of all services and the definitions of these services."""
     known = _DATA.services.get_service_keys()
     listed: list[Json] = [{"service": service, "url": "a file beside this one"} for service in known]
     (folder / "_services.json").write_text(json.dumps(listed))
@@ -117,18 +117,18 @@ def _keys(thing: Json) -> list[str]:
 
 _CONFIGURATION = ValidatorConfig(
     {
-        # It asks for a condition on every action of a long list, also where a statement names the one resource.
+        # It requires a condition on many actions, even if a statement names a single resource.
         "sensitive_action": {"enabled": False},
     }
 )
 
-#: Remarks that tell of something worth knowing and not of something wrong.
+#: Severities of remarks that are no faults.
 _REMARKS = {"info", "low", "none"}
 
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class Finding:
-    """What the linter has against a statement of a document."""
+    """A finding of the linter about a statement of a document."""
 
     document: str
     statement: str
@@ -137,7 +137,7 @@ class Finding:
 
 
 def lint(documents: Mapping[str, str], folder: Path) -> list[Finding]:
-    """Lint documents, by name; AWS's reference is laid out in an empty folder."""
+    """Lint documents by name; `folder` is empty and receives AWS's reference."""
     parsed = {name: obj(json.loads(text)) for name, text in documents.items()}
     write_reference(folder, {service for document in parsed.values() for service in _services(document)})
     results = asyncio.run(_validate(parsed, folder))

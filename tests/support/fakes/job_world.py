@@ -92,7 +92,7 @@ class World:
     requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
     moves_by_count: int = 0
-    broken: list[str] = field(default_factory=list[str])
+    violations: list[str] = field(default_factory=list[str])
 
     @property
     def is_suspended(self) -> bool:
@@ -181,7 +181,7 @@ class World:
             case ForceDelete():
                 self.leaving = 0
             case Recreate():
-                self.broken.append("nothing here asks to be made anew")
+                self.violations.append("no job here asks to be recreated")
             case _:
                 self._do_with_held(action)
 
@@ -191,7 +191,7 @@ class World:
                 self.reservation = self.reservation or Holding(pool=action.pool)
                 self.reservation.pods = PODS
                 if self.reservation.pool != action.pool:
-                    self.broken.append(
+                    self.violations.append(
                         f"capacity is held in {action.pool} and {self.reservation.pool} at once"
                     )
             case ReleaseReservation():
@@ -205,9 +205,9 @@ class World:
 
     def _suspend(self, action: Suspend) -> None:
         if self.suspended_by == BY_USER:
-            self.broken.append("a user's suspension was taken over")
+            self.violations.append("a user's suspension was taken over")
         if self.outcome is not None:
-            self.broken.append("a job that has ended was suspended")
+            self.violations.append("a job that has ended was suspended")
         if not self.is_suspended:
             self.suspended_by = BY_US
             self.is_suspension_complete = False
@@ -217,18 +217,18 @@ class World:
 
     def _resume(self, action: Resume) -> None:
         if self.suspended_by == BY_USER:
-            self.broken.append("a user's suspension was undone")
+            self.violations.append("a user's suspension was undone")
         if self.outdated:
-            self.broken.append("resumed with child Jobs of the old template, whose selectors would be merged")
+            self.violations.append("resumed with child Jobs of the old template, whose selectors would be merged")
         if self.outcome is not None:
-            self.broken.append("a job that has ended was resumed")
+            self.violations.append("a job that has ended was resumed")
         self.suspended_by = None
         self.pool = action.pool
         self._make_pods()
 
     def _make_pods(self) -> None:
         if self.pods + self.leaving:
-            self.broken.append("two gangs of one job are alive together")
+            self.violations.append("two gangs of one job are alive together")
         self.pods, self.pods_pool, self.placed, self.is_suspension_complete = PODS, self.pool, 0, False
 
     # What the world does.
@@ -252,7 +252,7 @@ class World:
             self.placed = min(PODS, pods, self.pods)
 
     def evict(self, cause: Cause, pods: int, *, is_seen: bool) -> None:
-        """Lose pods: the operator restarts the gang, and the watch shows each lost pod or, if nobody watches, none."""
+        """Lose pods: the operator restarts the gang, and the watch shows each lost pod or, if no replica watches, none."""
         if self.is_suspended or self.outcome is not None or not self.pods:
             return
         if is_seen:
@@ -269,7 +269,7 @@ class World:
             self.version += 1
 
     def user_resumes(self) -> None:
-        """Whoever resumes a job by hand waits for its pods, or the operator runs two gangs whatever the ladder does."""
+        """Resume a job by hand once its pods are gone; otherwise the operator itself would run two gangs."""
         if self.is_suspended and self.outcome is None and not self.pods + self.leaving:
             self.suspended_by = None
             self.version += 1
@@ -286,7 +286,7 @@ class World:
             self.pods = self.placed = 0
 
     def jump(self, by: timedelta, *, is_noticed: bool) -> None:
-        """The controller's clock jumps; a process that lives through it notices, one that is started anew does not."""
+        """Set the controller's clock; a running process notices the jump, a new one does not."""
         self.clock_error += by
         if is_noticed:
             self.unseen_jump += by
@@ -296,7 +296,7 @@ class World:
             self.reservation.placed = placed
 
     def come_to_rest(self) -> Decision:
-        """Let everything that is under way come to its end, and time pass where something waits for it."""
+        """Complete everything that is under way, and let time pass while something waits for it."""
         decision = self.look()
         for _ in range(300):
             self.operator_works()
@@ -312,7 +312,7 @@ class World:
             if not self.is_under_way():
                 return decision
             self.now = max(self.now, decision.requeue_at - self.clock_error)
-        self.broken.append(f"the job does not come to rest: {self.annotation}")
+        self.violations.append(f"the job does not come to rest: {self.annotation}")
         return decision
 
     def is_under_way(self) -> bool:
@@ -339,29 +339,29 @@ class PlayedTier:
     has_timeout: bool = False
 
 
-def end_of(rungs: Sequence[PlayedTier]) -> WalkOutcome:
+def end_of(tiers: Sequence[PlayedTier]) -> WalkOutcome:
     """Take a job down, and say where it is when it moves no more."""
-    pools = {f"rung-{number}": rung for number, rung in enumerate(rungs)}
-    world = World(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="rung-0")
+    pools = {f"tier-{number}": played for number, played in enumerate(tiers)}
+    world = World(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="played-0")
     world.pods_pool = world.pool
     losses, since = 0, 0
     while since < _QUIET:
         before = world.pool
-        _let_the_controller_work(world)
-        rung = pools[world.pool]
+        _run_controller(world)
+        played = pools[world.pool]
         losses, since = (0, 0) if world.pool != before else (losses, since + 1)
-        if rung.takes_the_job and losses < _LOSSES:
+        if played.takes_the_job and losses < _LOSSES:
             world.capacity_comes(PODS)
             world.look()
-            if rung.is_on_demand:
+            if played.is_on_demand:
                 return WalkOutcome.ARRIVES
             losses += _takes_a_node(world)
         world.now += HOUR
-    assert not world.broken, f"the controller keeps its promises: {world.broken}"
-    return _named(pools[world.pool], is_last=world.pool == f"rung-{len(rungs) - 1}")
+    assert not world.violations, f"the controller keeps its promises: {world.violations}"
+    return _named(pools[world.pool], is_last=world.pool == f"tier-{len(tiers) - 1}")
 
 
-def _let_the_controller_work(world: World) -> None:
+def _run_controller(world: World) -> None:
     """Carry a move out to its end, if there is one."""
     for _ in range(6):
         world.look()
@@ -377,12 +377,12 @@ def _takes_a_node(world: World) -> int:
     return 1
 
 
-def _named(rung: PlayedTier, *, is_last: bool) -> WalkOutcome:
-    if rung.takes_the_job and rung.max_failures == UNLIMITED:
+def _named(played: PlayedTier, *, is_last: bool) -> WalkOutcome:
+    if played.takes_the_job and played.max_failures == UNLIMITED:
         return WalkOutcome.STAYS
     return WalkOutcome.FALLS_OFF if is_last else WalkOutcome.STUCK
 
 
-def _tier(pool: str, rung: PlayedTier) -> PolicyTier:
-    timeout = _TIMEOUT if rung.has_timeout else None
-    return PolicyTier(pool=pool, max_failures=rung.max_failures, procurement_timeout=timeout)
+def _tier(pool: str, played: PlayedTier) -> PolicyTier:
+    timeout = _TIMEOUT if played.has_timeout else None
+    return PolicyTier(pool=pool, max_failures=played.max_failures, procurement_timeout=timeout)

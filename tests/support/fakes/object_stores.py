@@ -1,4 +1,4 @@
-"""Object stores as far as training calls them: S3, Cloud Storage and Blob Storage, each with its client's own words."""
+"""Fake clients of S3, Cloud Storage and Blob Storage, as far as training uses them."""
 
 # ruff: noqa: N803 - the parameters of S3's client have S3's names
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class S3Bucket:
-    """A bucket of S3, and its client."""
+    """An S3 bucket and its client."""
 
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -31,11 +31,11 @@ class S3Bucket:
         del self.contents[Key]
 
     def get_paginator(self, operation: str) -> S3Bucket:
-        assert operation == "list_objects_v2", f"{operation} is not what lists"
+        assert operation == "list_objects_v2", f"{operation} is not a list operation"
         return self
 
     def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[Mapping[str, object]]:
-        """Two keys a page: a run that kept many checkpoints must see the last of them."""
+        """Two keys per page: a run with many checkpoints must see the last of them."""
         self._check(Bucket, Prefix)
         keys = [key for key in self.contents if key.startswith(Prefix)]
         for start in range(0, len(keys), 2):
@@ -44,12 +44,12 @@ class S3Bucket:
 
     def _check(self, bucket: str, key: str) -> None:
         assert bucket == "ckpt", f"{bucket} is not the bucket of the address"
-        assert key.startswith("vision/"), f"{key!r} is not the namespace's"
+        assert key.startswith("vision/"), f"{key!r} is outside the namespace's prefix"
 
 
 @dataclass(kw_only=True)
 class CloudStorageBucket:
-    """A bucket of Cloud Storage, and its client."""
+    """A Cloud Storage bucket and its client."""
 
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -61,13 +61,13 @@ class CloudStorageBucket:
         return CloudStorageBlob(bucket=self, name=name)
 
     def list_blobs(self, *, prefix: str) -> Iterator[CloudStorageBlob]:
-        assert prefix.startswith("vision/"), f"{prefix!r} is not the namespace's to list"
+        assert prefix.startswith("vision/"), f"{prefix!r} is outside the namespace's folder"
         return (self.blob(name) for name in self.contents if name.startswith(prefix))
 
 
 @dataclass(kw_only=True)
 class CloudStorageBlob:
-    """An object of Cloud Storage."""
+    """A Cloud Storage object."""
 
     bucket: CloudStorageBucket
     name: str
@@ -84,12 +84,12 @@ class CloudStorageBlob:
 
 @dataclass(kw_only=True)
 class BlobContainer:
-    """A container of Blob Storage, which is a namespace's own."""
+    """A Blob Storage container of a namespace."""
 
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def upload_blob(self, name: str, data: bytes, *, overwrite: bool) -> None:
-        assert overwrite, "a step that is done again is written again"
+        assert overwrite, "a repeated step is written again"
         self.contents[name] = data
 
     def download_blob(self, name: str) -> BlobDownload:
@@ -104,7 +104,7 @@ class BlobContainer:
 
 @dataclass(frozen=True, kw_only=True)
 class BlobDownload:
-    """What is being read of a blob."""
+    """The content of a blob that is read."""
 
     data: bytes
 

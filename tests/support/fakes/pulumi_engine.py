@@ -1,7 +1,7 @@
-"""Builds components under Pulumi's mocks, and records every registration.
+"""Runs programs under Pulumi's mocks and records every registration.
 
-A recording is handed out only after every registration has landed: whether something is absent can be asserted then,
-and not before.
+A recording is returned only after every registration is complete, so that tests can assert that something is
+absent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROJECT = "holdfast"
 
 
 class ListeningMonitor(pulumi_mocks.MockMonitor):
-    """Passes questions on, in whatever thread they are asked."""
+    """Passes lookups on, in the thread in which they are made."""
 
     def Invoke(  # noqa: N802 - the name of the call
         self, request: resource_pb2.ResourceInvokeRequest
@@ -42,7 +42,7 @@ class ListeningMonitor(pulumi_mocks.MockMonitor):
 
 @contextmanager
 def loop_of_this_thread() -> Generator[None]:
-    """The mocks open an event loop in each thread that serves them and leave it so."""
+    """The mocks open an event loop in each thread and leave it open."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -60,10 +60,10 @@ def run_mocked(
     stack: str,
     preview: bool = False,
 ) -> None:
-    """Run a program to its end; what it raises is raised from here."""
-    # Programs run on the thread's event loop, which any `asyncio.run` before has taken away.
+    """Run a program to its end and raise what it raises."""
+    # Programs run on the thread's event loop, which an earlier `asyncio.run` has removed.
     asyncio.set_event_loop(_main_loop())
-    # A stack keeps the transformations that a program registers on it: each program gets a new one.
+    # A stack keeps the transformations that a program registers on it, so each program gets a new one.
     settings.set_root_resource(cast("pulumi.Resource", None))
     pulumi.runtime.set_mocks(mocks, project=PROJECT, stack=stack, preview=preview, monitor=monitor)
 
@@ -100,22 +100,22 @@ class _Answering(pulumi_mocks.Mocks):
 
 
 def asked_of(answer: Callable[[str, Json], Json], ask: Callable[[], object], *, stack: str) -> None:
-    """Run what asks questions, with a cloud that answers them; a PermissionError is its refusal."""
+    """Run lookups against a cloud that answers them; a PermissionError is a denial."""
     mocks = _Answering(answer)
     run_mocked(ask, mocks, ListeningMonitor(mocks), stack=stack)
 
 
 STACK = "local"
 
-#: What is found under a function's token with these arguments.
+#: Returns the result of a function by its token and arguments.
 Answer: TypeAlias = "Callable[[str, Json], Json]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """One registration: what was asked for, and with which options. Parents and dependencies are logical names.
+    """One registration: its inputs and options. Parents and dependencies are logical names.
 
-    `made_of` holds, by property, the URNs of the resources that its value was made of.
+    `made_of` holds, by property, the URNs of the resources on which its value depends.
     """
 
     type: str
@@ -139,22 +139,22 @@ class Recorded:
 
 @dataclass(kw_only=True)
 class Recording:
-    """Everything a program registered, in order."""
+    """All registrations of a program, in order."""
 
     resources: list[Recorded] = field(default_factory=list[Recorded])
 
     def of(self, type_suffix: str) -> list[Recorded]:
-        """Those whose type ends so: `:Node`, `LocalCluster`."""
+        """The resources whose type has this suffix: `:Node`, `LocalCluster`."""
         return [resource for resource in self.resources if resource.type.endswith(type_suffix)]
 
     def one(self, type_suffix: str, name: str = "") -> Recorded:
-        """The only one whose type ends so, or the only such one of a logical name."""
+        """The only resource whose type has this suffix, with the logical name if given."""
         found = [resource for resource in self.of(type_suffix) if name in {"", resource.name}]
         assert len(found) == 1, f"exactly one {type_suffix} {name} is expected, not {[r.name for r in found]}"
         return found[0]
 
     def everything_before(self, resource: Recorded) -> set[str]:
-        """Names of all that must be there before a resource, and go after it: what it or its parents depend on."""
+        """The names of all resources on which a resource or its parents depend."""
         by_name = {found.name: found for found in self.resources}
         seen: set[str] = set()
         waiting = [resource]
@@ -166,12 +166,12 @@ class Recording:
         return seen
 
     def __iter__(self) -> Iterator[Recorded]:
-        """All of them, in order."""
+        """All registrations, in order."""
         return iter(self.resources)
 
 
 class _Echo(pulumi_mocks.Mocks):
-    """A cloud that grants everything: each resource comes out as it was asked for."""
+    """A cloud that accepts everything: each resource has its inputs as outputs."""
 
     def __init__(self, answer: Answer, *, preview: bool) -> None:
         self._answer = answer
@@ -192,7 +192,7 @@ class _Echo(pulumi_mocks.Mocks):
         }
 
     def _added(self, args: pulumi_mocks.MockResourceArgs) -> dict[str, object]:
-        """What a cloud adds to nearly everything: a name, made up before the preview, and AWS an ARN after it."""
+        """Outputs of nearly every resource: a name, known on preview, and on AWS an ARN, known later."""
         if args.typ.startswith("gcp:"):
             return {"name": f"{args.name}-0a1b2c3"}
         if not args.typ.startswith("aws:"):
@@ -212,7 +212,7 @@ def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, obje
 
 
 class _RecordingMonitor(ListeningMonitor):
-    """Keeps each request with its options, most of which the mocks themselves are not shown."""
+    """Records each request with its options, most of which mocks do not receive."""
 
     def __init__(self, mocks: pulumi_mocks.Mocks, recording: Recording) -> None:
         super().__init__(mocks)
@@ -260,10 +260,10 @@ def _nothing(_token: str, _arguments: Json) -> Json:
 
 
 def record(build: Callable[[], object], *, preview: bool = False, answer: Answer = _nothing) -> Recording:
-    """Run a program to its end and return what it registered.
+    """Run a program and return what it registers.
 
-    In a `preview` the identities of resources are unknown, as they are before the first `up`. `answer` says what is
-    found where the program looks something up. What the program raises is raised from here.
+    In a `preview` the IDs of resources are unknown, as before the first `up`. `answer` returns the results of
+    lookups. Exceptions of the program are raised.
     """
     recording = Recording()
     mocks = _Echo(answer, preview=preview)

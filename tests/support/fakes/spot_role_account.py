@@ -1,4 +1,4 @@
-"""An AWS account as its console shows it: whether it has Spot's role, and what the caller may do."""
+"""Changes a simulated AWS account: its role for EC2 Spot, and the caller's permissions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSSer
 PATH = "/aws-service-role/spot.amazonaws.com/"
 
 
-def somebody_makes_the_role(cloud: CloudState) -> None:
-    """Put the role into the account, with a description and tags of somebody else's."""
+def create_spot_role(cloud: CloudState) -> None:
+    """Create the role with a description and tags of another user."""
     with cloud.changing() as console:
         console.put(
             CloudObject(
@@ -28,8 +28,8 @@ def somebody_makes_the_role(cloud: CloudState) -> None:
         )
 
 
-def let_the_caller_only_read(cloud: CloudState) -> None:
-    """Take every right to change anything in IAM from the caller."""
+def deny_iam_writes(cloud: CloudState) -> None:
+    """Remove all of the caller's write permissions in IAM."""
     with cloud.changing() as console:
         inputs = {"user": "rehearsal", "policyArn": READ_ONLY}
         console.put(CloudObject(type=ATTACHMENT, id="rehearsal", urn="", inputs=inputs))

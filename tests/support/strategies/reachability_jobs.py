@@ -21,9 +21,9 @@ from holdfast.scheduling.reachability.machine_capacity import Provisioner, machi
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Walk, walk
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
+from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.builders.training_jobs import expression, required_affinity
 from tests.support.json_objects import obj, objects
-from tests.support.stack_resources import NODE_POOL_TYPE, resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -56,7 +56,7 @@ def test_the_image_runs_as_non_root() -> None:
 
 def test_the_image_is_tagged_with_the_version_that_is_deployed() -> None:
     deployed = controller_images(versions.FALLBACK_CONTROLLER, versions.PAUSE, None).controller
-    assert f"docker build -t {deployed} ." in DOCKERFILE, "whoever builds it as it says there can pull it"
+    assert f"docker build -t {deployed} ." in DOCKERFILE, "a build with the documented command gives the deployed tag"
 
 
 def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from holdfast.policies.inputs.ladders import declared_shapes
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from tests.support.builders.configurations import entry, platform_document, read
+from tests.support.builders.policy_programs import STACKS, every, program
 from tests.support.clusters.admitted_examples import STACKS as CLOUDS
 from tests.support.json_objects import obj, objects
-from tests.support.policy_programs import STACKS, every, program
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource

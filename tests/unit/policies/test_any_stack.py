@@ -17,28 +17,31 @@ from holdfast.policies.rule import Level
 from holdfast.policies.rules.policy_inputs import RULE as READING
 from holdfast.policies.server import evaluate
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pools
-from tests.support.gke_stack_resources import compute_class, gke_pools
-from tests.support.policy_changes import CHANGES
-from tests.support.policy_damage import damaged, damaged_programs, hidden
-from tests.support.policy_programs import program
-from tests.support.policy_wire import Pack
-from tests.support.stack_resources import (
+from tests.support.builders.policy_changes import CHANGES
+from tests.support.builders.policy_programs import program
+from tests.support.builders.stack_resources import (
     A100,
     A100_SPOT,
     FALLBACK_POLICY_TYPE,
     NODE_POOL_TYPE,
+    aks_cluster,
+    aks_node_pool,
+    aks_pools,
     compliant,
+    compute_class,
+    gke_pools,
     resource,
     with_ladder,
 )
+from tests.support.fakes.policy_engine import Pack
+from tests.support.strategies.damaged_stacks import damaged, damaged_programs, hidden
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Finding
-    from tests.support.policy_changes import Change
+    from tests.support.builders.policy_changes import Change
 
 MANDATORY = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
 

@@ -18,11 +18,17 @@ from holdfast.policies.resources import Stack, once
 from holdfast.policies.rule import Level, Rule, RuleSeverity
 from holdfast.policies.server import known_props, stack_resources
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.gke_stack_resources import compute_class
-from tests.support.policy_programs import program, reported
-from tests.support.policy_violations import violations
-from tests.support.policy_wire import NO_CONTEXT, Pack, Violation, stack_request
-from tests.support.stack_resources import A100_SPOT, compliant, ladder, namespace, pools, with_ladder
+from tests.support.builders.policy_programs import program, reported, violations
+from tests.support.builders.stack_resources import (
+    A100_SPOT,
+    compliant,
+    compute_class,
+    ladder,
+    namespace,
+    pools,
+    with_ladder,
+)
+from tests.support.fakes.policy_engine import NO_CONTEXT, Pack, Violation, stack_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

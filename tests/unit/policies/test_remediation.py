@@ -8,10 +8,16 @@ from pulumi.runtime.proto import analyzer_pb2
 from holdfast.policies.resources import at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
-from tests.support.aks_stack_resources import aks_pool
-from tests.support.gke_stack_resources import gke_pool
-from tests.support.policy_wire import Pack
-from tests.support.stack_resources import NODE_POOL_TYPE, capacity_requirement, namespace, node_pool, resource
+from tests.support.builders.stack_resources import (
+    NODE_POOL_TYPE,
+    aks_pool,
+    capacity_requirement,
+    gke_pool,
+    namespace,
+    node_pool,
+    resource,
+)
+from tests.support.fakes.policy_engine import Pack
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

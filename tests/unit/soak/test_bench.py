@@ -16,8 +16,8 @@ from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
 from tests.soak.bench.policy_pack import pack_rows
 from tests.soak.bench.policy_program import program, teams
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
+from tests.support.builders.policy_programs import as_resources, reported
 from tests.support.fakes.pulumi_engine import record
-from tests.support.policy_programs import as_resources, reported
 
 if TYPE_CHECKING:
     from pathlib import Path

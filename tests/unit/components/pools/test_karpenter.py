@@ -128,6 +128,9 @@ def budgets(document: Json) -> dict[str, str]:
     """How many nodes may be disrupted at once, by reason."""
     found: dict[str, str] = {}
     for budget in objects(document, "disruption", "budgets"):
+        assert not {"schedule", "duration"} & budget.keys(), (
+            "a budget on a schedule would not apply at other times"
+        )
         for reason in cast("Sequence[str]", budget["reasons"]):
             assert reason not in found, f"{reason} is in two budgets"
             found[reason] = text(budget, "nodes")

@@ -64,7 +64,7 @@ def test_relative_paths_start_at_the_kubeconfig(tmp_path: Path) -> None:
     user: Json = {"client-certificate": "chain.pem", "client-key": "key.pem", "tokenFile": "token"}
     found = from_kubeconfig(kubeconfig(tmp_path, user=user))
     assert found.certificate == ClientCertificate(certificate=b"chain.pem", key=b"key.pem"), "both are read"
-    assert found.token_file == tmp_path / "token", "this is read anew again and again"
+    assert found.token_file == tmp_path / "token", "the file is read again every minute"
 
 
 def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:

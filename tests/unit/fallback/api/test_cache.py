@@ -59,7 +59,7 @@ def test_a_response_about_a_deleted_object_is_ignored() -> None:
     known.remove(thing("x", 6))
     known.refresh(thing("x", 5))
     known.refresh(thing("y", 9))
-    assert len(known) == 0, "it would stay for ever: nothing will ever say again that it is gone"
+    assert len(known) == 0, "it would stay forever: no later event would remove it"
 
 
 def test_a_recreated_object_is_a_new_object() -> None:
@@ -79,7 +79,7 @@ def test_the_last_version_of_a_deleted_object_is_stored_first() -> None:
     known.put(thing("x", 5, value=1))
     known.add_handler(lambda change: seen.append(change.after))
     known.remove(thing("x", 6, value=2))
-    assert seen == [("a", 2), None], "what a pod ended of may be told by its deletion alone"
+    assert seen == [("a", 2), None], "only the deletion may show why a pod ended"
 
 
 def test_a_list_replaces_newer_versions() -> None:

@@ -38,7 +38,7 @@ async def connected(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     seen: list[tuple[str, int]] | None = None,
 ) -> AsyncGenerator[Connection]:
-    """A connection to such a server; `seen` is told of methods and statuses."""
+    """A connection to such a server; `seen` collects methods and statuses."""
     told = [] if seen is None else seen
     async with server(handler) as address:
         connection = Connection(
@@ -155,7 +155,7 @@ def test_a_late_response_times_out() -> None:
             with pytest.raises(Unreachable):
                 await connection.request("PUT", "/x", seconds=0.05)
             over.set()
-        assert seen == [("PUT", 0)], "nobody knows whether it was done"
+        assert seen == [("PUT", 0)], "it is unknown whether it was carried out"
 
     asyncio.run(run())
 
@@ -206,7 +206,7 @@ def test_a_redirect_is_not_followed() -> None:
         async with connected(elsewhere) as connection:
             with pytest.raises(ApiError) as refused:
                 await connection.request("GET", "/x")
-        assert refused.value.status == 302, "an API server redirects nobody"
+        assert refused.value.status == 302, "an API server does not redirect"
 
     asyncio.run(run())
 

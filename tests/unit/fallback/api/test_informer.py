@@ -107,7 +107,7 @@ def test_a_broken_watch_continues_where_it_ended() -> None:
             await api.break_watches()
             await api.put(POD, pod("meanwhile"))
             await until(lambda: names(informer) == ["meanwhile"])
-            assert informer.lists == 1, "nothing was listed anew"
+            assert informer.lists == 1, "nothing was listed again"
             assert informer.watches >= 2, "it was watched again"
 
     run_virtually(run())
@@ -169,7 +169,7 @@ def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
     async def run() -> None:
         api = FakeApi(absent={"pods"})
         async with following(api) as informer:
-            assert not informer.is_served, "nobody serves it"
+            assert not informer.is_served, "no server serves it"
             assert names(informer) == [], "so there are none, and that is known"
             api.absent.clear()
             await api.put(POD, pod("first"))
@@ -248,6 +248,6 @@ def test_an_internal_error_ends_the_informer() -> None:
         await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})
         informer = Informer(Client(api), POD, Cache(phase))
         with pytest.raises(KeyError, match="status"):
-            await asyncio.wait_for(informer.run(), 10)  # the process ends, loudly, and is started anew
+            await asyncio.wait_for(informer.run(), 10)  # the process ends with an error and is restarted
 
     run_virtually(run())

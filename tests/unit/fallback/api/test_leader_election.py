@@ -123,7 +123,7 @@ def test_an_isolated_leader_stops_before_another_leads() -> None:
         assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1, "it cannot renew"
         with pytest.raises(LeadershipLost):
             first.fence.seconds_left()
-        assert not second.fence.is_open, "nobody leads for a while"
+        assert not second.fence.is_open, "no replica leads for a while"
         assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS, "then the other does"
         first.lost = False
         await asyncio.sleep(60)
@@ -183,7 +183,7 @@ def test_a_write_times_out_with_the_leadership() -> None:
         with pytest.raises(LeadershipLost):
             await only.client.delete(POD, "ns", "p", uid="uid-of-p")
         assert api.get(POD, "ns", "p") is not None, "it was not asked for"
-        assert (await only.client.get(POD, "ns", "p"))["metadata"], "whoever does not lead may still look"
+        assert (await only.client.get(POD, "ns", "p"))["metadata"], "a standby replica may read"
 
     run_virtually(run())
 
@@ -226,7 +226,7 @@ def test_two_replicas_never_lead_whatever_requests_are_lost(seed: int) -> None:
             led += len(leading)
             unlucky = chance.choice(replicas)
             unlucky.lost = chance.random() < 0.3
-        assert led > 100, "somebody led most of the time"
+        assert led > 100, "a replica led most of the time"
         for each in replicas:
             each.lost = False
         for each in replicas:
@@ -264,12 +264,12 @@ def test_the_replicas_clocks_may_differ() -> None:
     ahead = replace(TERM, renewed="2036-01-01T00:00:00.000000Z")
     seen = ObservedLease(term=ahead, since=0)
     assert not seen.may_take("me", 10), "its holder's clock is ten years ahead, and it is held"
-    assert seen.may_take("me", 15), "and is over all the same when nobody renews it"
+    assert seen.may_take("me", 15), "and expires when it is not renewed"
 
 
 def test_a_released_lease_is_free_at_once() -> None:
     free = LeaseRecord.of(released_lease("ns", "lease", TERM, AT))
-    assert ObservedLease(term=free, since=0).may_take("me", 0), "nobody holds it"
+    assert ObservedLease(term=free, since=0).may_take("me", 0), "it has no holder"
 
 
 def test_a_replica_may_renew_its_own_lease() -> None:

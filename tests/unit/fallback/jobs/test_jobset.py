@@ -188,7 +188,7 @@ def test_a_failed_job_has_its_failure_cause() -> None:
         "its peer died of that"
     )
     assert seen(snapshot(job, peer, nodes=nodes)).failure_cause is Cause.APPLICATION, "nothing else is known"
-    assert seen(snapshot(job, nodes=nodes)).failure_cause is None, "nobody watched"
+    assert seen(snapshot(job, nodes=nodes)).failure_cause is None, "the failure was not observed"
 
 
 def test_the_operators_counters_are_passed_on() -> None:
@@ -259,7 +259,7 @@ def test_a_suspension_selects_the_pool_and_removes_other_capacity_selectors() ->
     patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
     follows, stays = pod_specs(patch)
     assert follows["nodeSelector"] == {"topology.kubernetes.io/zone": "a", "holdfast.dev/pool": "cpu"}, (
-        "one spot selector left over would make the on-demand tier unschedulable for ever"
+        "one spot selector left over would make the on-demand tier unschedulable forever"
     )
     assert stays == pod_spec(), "what selects nothing stays on the default pool"
     assert obj(patch["spec"])["suspend"] is True, "in one update"
@@ -286,7 +286,7 @@ def test_a_reservation_is_tolerated_only_during_the_failback() -> None:
         "value": UID,
         "effect": "NoSchedule",
     }
-    assert spec["tolerations"] == [taint], "its own nodes, and nobody else's"
+    assert spec["tolerations"] == [taint], "only its own reserved nodes"
     held = jobset(replicated_job(template=pod_spec(ON_A, tolerations=[taint, {"key": "x"}])))
     (spec,) = pod_specs(KIND.suspension(held, Suspend(state=STATE, pool="cpu"), ""))
     assert spec["tolerations"] == [{"key": "x"}], "its author's stay"
@@ -338,7 +338,7 @@ def test_a_script_that_exits_0_on_termination_gets_a_warning() -> None:
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
     (report,) = seen(snapshot(jobset(), pod, nodes=[node("n1")])).notices
     assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
-    assert report.is_standing, "it is so until the script is mended"
+    assert report.is_standing, "it holds until the script is fixed"
 
 
 def test_affinity_that_requires_spot_prevents_moves() -> None:
@@ -350,7 +350,7 @@ def test_affinity_that_requires_spot_prevents_moves() -> None:
     }
     job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
     said = seen(snapshot(job)).not_suspendable_reason
-    assert said is not None, "on the on-demand tier it would wait for ever"
+    assert said is not None, "on the on-demand tier it would wait forever"
     assert "karpenter.sh/capacity-type" in said, "it says which key"
 
 

@@ -79,5 +79,5 @@ def test_a_resumption_differs_from_a_suspension_only_in_its_flag() -> None:
 def test_each_pod_and_child_is_of_one_kind() -> None:
     assert (job_of_pod(worker("a")) or ("", "", ""))[0] == "JobSet", "a JobSet's pod bears a Job's label too"
     assert (job_of_pod(ray_worker("a")) or ("", "", ""))[0] == "RayJob", "a Ray worker"
-    assert job_of_pod(node("a")) is None, "what bears nothing is nobody's"
+    assert job_of_pod(node("a")) is None, "an object without labels belongs to no job"
     assert (job_of_child(child_job(jobset())) or ("", "", ""))[0] == "JobSet", "by its owner"

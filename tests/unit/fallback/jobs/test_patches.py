@@ -18,7 +18,7 @@ def test_a_state_patch_changes_only_the_state() -> None:
             "uid": UID,
             "annotations": {"fallback.holdfast.dev/state": "the state"},
         }
-    }, "under the version that was looked at"
+    }, "under the observed version"
 
 
 def test_a_checkpoint_request_has_no_resource_version() -> None:

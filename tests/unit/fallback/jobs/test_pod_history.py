@@ -41,7 +41,7 @@ def test_an_evicted_pod_is_lost_at_the_time_of_its_condition() -> None:
     pod = worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = losses_of(looked(PodHistory(), pod, nodes=[node("n1")], after=20))
     assert (loss.cause, loss.at, loss.pod, loss.pool) == (Cause.EVICTION, NOW, "uid-of-a", "spot-a"), (
-        "the eviction's own time is what an outage is told by, whenever somebody looks"
+        "the time of the eviction decides, not the time of the observation"
     )
 
 
@@ -117,19 +117,19 @@ def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_dr
     dropped = worker("a", node="n1", phase="Failed", deleted_at=late, grace=0, ended_at=NOW + SECOND)
     memory = with_pod(memory, dropped, late, is_deleted=True)
     assert causes(looked(memory, nodes=[node("n1")], after=10)) == [], (
-        "it bears the time of its last deletion, eight seconds after it ended, and was told to end before that"
+        "its deletionTimestamp is eight seconds after its end, but its deletion was requested before"
     )
 
 
 def test_a_pod_that_is_first_seen_when_its_kubelet_drops_it_is_no_loss() -> None:
     dropped = worker("a", node="n1", phase="Failed", deleted_at=NOW + 9 * SECOND, grace=0, ended_at=NOW)
     assert causes(looked(PodHistory(), dropped, nodes=[node("n1")])) == [], (
-        "nobody saw whether it failed or was told to end, and a restart is counted by its operator"
+        "it is unknown whether it failed or was terminated, and its operator counts the restart"
     )
     twice = with_pod(PodHistory(), dropped, NOW + 9 * SECOND)
     assert causes(looked(twice, dropped, nodes=[node("n1")], after=10)) == [], "nor does a second look know"
     failed = with_pod(PodHistory(), FAILED, NOW)
-    assert causes(looked(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], "somebody saw it fail"
+    assert causes(looked(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], "its failure was observed"
 
 
 def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:

@@ -158,7 +158,7 @@ def test_a_head_is_unready_until_it_is_ready_again() -> None:
     since, memory = silent(memory, ray_head(ready=False), after=40)
     assert since == NOW, "a new one that does not answer yet changes nothing"
     since, memory = silent(memory, ray_head(), after=60)
-    assert since is None, "it answers: KubeRay submits the job anew by itself"
+    assert since is None, "it is ready: KubeRay submits the job again by itself"
     since, _ = silent(memory, after=90)
     assert since == NOW + timedelta(seconds=90), "another time"
 
@@ -286,7 +286,7 @@ def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
         "it must be gone before a resumption"
     )
     assert seen(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0, (
-        "in HTTPMode a Job of that name is somebody else's"
+        "in HTTPMode a Job of that name belongs to another object"
     )
 
 
@@ -313,7 +313,7 @@ def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
 
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
-    assert seen(snapshot(going)).follows is False, "whoever deletes it does not want it moved"
+    assert seen(snapshot(going)).follows is False, "a job that is being deleted must not move"
 
 
 def test_a_job_is_recreated_only_on_request() -> None:
@@ -336,7 +336,7 @@ def test_a_successor_is_the_same_job_under_another_name() -> None:
         annotations={**RECREATE, "team": "a", "fallback.holdfast.dev/state": "old"},
     )
     made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "new")
-    assert made is not None, "a RayJob can be made anew"
+    assert made is not None, "a RayJob can be recreated"
     metadata, spec = obj(made.manifest["metadata"]), obj(made.manifest["spec"])
     assert metadata["name"] == "train-0c9d27a2", "told from the failed one, which stays, by that one's uid"
     assert metadata["annotations"] == {
@@ -355,7 +355,7 @@ def test_a_successor_is_the_same_job_under_another_name() -> None:
     assert obj(made.patch["metadata"])["annotations"] == {
         "fallback.holdfast.dev/successor": "train-0c9d27a2",
         "fallback.holdfast.dev/state": None,
-    }, "the failed one is nobody's from then on"
+    }, "the failed one is no longer managed"
 
 
 def test_successors_derive_their_names_from_the_first_job() -> None:

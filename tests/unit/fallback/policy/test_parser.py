@@ -83,7 +83,7 @@ def test_a_minimal_policy_is_parsed() -> None:
 
 def test_missing_fields_have_defaults() -> None:
     assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
-    assert read().return_after is None, "there is no way back up unless it is asked for"
+    assert read().return_after is None, "failback is off by default"
 
 
 def test_every_field_is_parsed() -> None:

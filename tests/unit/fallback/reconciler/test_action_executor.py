@@ -130,7 +130,7 @@ def test_a_changed_job_is_not_written() -> None:
             await stage.actor.execute(
                 look, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
             )
-        assert stage.writes() == ["PATCH train"], "the rest is decided anew"
+        assert stage.writes() == ["PATCH train"], "the rest is decided again"
 
     asyncio.run(run())
 
@@ -171,7 +171,7 @@ def test_a_changed_child_job_is_not_deleted() -> None:
         (there,) = stage.api.of(JOB)
         await stage.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
         await stage.actor.execute(look, (DeleteChildren(),))
-        assert stage.api.of(JOB), "somebody has resumed it: it may have pods"
+        assert stage.api.of(JOB), "another client has resumed it: it may have pods"
 
     asyncio.run(run())
 
@@ -297,7 +297,7 @@ def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
         stage.api.fail = somebody_was_faster
         with pytest.raises(ApiError) as refused:
             await stage.actor.execute(look, (TaintReservedNodes(),))
-        assert not isinstance(refused.value, JobChanged), "or nobody would look at the job until it changes"
+        assert not isinstance(refused.value, JobChanged), "otherwise the job would not be reconciled until it changes"
 
     asyncio.run(run())
 
@@ -321,7 +321,7 @@ def test_orphaned_reservations_are_released() -> None:
         await stage.see()
         await stage.holder.release_orphans()
         assert [pod["metadata"]["name"] for pod in stage.api.of(POD)] == [f"hold-{UID}"], "its job is there"
-        assert stage.taints("orphan") == [], "nobody waits for it, and somebody pays"
+        assert stage.taints("orphan") == [], "it is unused and costs money"
         assert stage.taints("mine") == [RESERVED_FOR], "this one is waited for"
 
     asyncio.run(run())

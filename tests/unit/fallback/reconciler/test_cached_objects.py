@@ -67,7 +67,7 @@ SNAPSHOTS = {
 
 
 def noisy(pod: Json) -> Json:
-    """A pod as a kubelet leaves it, with much that nobody reads."""
+    """A pod as a kubelet writes it, with many fields that are not read."""
     status = obj(pod["status"])
     return {
         **pod,
@@ -134,7 +134,7 @@ def test_a_job_is_cached_without_managed_fields() -> None:
     job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
     kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
     assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
-    assert LONG.encode() not in kept.content, "twice the object, for nobody"
+    assert LONG.encode() not in kept.content, "it doubles the object and is not read"
     assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
 
 

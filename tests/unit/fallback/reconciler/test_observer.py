@@ -1,4 +1,4 @@
-"""Objects wake the jobs they mean something to, pods are remembered as they go, and pools are told by what is there."""
+"""Changes enqueue the affected jobs, deleted pods are in the history, and the status of pools follows from the cluster."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_objects_in_other_namespaces_are_not_cached() -> None:
     caches = training(jobs=False)
     caches.jobs["JobSet"].put(elsewhere(jobset()))
     caches.pods[OF_JOBSET].put(elsewhere(worker("w")))
-    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), "nobody trains there"
+    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), "it is not a training namespace"
 
 
 def test_each_object_enqueues_only_its_job() -> None:
@@ -134,7 +134,7 @@ def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     caches.nodes.put(node("above"))
     caches.claims.put(named("claim", status={"nodeName": "above"}))
     assert woken == [TRAIN] * 2, (
-        "that its node is there, and later tainted, is what the way back up waits for"
+        "the failback waits for its node and for its taint"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     caches.pods[OF_JOBSET].remove(evicted)
     (loss,) = losses_of(memories.of(TRAIN))
     assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), (
-        "its last state told of it, and then it was gone"
+        "its last version showed the eviction"
     )
 
 
@@ -233,7 +233,7 @@ def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
         "and at most eight of these"
     )
     caches.nodes.put(node("m", labels={POOL: "missing"}))
-    assert pool_statuses(LADDER, caches, used)["missing"].exists, "somebody else makes them"
+    assert pool_statuses(LADDER, caches, used)["missing"].exists, "another provisioner creates them"
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
@@ -292,7 +292,7 @@ def test_small_clock_corrections_add_up() -> None:
 def test_clock_jumps_are_settled_per_job() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
-    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is looked at for the first time"
+    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is observed for the first time"
     clocks.forget("a")
     assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO, "and so is one made again under its name"
 
@@ -305,7 +305,7 @@ YOUNGER = replace(HALF, uid="b", created=NOW)
 def test_two_half_placed_gangs_of_one_pool_contend() -> None:
     woken: list[JobKey] = []
     gangs = GangContention(woken.append)
-    assert gangs.update(B, YOUNGER) is None, "nobody else waits"
+    assert gangs.update(B, YOUNGER) is None, "no other gang waits"
     assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
     assert woken == [B], "which must look again: it has a rival now"
 
@@ -362,7 +362,7 @@ def test_a_placed_or_deleted_gang_no_longer_contends() -> None:
     gangs.update(A, HALF)
     gangs.update(B, YOUNGER)
     gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert gangs.update(A, HALF) is None, "nobody is left"
+    assert gangs.update(A, HALF) is None, "no gang is left"
     gangs.update(B, YOUNGER)
     gangs.forget(B)
     assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"

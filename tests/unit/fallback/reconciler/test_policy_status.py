@@ -1,4 +1,4 @@
-"""Chores are done once for all who asked, and again when they fail."""
+"""The status of FallbackPolicies, and the tasks that write it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def test_a_debounced_task_runs_once_for_several_requests() -> None:
         async def do() -> None:
             done.append(asyncio.get_running_loop().time())
 
-        chore = DebouncedTask("sweeping", do, seconds=3)
-        task = asyncio.create_task(chore.run())
+        task_under_test = DebouncedTask("sweeping", do, seconds=3)
+        task = asyncio.create_task(task_under_test.run())
         for _ in range(10):
-            chore.request()
+            task_under_test.request()
             await asyncio.sleep(0.1)
         await asyncio.sleep(10)
         assert len(done) == 1, "after a while"
-        chore.request()
+        task_under_test.request()
         await asyncio.sleep(5)
-        assert len(done) == 2, "and again when somebody asks again"
+        assert len(done) == 2, "and again after the next request"
         task.cancel()
 
     run_virtually(run())
@@ -60,9 +60,9 @@ def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
             if len(tries) < 5:
                 raise Unreachable("server", "gone")
 
-        chore = DebouncedTask("sweeping", do, seconds=1)
-        task = asyncio.create_task(chore.run())
-        chore.request()
+        task_under_test = DebouncedTask("sweeping", do, seconds=1)
+        task = asyncio.create_task(task_under_test.run())
+        task_under_test.request()
         await asyncio.sleep(200)
         assert len(tries) == 5, "until it is done"
         assert tries[4] - tries[3] > tries[1] - tries[0], "not all at once"
@@ -77,8 +77,8 @@ class Told:
     def __init__(self) -> None:
         self.api, self.caches = FakeApi(), Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
-        self.roster = JobIndex(lambda namespace: self.summaries.changed(namespace))
-        self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.roster)
+        self.job_index = JobIndex(lambda namespace: self.summaries.changed(namespace))
+        self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.job_index)
 
     async def put(self) -> None:
         """Put the policy there."""
@@ -94,7 +94,7 @@ def test_a_status_is_written_only_when_it_differs() -> None:
         told = Told()
         await told.put()
         key = JobKey("JobSet", NAMESPACE, "train")
-        told.roster.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
+        told.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
         await told.summaries.write()
         assert told.patches() == 1, "a job is new"
         told.caches.policies.put(told.api.of(FALLBACK_POLICY)[0])
@@ -186,14 +186,14 @@ def test_the_status_has_every_field_of_the_crd() -> None:
 
 def test_the_job_index_reports_changes_of_positions() -> None:
     changed: list[str] = []
-    roster, key = JobIndex(changed.append), JobKey("JobSet", "vision", "train")
+    job_index, key = JobIndex(changed.append), JobKey("JobSet", "vision", "train")
     state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=NOW)
-    roster.set(key, state)
-    roster.set(key, state)
+    job_index.set(key, state)
+    job_index.set(key, state)
     assert changed == ["vision"], "the second look found it where it was"
-    assert list(roster.counts()) == [("vision", place("spot", Phase.WAITING), 1)], "for the metrics"
-    roster.set(key, JobState(uid="u", phase=Phase.FINISHED, pool="spot", rank=0, since=NOW))
-    assert roster.in_namespace("vision") == [], "who has finished is nowhere"
+    assert list(job_index.counts()) == [("vision", place("spot", Phase.WAITING), 1)], "for the metrics"
+    job_index.set(key, JobState(uid="u", phase=Phase.FINISHED, pool="spot", rank=0, since=NOW))
+    assert job_index.in_namespace("vision") == [], "a finished job has no position"
     assert changed == ["vision", "vision"], "which is a change"
-    roster.set(key, None)
+    job_index.set(key, None)
     assert len(changed) == 2, "and then there is none"

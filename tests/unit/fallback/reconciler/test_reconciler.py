@@ -1,4 +1,4 @@
-"""What stands in the way of one job is said, tried again, and no other job's affair."""
+"""Failures of one job are reported and retried, and do not affect other jobs."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class Scene:
     def __post_init__(self) -> None:
         self.queue = WorkQueue[JobKey]()
         self.metrics = Metrics(process=False)
-        self.roster = JobIndex(lambda _: None)
-        # It stands in for whoever looks, acts and writes Events, of which what is here alone is asked.
+        self.job_index = JobIndex(lambda _: None)
+        # Fake of the observer, the executor and the recorder, with the methods that the reconciler calls.
         self.reconciler = Reconciler(
             self.queue,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             EventReporter(self, self.metrics),  # type: ignore[arg-type]
-            self.roster,
+            self.job_index,
             self.metrics,
             is_leader=lambda: self.is_leader,
         )
 
     def observe(self, key: JobKey) -> JobContext | None:
-        """Show a job that runs, and has never been looked at."""
+        """Return the context of a running job without state."""
         if key == BROKEN:
             raise KeyError("a bug")
         if self.gone:
@@ -112,7 +112,7 @@ def test_a_job_is_observed_acted_on_and_reported() -> None:
         assert [type(action) for (action,) in scene.acted] == [WriteState], "its state is written"
         assert [said.reason for said in scene.said] == ["Placed"], "and what was found is said"
         assert scene.settled == 1, "its clock is settled"
-        assert len(scene.roster.in_namespace(NAMESPACE)) == 1, "it is counted"
+        assert len(scene.job_index.in_namespace(NAMESPACE)) == 1, "it is counted"
 
     run_virtually(run())
 
@@ -150,7 +150,7 @@ def test_a_rejected_version_is_not_written_again() -> None:
     async def run() -> None:
         scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
         await scene.work(120)
-        assert scene.acted == [], "the version that was refused is refused for ever"
+        assert scene.acted == [], "the rejected version stays rejected"
         assert scene.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
 
     run_virtually(run())
@@ -161,10 +161,10 @@ def test_a_permanent_rejection_is_recorded_with_the_servers_message() -> None:
         scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
         await scene.work(0.05)
         (said,) = scene.said
-        assert (said.reason, said.is_warning) == ("WriteRejected", True), "somebody has to fix it"
+        assert (said.reason, said.is_warning) == ("WriteRejected", True), "a user must fix it"
         assert "forbidden by a webhook" in said.message, "and finds out what"
         await scene.work(60)
-        assert len(scene.acted) >= 1, "and once it is mended it goes on by itself"
+        assert len(scene.acted) >= 1, "and once it is fixed the job continues"
 
     run_virtually(run())
 
@@ -174,7 +174,7 @@ def test_a_replica_that_loses_leadership_stops_writing() -> None:
         scene = Scene(errors=[LeadershipLost()])
         await scene.work(600)
         assert scene.said == [], "it says nothing"
-        assert scene.acted == [], "and does not try again: whoever leads does"
+        assert scene.acted == [], "and does not retry: the leader does"
 
     run_virtually(run())
 
@@ -198,7 +198,7 @@ def test_a_deleted_job_is_removed_everywhere() -> None:
         await scene.work(1)
         scene.gone = True
         await scene.work(1)
-        assert scene.roster.in_namespace(NAMESPACE) == [], "nobody counts it any more"
+        assert scene.job_index.in_namespace(NAMESPACE) == [], "it is no longer counted"
 
     run_virtually(run())
 
@@ -290,4 +290,4 @@ def test_moves_and_outages_are_counted_by_pool() -> None:
 def test_the_first_reconciliation_counts_nothing() -> None:
     heard = Listening()
     heard.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
-    assert b"outages_total{" not in heard.metrics.text(), "what was before nobody saw happen"
+    assert b"outages_total{" not in heard.metrics.text(), "earlier outages were not observed"

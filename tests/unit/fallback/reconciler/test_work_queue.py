@@ -67,7 +67,7 @@ def test_a_key_added_while_in_work_is_queued_after_it() -> None:
         assert await queue.get() == "a", "it is being worked on"
         queue.add("a")
         queue.add("a")
-        assert len(queue) == 0, "nobody else gets it meanwhile"
+        assert len(queue) == 0, "no other worker gets it meanwhile"
         queue.done("a")
         assert len(queue) == 1, "once more after that"
 

@@ -87,7 +87,7 @@ def test_placeholders_have_their_own_namespace_and_name_their_job() -> None:
     assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot"}, (
         "by which they are found again"
     )
-    assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for whoever wonders"
+    assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for users who inspect it"
 
 
 def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
@@ -96,7 +96,7 @@ def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
         assert security["allowPrivilegeEscalation"] is False, "restricted"
         assert security["capabilities"] == {"drop": ["ALL"]}, "restricted"
         assert mapping(spec(pod).get("securityContext"))["runAsNonRoot"] is True, "restricted"
-        assert spec(pod)["automountServiceAccountToken"] is False, "they ask nobody for anything"
+        assert spec(pod)["automountServiceAccountToken"] is False, "they need no API access"
 
 
 def test_placeholder_names_are_deterministic() -> None:

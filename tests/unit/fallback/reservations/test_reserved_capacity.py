@@ -45,7 +45,7 @@ def capacity(pods: list[Json], *nodes: Json) -> Reservation | None:
 
 
 def test_without_placeholders_and_taints_there_is_no_reservation() -> None:
-    assert capacity([], node("n1")) is None, "an ordinary node is nobody's"
+    assert capacity([], node("n1")) is None, "an ordinary node is not reserved"
     assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None, "nor is another job's"
 
 
@@ -57,7 +57,7 @@ def test_a_placeholder_counts_once_it_has_a_live_node() -> None:
 def test_a_placeholder_on_an_unreachable_node_does_not_count() -> None:
     held = capacity([placeholder("p0", "n1")], node("n1", ready="Unknown"))
     assert held is not None, "it is still to be released"
-    assert held.placed == 0, "but nobody could run there"
+    assert held.placed == 0, "but no pod could run there"
 
 
 def test_a_placeholder_on_an_unknown_node_does_not_count() -> None:
@@ -95,7 +95,7 @@ def test_a_node_is_reserved_with_taint_label_and_resource_version() -> None:
     assert patch == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: "job-1"}},
         "spec": {"taints": [SPOT.as_taint(), HELD]},
-    }, "the list is replaced as a whole, so somebody's taint in between must make it fail"
+    }, "the list is replaced as a whole, so a concurrent taint must make it fail"
 
 
 def test_a_reserved_node_is_not_reserved_again() -> None:

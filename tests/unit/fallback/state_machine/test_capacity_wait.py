@@ -1,4 +1,4 @@
-"""Two gangs that each sit on half of the nodes they need: one of them lets go for a while."""
+"""The wait for capacity, and half-placed gangs: one of them yields its nodes for a while."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_the_older_gang_keeps_its_nodes() -> None:
 
 
 def test_gangs_yield_one_after_the_other() -> None:
-    gave_way_at = HALF_OF_THE_WAIT - SECOND
-    after = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=gave_way_at)
+    yielded_at = HALF_OF_THE_WAIT - SECOND
+    after = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=yielded_at)
     decision = decide(waiting(), after, policy())
     assert not decision.actions, "what a younger one has just let go may be enough for the elder"
-    assert decision.requeue_at == gave_way_at + YIELD_INTERVAL, "and if it is not"
-    later = decide(waiting(), replace(after, now=gave_way_at + YIELD_INTERVAL), policy())
+    assert decision.requeue_at == yielded_at + YIELD_INTERVAL, "and if it is not"
+    later = decide(waiting(), replace(after, now=yielded_at + YIELD_INTERVAL), policy())
     assert Suspend in kinds(later), "the next lets go"
 
 
@@ -74,7 +74,7 @@ def test_a_gang_yields_after_half_of_the_timeout() -> None:
     early = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
-    assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
+    assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is requeued in time"
 
 
 def test_without_timeout_a_gang_yields_after_five_minutes() -> None:
@@ -85,7 +85,7 @@ def test_without_timeout_a_gang_yields_after_five_minutes() -> None:
 
 def test_a_gang_without_nodes_does_not_yield() -> None:
     decision = decide(waiting(), seen(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
-    assert not decision.actions, "it blocks nobody"
+    assert not decision.actions, "it blocks no gang"
 
 
 def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
@@ -102,7 +102,7 @@ def test_after_a_pause_the_wait_continues() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0, waited=7 * MINUTE, yields=1)
     state = only(decide(paused, seen_suspended(pool="a-spot"), policy()), Resume).state
     assert (state.waited, state.waiting_since) == (7 * MINUTE, T0), (
-        "or two gangs could keep each other there for ever"
+        "or two gangs could block each other forever"
     )
     late = seen(pods_placed=2, now=T0 + 8 * MINUTE)
     assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
@@ -149,8 +149,8 @@ def test_two_gangs_that_block_each_other_both_run_eventually() -> None:
     room = Steps(pools={"a-spot": [(T0, 4)]})
     both = Simulation(policy=policy(), availability=room, now=T0, jobs=jobs)
     both.run(T0 + 24 * HOUR)
-    assert [said.uid for said in both.said if said.report.reason == "Yielded"] == ["younger"], (
+    assert [event.uid for event in both.events if event.report.reason == "Yielded"] == ["younger"], (
         "one lets go, once"
     )
     assert jobs[0].finished_at == HALF_OF_THE_WAIT + HOUR, "the elder has its nodes at once"
-    assert jobs[1].finished_at is not None, f"and the younger runs too: {both.said}"
+    assert jobs[1].finished_at is not None, f"and the younger runs too: {both.events}"

@@ -1,4 +1,4 @@
-"""What the ladder does not touch: others' suspensions, Kueue's jobs, jobs without a ladder, and what it cannot read."""
+"""Properties of `decide`, the jobs that it ignores, and jumps of the clock."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_
 def test_a_users_suspension_is_recorded_and_never_ended() -> None:
     decision = decide(running(), STOPPED, policy())
     assert kinds(decision) == [WriteState], "it is written down, and nothing else"
-    assert state_of(decision).phase is Phase.STOPPED, "as somebody else's"
+    assert state_of(decision).phase is Phase.STOPPED, "the suspension is another client's"
     later = decide(decision.state, STOPPED, policy())
     assert (later.actions, later.requeue_at) == ((), None), "however long it lasts"
 
@@ -85,7 +85,7 @@ def test_pods_that_a_users_suspension_deletes_are_no_losses() -> None:
     stopped = decide(running(), STOPPED, policy()).state
     lost = seen(losses=(loss(T0 + MINUTE),), restarts=2, now=T0 + HOUR)
     assert state_of(decide(stopped, lost, policy())).evictions == 0, (
-        "its pods went because somebody wanted it"
+        "its pods were deleted on purpose"
     )
 
 
@@ -117,20 +117,20 @@ def test_a_job_whose_user_selects_another_pool_is_ignored() -> None:
 def test_a_state_copied_from_another_job_is_ignored() -> None:
     copied = suspending(uid="the-job-it-was-exported-from")
     decision = decide(copied, STOPPED, policy())
-    assert state_of(decision).phase is Phase.STOPPED, "this one was suspended by whoever applied it"
+    assert state_of(decision).phase is Phase.STOPPED, "the client that applied it suspended it"
 
 
 def test_an_unreadable_annotation_restarts_counting_with_an_event() -> None:
     decision = decide(UnreadableState(problem="it is no JSON object"), seen(), policy())
-    assert reasons(decision)[0] == "StateUnreadable", "its user is told"
+    assert reasons(decision)[0] == "StateUnreadable", "an event informs the user"
     assert state_of(decision).phase is Phase.RUNNING, "and the job is followed again"
 
 
 def test_a_suspension_with_an_unreadable_annotation_is_not_ended() -> None:
     decision = decide(UnreadableState(problem="phase: no"), STOPPED, policy())
-    assert state_of(decision).phase is Phase.STOPPED, "nobody can tell whose it is"
+    assert state_of(decision).phase is Phase.STOPPED, "the owner of the suspension is unknown"
     assert "set `suspend: false` to resume it" in decision.events[0].message, (
-        "so its user is told how to resume it"
+        "so the event says how to resume it"
     )
 
 
@@ -162,7 +162,7 @@ def test_an_invalid_policy_is_quoted_in_the_event() -> None:
 
 def test_a_job_that_does_not_follow_has_no_state() -> None:
     decision = decide(None, seen(follows=False, losses=(loss(),)), policy())
-    assert (decision.state, decision.actions, decision.events) == (None, (), ()), "nobody asked for it"
+    assert (decision.state, decision.actions, decision.events) == (None, (), ()), "it does not ask for it"
 
 
 def test_a_job_that_stops_following_keeps_its_state_and_is_not_moved() -> None:
@@ -189,14 +189,14 @@ def test_a_reservation_is_released_when_its_job_stops_following() -> None:
     climbing = running(pool="on-demand", rank=2, failback=attempt)
     for left in (seen(follows=False, reservation=held()), seen(is_managed_by_kueue=True, reservation=held())):
         decision = decide(climbing, left, policy(return_after=HOUR))
-        assert kinds(decision) == [WriteState, ReleaseReservation], "nobody will use it"
+        assert kinds(decision) == [WriteState, ReleaseReservation], "it has no user"
     gone = decide(None, seen(follows=False, reservation=held()), policy())
     assert kinds(gone) == [ReleaseReservation], "not even when its state is gone"
 
 
 def test_earlier_losses_do_not_count_at_the_first_reconciliation() -> None:
     state = state_of(decide(None, seen(restarts=7, disrupted_restarts=3), policy()))
-    assert (state.restarts, state.disrupted_restarts) == (7, 3), "nobody knows where these were"
+    assert (state.restarts, state.disrupted_restarts) == (7, 3), "it is unknown where these happened"
     assert (state.evictions, state.unexplained) == (0, 0), "so none of them counts"
 
 
@@ -244,7 +244,7 @@ def test_a_jump_forward_does_not_end_a_wait() -> None:
     jumped = seen(pods_placed=0, now=T0 + HOUR + MINUTE, clock_jump=HOUR)
     decision = decide(waiting(), jumped, policy())
     assert Suspend not in kinds(decision), "one minute has passed, whatever the clock says"
-    assert kinds(decision) == [WriteState], "the shifted times are kept, as the jump is told only once"
+    assert kinds(decision) == [WriteState], "the shifted times are recorded, since the jump is observed once"
     assert decision.requeue_at == T0 + HOUR + 15 * MINUTE, "and the rest of the wait goes on"
 
 
@@ -258,7 +258,7 @@ def test_a_time_in_the_future_becomes_now() -> None:
         waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), seen(pods_placed=0), policy()
     )
     assert state_of(decision).waiting_since == T0, "another machine's clock was nine hours ahead"
-    assert decision.requeue_at == T0 + 15 * MINUTE, "and nobody waits for it to come round"
+    assert decision.requeue_at == T0 + 15 * MINUTE, "without waiting for the old time"
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])

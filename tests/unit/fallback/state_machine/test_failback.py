@@ -1,4 +1,4 @@
-"""The way back up: capacity first, then the taint, then a checkpoint, and only then the running job is touched."""
+"""Failback: first the capacity, then the taint, then a checkpoint, and only then the running job is touched."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_without_return_after_there_is_no_failback() -> None:
 def test_after_return_after_the_best_tiers_capacity_is_requested() -> None:
     decision = decide(LOW, ON_DEMAND, UP)
     assert kinds(decision) == [WriteState, CreatePlaceholders], (
-        "written down first, or nobody would ever release it"
+        "recorded first, or it would never be released"
     )
     hold = only(decision, CreatePlaceholders)
     assert (hold.pool, hold.shapes) == ("a-spot", ON_DEMAND.shapes), "room for the whole gang"
@@ -130,7 +130,7 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
 def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
     listening = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True)
     asked = decide(climbing(FailbackStage.TAINTING), listening, UP)
-    assert only(asked, RequestCheckpoint).at == T0, "a request that can be told from others"
+    assert only(asked, RequestCheckpoint).at == T0, "a request with its own identity"
     waits = decide(asked.state, replace(listening, checkpoint_requested_at=T0), UP)
     assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT), "it is given time to answer"
     answered = replace(
@@ -316,7 +316,7 @@ def test_a_short_failback_doubles_the_wait_for_the_next() -> None:
         failback_due_at(replace(LOW, short_failbacks=thrown_out.short_failbacks), UP) == T0 - HOUR + 2 * HOUR
     ), "twice as long"
     assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, (
-        "but not for ever longer"
+        "but with a limit"
     )
 
 
@@ -340,7 +340,7 @@ def test_a_users_suspension_ends_the_failback() -> None:
     stopped = seen_suspended(pool="on-demand", reservation=held())
     decision = decide(climbing(), stopped, UP)
     assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
-        "nobody knows how long"
+        "its duration is unknown"
     )
 
 

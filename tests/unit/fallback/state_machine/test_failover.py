@@ -1,4 +1,4 @@
-"""A job moves on when its tier has cost too much or gives no capacity, and is given up only where the policy says so."""
+"""Failover: a job moves when its tier's limits are spent or its capacity is missing, and is given up if the policy says so."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     missing = {"a-spot": NOT_THERE}
     early = decide(waiting(), seen(pods_placed=0, pools=missing), policy())
     assert Suspend not in kinds(early), "a pool that is replaced is away for a moment"
-    assert early.requeue_at == T0 + MISSING_POOL_GRACE, "it is looked at again soon"
+    assert early.requeue_at == T0 + MISSING_POOL_GRACE, "it is requeued soon"
     late = decide(waiting(), seen(pods_placed=0, pools=missing, now=T0 + MISSING_POOL_GRACE), policy())
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
@@ -185,7 +185,7 @@ def test_on_the_last_tier_evictions_move_nothing() -> None:
 def test_repeated_application_failures_on_the_last_tier_give_the_job_up() -> None:
     decision = decide(on_last(application_failures=5), seen(pool="on-demand"), policy())
     suspend = only(decision, Suspend)
-    assert suspend.state.phase is Phase.GIVEN_UP, "a broken script burns on-demand GPUs for ever"
+    assert suspend.state.phase is Phase.GIVEN_UP, "a broken script would use on-demand GPUs forever"
     assert "suspend: false" in decision.events[0].message, "and how to go on is said"
 
 
@@ -260,7 +260,7 @@ def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
     decision = decide(running(), seen(head_unready_since=T0, now=T0 + HEAD_TIMEOUT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
-        "its operator would wait for ever"
+        "its operator would wait forever"
     )
 
 

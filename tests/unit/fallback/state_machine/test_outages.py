@@ -1,4 +1,4 @@
-"""A gang's loss counts once, a wave of reclaims once, and what nobody watched is not forgotten."""
+"""A gang's loss counts once, a wave of reclaims once, and unobserved restarts count."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_unreachable_node_is_an_eviction_after_a_while() -> None:
     early = seen(losses=silent, now=T0 + UNREACHABLE_AFTER - SECOND)
     assert count_losses(running(), early, policy()).evictions == 0, "it may answer again"
     assert unreachable_deadline(running(), early) == T0 + UNREACHABLE_AFTER, (
-        "and must be looked at again then"
+        "and must be reconciled again then"
     )
     late = seen(losses=silent, now=T0 + UNREACHABLE_AFTER)
     assert count_losses(running(), late, policy()).evictions == 1, (
@@ -219,7 +219,7 @@ def test_a_counter_that_goes_back_counts_nothing() -> None:
 
 def test_an_unexplained_restart_is_no_failure_of_the_program() -> None:
     state = count_losses(running(), seen(restarts=1), policy())
-    assert state.application_failures == 0, "nobody knows what it was, so it ends no job on the last tier"
+    assert state.application_failures == 0, "its cause is unknown, so it ends no job on the last tier"
     assert state.outage_kind is OutageKind.UNEXPLAINED, "and is named for what it is"
 
 
@@ -242,7 +242,7 @@ def test_each_wave_is_counted_once_whenever_it_is_observed(lost: list[int], look
 
 
 def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_second() -> None:
-    # Whoever led died between them: the restart of the first is seen at the look at which the second is.
+    # The leader died in between: the first outage's restart is observed together with the second outage.
     first = running(
         evictions=1, restart_expected=True, restarts=2, outage_at=T0 - HOUR, outage_counted_at=T0 - HOUR
     )
@@ -255,5 +255,5 @@ def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_secon
     )
     again = seen(losses=(loss(),), restarts=5, disrupted_restarts=3, now=T0 + 4 * WINDOW)
     assert counted_failures(count_losses(third, again, policy()), Failures.ANY) == 3, (
-        "one more is nobody's that was seen"
+        "one more restart was not observed"
     )

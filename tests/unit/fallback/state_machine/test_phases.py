@@ -1,4 +1,4 @@
-"""A move: suspended with its state, nothing left of the old gang, the old child Jobs gone, resumed elsewhere."""
+"""Suspended and finished jobs: a move is suspended, waits for its pods, deletes child Jobs and is resumed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
 
 def test_a_template_of_another_pool_is_corrected_first() -> None:
     decision = decide(suspending(), seen_suspended(pool="a-spot"), policy())
-    assert only(decision, Suspend).pool == "b-spot", "somebody edited it in the middle of the move"
+    assert only(decision, Suspend).pool == "b-spot", "another client edited it during the move"
 
 
 def test_an_interrupted_move_continues() -> None:
@@ -94,12 +94,12 @@ def test_pods_that_never_terminate_are_reported_and_block_the_resumption() -> No
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
     early = decide(suspending(), seen_suspended(pods_remaining=1), policy())
-    assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is looked at when it has become slow"
+    assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is requeued when it has become slow"
 
 
 def test_pods_on_lost_machines_do_not_delay_a_move() -> None:
     decision = decide(suspending(), seen_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
-    assert only(decision, ForceDelete).pods == ("train-3",), "nobody else will end them"
+    assert only(decision, ForceDelete).pods == ("train-3",), "no kubelet will end them"
 
 
 def test_losses_during_a_suspension_are_not_counted() -> None:
@@ -122,12 +122,12 @@ def test_a_job_that_ends_while_suspended_is_finished(outcome: Outcome) -> None:
 def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again() -> None:
     decision = decide(suspending(), seen(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
-    assert "SuspendedAgain" in reasons(decision), "and whoever did it is told"
+    assert "SuspendedAgain" in reasons(decision), "and an event informs the user"
 
 
 def test_a_client_that_keeps_resuming_a_job_succeeds_eventually() -> None:
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), seen(pool="b-spot"), policy())
-    assert kinds(decision) == [WriteState], "a GitOps tool would go on for ever"
+    assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
         "it runs where it selects"
     )
@@ -219,7 +219,7 @@ def test_a_job_with_the_annotation_is_recreated_after_an_eviction() -> None:
     assert (recreate.pool, recreate.state.evictions, recreate.state.recreations) == ("a-spot", 1, 1), (
         "it cost the tier"
     )
-    assert recreate.state.uid == "", "nobody knows the new job's uid yet"
+    assert recreate.state.uid == "", "the new job's uid is not known yet"
 
 
 def test_the_recreated_job_adopts_its_state() -> None:

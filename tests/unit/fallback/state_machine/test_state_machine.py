@@ -1,4 +1,4 @@
-"""Whatever befalls a job, in whatever order, its ladder keeps its promises."""
+"""A stateful property test: whatever happens to a job, in any order, the invariants hold."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class LadderMachine(RuleBasedStateMachine):
         self.world.end(outcome)
 
     @invariant()
-    def no_promise_is_broken(self) -> None:
-        assert not self.world.broken, f"{self.world.broken}"
+    def invariants_hold(self) -> None:
+        assert not self.world.violations, f"{self.world.violations}"
 
     @invariant()
     def no_outage_moves_a_job_twice(self) -> None:
@@ -146,8 +146,8 @@ class LadderMachine(RuleBasedStateMachine):
         world = self.world
         world.missing, world.can_be_suspended = set(), True
         decision = world.come_to_rest()
-        self.no_promise_is_broken()
-        assert world.reservation is None, "capacity that nobody waits for is still held"
+        self.invariants_hold()
+        assert world.reservation is None, "capacity without a user is still reserved"
         state = world.state()
         if world.suspended_by == "us" and world.outcome is None:
             assert state is not None, "a job that we suspended was forgotten"

@@ -14,33 +14,19 @@ from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders.configurations import aws_platform, entry, list_of
+from tests.support.builders.configurations import aws_platform, entry
 from tests.support.fakes.aws_account import QUOTA, SPOT_ROLE, answers
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
     from tests.support.fakes.pulumi_engine import Recorded
 
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 
 SPOT_ROLE_TYPE = ":ServiceLinkedRole"
-
-
-@every_stack
-def test_a_preview_registers_what_an_up_registers(name: str) -> None:
-    planned = {resource.urn for resource in stack(name, preview=True)}
-    made = {resource.urn for resource in stack(name)}
-    assert planned == made, "nothing may hang on a value that only an up knows"
-
-
-@every_stack
-def test_logical_names_are_unique(name: str) -> None:
-    names = [resource.name for resource in stack(name)]
-    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
@@ -158,25 +144,6 @@ def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
     assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], (
         "otherwise the token is for another identity"
     )
-
-
-def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
-    def more(document: Document) -> None:
-        list_of(document, "pools").insert(
-            0, {"name": "g6", "capacity": "spot", "instanceTypes": ["g6.12xlarge"], "maxNodes": 1}
-        )
-        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-    grown = {resource.urn for resource in composed(aws_platform(more))}
-    assert {resource.urn for resource in composed(aws_platform())} < grown, (
-        "or adding one would replace others"
-    )
-
-
-def test_a_stack_without_training_namespaces_has_its_pools() -> None:
-    recording = composed(aws_platform(lambda d: d.update(namespaces=[])))
-    assert not recording.of("TrainingNamespace"), "teams may come later"
-    assert recording.of(":NodePool"), "the pools are there for them"
 
 
 def test_pools_have_their_configured_names_and_order() -> None:

@@ -22,7 +22,6 @@ from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
     SUBSCRIPTION,
-    fixed_platform,
     list_of,
     nap_platform,
 )
@@ -38,20 +37,6 @@ if TYPE_CHECKING:
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 NAP = [name for name, read in PLATFORMS.items() if isinstance(read(), NapPlatform)]
 FIXED = [name for name in PLATFORMS if name not in NAP]
-
-
-@every_stack
-def test_a_preview_registers_what_an_up_registers(name: str) -> None:
-    planned = {resource.urn for resource in stack(name, preview=True)}
-    made = {resource.urn for resource in stack(name)}
-    assert planned == made, "nothing may hang on a value that only an up knows"
-
-
-@every_stack
-def test_logical_names_are_unique(name: str) -> None:
-    # The storage account is called as its component is: Azure's name for it begins so, and has no room for more.
-    names = [resource.name for resource in stack(name) if resource.custom]
-    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
@@ -194,19 +179,6 @@ def pools_added(document: Document) -> None:
     assert isinstance(first, dict), "a pool is a mapping"
     list_of(document, "pools").insert(0, {**first, "name": "more", "default": False})
     list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-
-def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
-    grown = {resource.urn for resource in composed(fixed_platform(pools_added))}
-    assert {resource.urn for resource in composed(fixed_platform())} < grown, (
-        "or adding one would replace others"
-    )
-
-
-def test_a_stack_without_training_namespaces_has_its_pools() -> None:
-    recording = composed(nap_platform(lambda d: d.update(namespaces=[])))
-    assert not recording.of("TrainingNamespace"), "teams may come later"
-    assert len(recording.of(":NodePool")) == 4, "the pools are there for them"
 
 
 def zones_of(pool: Recorded) -> JsonValue:

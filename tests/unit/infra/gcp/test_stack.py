@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.infra import versions
-from tests.support.builders.configurations import gcp_platform, list_of
+from tests.support.builders.configurations import gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.gcp_project import NUMBER
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
-    from tests.support.builders.configurations import Document
     from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 
@@ -24,19 +23,6 @@ every_stack = pytest.mark.parametrize("name", PLATFORMS)
 
 #: Accounts that Google keeps for all of a project: who grants them something shares nothing of a stack.
 GOOGLES_OWN = (f"service-{NUMBER}@gs-project-accounts.", f"service-{NUMBER}@container-engine-robot.")
-
-
-@every_stack
-def test_a_preview_registers_what_an_up_registers(name: str) -> None:
-    planned = {resource.urn for resource in stack(name, preview=True)}
-    made = {resource.urn for resource in stack(name)}
-    assert planned == made, "nothing may hang on a value that only an up knows"
-
-
-@every_stack
-def test_logical_names_are_unique(name: str) -> None:
-    names = [resource.name for resource in stack(name)]
-    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
 
 
 @every_stack
@@ -114,25 +100,6 @@ def test_the_kubeconfig_uses_the_credential_plugin_and_has_no_token() -> None:
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
     assert text(user, "user", "exec", "command") == "gke-gcloud-auth-plugin", "Google's own"
-
-
-def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
-    def more(document: Document) -> None:
-        list_of(document, "pools").insert(
-            0, {"name": "l4", "capacity": "spot", "machineType": "g2-standard-8", "maxNodes": 1}
-        )
-        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-    grown = {resource.urn for resource in composed(gcp_platform(more))}
-    assert {resource.urn for resource in composed(gcp_platform())} < grown, (
-        "or adding one would replace others"
-    )
-
-
-def test_a_stack_without_training_namespaces_has_its_pools() -> None:
-    recording = composed(gcp_platform(lambda d: d.update(namespaces=[])))
-    assert not recording.of("TrainingNamespace"), "teams may come later"
-    assert len(recording.of(":NodePool")) == 5, "the pools are there for them"
 
 
 def declared_taints(recording: Recording, pool: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
 from holdfast.scheduling.reachability.shape import LEAST, MOST_GPUS, WIDEST_GANG, Resources, Shape
-from tests.support.stack_resources import FALLBACK_POLICY_TYPE, resource
+from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, resource
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

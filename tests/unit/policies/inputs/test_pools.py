@@ -13,9 +13,14 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.reachability.checks import Undetermined, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from tests.support.aks_stack_resources import AGENT_POOL_TYPE, aks_cluster, aks_pool
-from tests.support.gke_stack_resources import gke_pool
-from tests.support.stack_resources import node_pool, resource
+from tests.support.builders.stack_resources import (
+    AGENT_POOL_TYPE,
+    aks_cluster,
+    aks_pool,
+    gke_pool,
+    node_pool,
+    resource,
+)
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import Value

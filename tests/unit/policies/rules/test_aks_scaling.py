@@ -6,8 +6,7 @@ import pytest
 
 from holdfast.policies.rules import aks_scaling
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools
-from tests.support.stack_resources import compliant
+from tests.support.builders.stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools, compliant
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

@@ -7,8 +7,14 @@ import pytest
 from holdfast.policies.rules import compute_classes
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
-from tests.support.gke_stack_resources import COMPUTE_CLASS_TYPE, compute_class, gke_pool, gke_pools
-from tests.support.stack_resources import compliant, resource
+from tests.support.builders.stack_resources import (
+    COMPUTE_CLASS_TYPE,
+    compliant,
+    compute_class,
+    gke_pool,
+    gke_pools,
+    resource,
+)
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.policy_programs import reported
-from tests.support.stack_resources import namespace, resource
+from tests.support.builders.policy_programs import reported
+from tests.support.builders.stack_resources import namespace, resource
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

@@ -10,16 +10,17 @@ from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
-from tests.support.aks_stack_resources import aks_cluster, aks_pool
-from tests.support.gke_stack_resources import gke_pool
-from tests.support.stack_resources import (
+from tests.support.builders.stack_resources import (
     A100,
     A100_SPOT,
     FALLBACK_POLICY_TYPE,
     NAMESPACE_TYPE,
     NODE_POOL_TYPE,
+    aks_cluster,
+    aks_pool,
     capacity_requirement,
     compliant,
+    gke_pool,
     ladder,
     namespace,
     node_pool,

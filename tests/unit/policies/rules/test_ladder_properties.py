@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
-from tests.support.policy_programs import reported
-from tests.support.stack_resources import NODE_POOL_TYPE, namespace, resource
-from tests.support.stack_resources import ladder as declared
+from tests.support.builders.policy_programs import reported
+from tests.support.builders.stack_resources import NODE_POOL_TYPE, namespace, resource
+from tests.support.builders.stack_resources import ladder as declared
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

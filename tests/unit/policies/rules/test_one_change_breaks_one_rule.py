@@ -4,8 +4,8 @@ import pytest
 
 from holdfast.policies.pack import RULES
 from holdfast.policies.rule import Level
-from tests.support.policy_changes import CHANGES, Change
-from tests.support.policy_programs import STACKS, program, reported
+from tests.support.builders.policy_changes import CHANGES, Change
+from tests.support.builders.policy_programs import STACKS, program, reported
 
 #: A change that breaks a mandatory rule may also cause advice, but not the other way round.
 ADVICE = {rule.name for rule in RULES if rule.level is Level.ADVISORY}

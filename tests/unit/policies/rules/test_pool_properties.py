@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 
 from holdfast.policies.pack import RULES
 from holdfast.scheduling.labels import POOL
-from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pool
-from tests.support.gke_stack_resources import compute_class
-from tests.support.policy_programs import reported
-from tests.support.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
+from tests.support.builders.policy_programs import reported
+from tests.support.builders.stack_resources import (
+    NODE_POOL_TYPE,
+    aks_cluster,
+    aks_node_pool,
+    aks_pool,
+    compute_class,
+    ladder,
+    namespace,
+    resource,
+)
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.policies.rules import quotas
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.policy_programs import STACKS, every, program, put, without
-from tests.support.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
+from tests.support.builders.policy_programs import STACKS, every, program, put, without
+from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value

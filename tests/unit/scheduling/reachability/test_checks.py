@@ -12,7 +12,7 @@ from holdfast.scheduling.reachability.facts import AddedToleration, Limits, Pool
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
-from tests.support.reachability import P4D, on_demand, shape, spot
+from tests.support.builders.reachability import P4D, on_demand, shape, spot
 
 SMALL = MachineCapacity(
     name="g5.xlarge",

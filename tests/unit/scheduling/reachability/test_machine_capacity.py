@@ -27,6 +27,8 @@ def machine(vcpus: int = 96, memory_gib: int = 1152, gpus: int = 8) -> Machine:
         (Provisioner.GKE, 4, 16, 4000 - 80 - 600, 16 * 1024 - 2662 - 100 - 1024),
         # The same brackets; 11 MiB a pod, 7.5 % for the hypervisor.
         (Provisioner.EKS, 4, 64, 4000 - 80 - 300, 64 * 1024 - (11 * 58 + 255 + 100 + 4915) - 512),
+        # 58 pod addresses up to 8 vCPUs.
+        (Provisioner.EKS, 8, 64, 8000 - 90 - 300, 64 * 1024 - (11 * 58 + 255 + 100 + 4915) - 512),
         # 180 of 8 cores by the table; 20 MB for each of 250 pods, and 50 MB.
         (Provisioner.AKS, 8, 32, 8000 - 180 - 600, 32 * 1024 - 5050 - 100 - 1024),
         (Provisioner.LOCAL, 96, 1152, 95_900, 1152 * 1024 - 10),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.reachability.shape import Resources, shape_problems
-from tests.support.reachability import shape
+from tests.support.builders.reachability import shape
 
 AT = "holdfast:platform.namespaces[0].shapes"
 

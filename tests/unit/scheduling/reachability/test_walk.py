@@ -9,8 +9,8 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
+from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_world import PlayedTier, end_of
-from tests.support.reachability import ladder, on_demand, shape, spot, tier
 
 TOO_FEW = Limits(nodes=1)
 NO_NODES = Limits(nodes=0)

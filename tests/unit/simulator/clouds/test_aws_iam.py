@@ -11,8 +11,8 @@ from tests.support.fakes.spot_role_account import (
     ARN,
     PATH,
     ROLE,
-    let_the_caller_only_read,
-    somebody_makes_the_role,
+    create_spot_role,
+    deny_iam_writes,
 )
 from tests.support.provider_calls import Engine, Provider, refusal
 
@@ -53,11 +53,11 @@ def test_a_second_service_linked_role_is_refused_in_awss_words(aws: Provider) ->
 def test_a_service_whose_roles_name_is_not_known_is_refused_rather_than_made_up(aws: Provider) -> None:
     other: Properties = {"awsServiceName": "es.amazonaws.com"}
     reason = refusal(lambda: an_engine(aws, "ServiceLinkedRole").create(other))
-    assert "of es.amazonaws.com is not rehearsed; these are: spot.amazonaws.com" in reason, reason
+    assert "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com" in reason, reason
 
 
 def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider, state_file: Path) -> None:
-    somebody_makes_the_role(CloudState(state_file))
+    create_spot_role(CloudState(state_file))
     found, _, inputs = an_engine(aws, "ServiceLinkedRole").read(ARN)
     assert found == ARN, "an import finds it"
     assert inputs["description"] == "Made by the platform team", (
@@ -68,7 +68,7 @@ def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider,
 def test_roles_are_found_under_a_path_and_none_is_no_error(aws: Provider, state_file: Path) -> None:
     a_role(aws)
     assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [], "an account without it, plainly"
-    somebody_makes_the_role(CloudState(state_file))
+    create_spot_role(CloudState(state_file))
     assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [ARN], "and with it"
     names = invoke(aws, "getRoles", {})["names"]
     assert names == ["nodes", "AWSServiceRoleForEC2Spot"], "without a path, all"
@@ -152,8 +152,8 @@ def test_a_policy_that_is_attached_is_not_deleted(aws: Provider) -> None:
 def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path) -> None:
     role, role_id = a_role(aws)
     cloud = CloudState(state_file)
-    somebody_makes_the_role(cloud)
-    let_the_caller_only_read(cloud)
+    create_spot_role(cloud)
+    deny_iam_writes(cloud)
     spot = Engine(provider=aws, type=ROLE)
     actions = {
         "iam:CreateRole": lambda: a_role(aws, "another"),

@@ -123,7 +123,7 @@ def test_a_quota_is_what_was_put_in_by_hand(aws: Provider, state_file: Path) -> 
     token = "aws:servicequotas/getServiceQuota:getServiceQuota"
     arguments: Properties = {"serviceCode": "ec2", "quotaCode": "L-34B43A08"}
     reason = refusal(lambda: asked(aws, token, arguments))
-    assert reason == "a rehearsal knows no quota L-34B43A08 of ec2: the account alone does", reason
+    assert reason == "quota L-34B43A08 of ec2 is not simulated; only a real account knows it", reason
     with CloudState(state_file).changing() as console:
         console.put(CloudObject(type=QUOTA, id="ec2/L-34B43A08", urn="", inputs={"value": 64}))
     assert asked(aws, token, arguments)["value"] == 64, "a small quota is rehearsed by writing one"

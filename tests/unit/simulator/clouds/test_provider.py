@@ -269,7 +269,7 @@ def test_an_invoke_answers_for_the_providers_region(aws: Provider) -> None:
 def test_an_invoke_that_is_not_rehearsed_is_refused_by_name(aws: Provider) -> None:
     request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
     reason = refusal(lambda: aws.Invoke(request))
-    assert "function 'aws:ec2/getAmi:getAmi' is not rehearsed; of aws these are: aws:" in reason, reason
+    assert "function 'aws:ec2/getAmi:getAmi' of aws is not simulated; these are: aws:" in reason, reason
 
 
 def test_a_component_of_a_package_is_refused_by_name_with_the_mend(aws: Provider) -> None:

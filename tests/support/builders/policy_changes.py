@@ -1,4 +1,4 @@
-"""Changes that break one rule each, and the stacks on which they do."""
+"""Changes of the repository's stacks that break one rule each, and the stacks to which they apply."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.policies.inputs import declared_pools
 from holdfast.scheduling.labels import POOL
-from tests.support.policy_programs import every, of, put, without
+from tests.support.builders.policy_programs import every, of, put, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.policies.resources import StackResource, Value
-    from tests.support.policy_programs import Program, Props
+    from tests.support.builders.policy_programs import Program, Props
 
 KARPENTER = ("local", "aws-dev", "aws-prod", "azure-dev")
 AWS = ("aws-dev", "aws-prod")
@@ -26,7 +26,7 @@ ALL = ("local", *AWS, *AZURE, *GCP)
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is done to a program, on which stacks, and the one rule it breaks."""
+    """A change of a program, the stacks to which it applies, and the one rule that it breaks."""
 
     what: str
     rule: str
@@ -35,7 +35,7 @@ class Change:
 
 
 def ladder(program: Program) -> StackResource:
-    """The ladder of the namespace `tabular`, which every stack has: cpu-spot, then cpu."""
+    """The ladder of the namespace `tabular` of every stack: cpu-spot, then cpu."""
     return of(program, ":FallbackPolicy", "namespace-tabular-ladder")
 
 
@@ -50,7 +50,7 @@ def pool(program: Program, name: str) -> StackResource:
 
 
 def template(program: Program, name: str, value: Value, *path: str | int) -> None:
-    """Set something in a NodePool's template."""
+    """Set a value in the template of a NodePool."""
     put(pool(program, name), value, "spec", "template", *path)
 
 
@@ -105,13 +105,13 @@ def _untaint(program: Program) -> None:
 
 def _spot_taint_on_demand(program: Program) -> None:
     rule = of(program, ":MutatingAdmissionPolicy", "admission-spot")
-    told = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
-    # Admission lets pods for the pool in, so that the taint is all that is wrong.
-    parsed = json.loads(cast("str", told["holdfast.dev/tolerates"]))
+    annotations = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
+    # Admission adds the toleration to pods for the pool, so that only the taint is wrong.
+    parsed = json.loads(cast("str", annotations["holdfast.dev/tolerates"]))
     for selection in parsed["selections"]:
         if selection["key"] == POOL:
             selection["values"].append("a100")
-    told["holdfast.dev/tolerates"] = json.dumps(parsed)
+    annotations["holdfast.dev/tolerates"] = json.dumps(parsed)
     declared = pool(program, "a100")
     if declared.type.startswith("kubernetes:"):
         listed = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])[
@@ -132,9 +132,9 @@ def _spot_taint_on_demand(program: Program) -> None:
 
 
 def _without_default(program: Program) -> None:
-    """The default pool is tainted, and its own ladder tolerates that by admission."""
+    """Taint the default pool; admission adds the toleration to its own ladder's pods."""
     rule = of(program, ":MutatingAdmissionPolicy", "admission-gpu")
-    told = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
+    annotations = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
     mine: Props = {
         "taint": {"key": "team", "value": "nlp", "effect": "NoSchedule"},
         "selections": [{"key": POOL, "values": ["cpu"]}],
@@ -144,7 +144,7 @@ def _without_default(program: Program) -> None:
         replace(
             rule,
             urn=f"{rule.urn}-team",
-            props={"metadata": {"annotations": {**told, "holdfast.dev/tolerates": json.dumps(mine)}}},
+            props={"metadata": {"annotations": {**annotations, "holdfast.dev/tolerates": json.dumps(mine)}}},
         )
     )
     _foreign_taint(program, "cpu")
@@ -279,15 +279,15 @@ CHANGES: tuple[Change, ...] = (
     Change(what="the ladder has no tiers", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), [], "spec", "tiers")),
     Change(what="the last tier is gone", rule=END, stacks=ALL, apply=lambda p: tiers(p).__delitem__(1)),
     Change(what="the last tier names no pool", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "")),
-    Change(what="the last tier names a pool nobody makes", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "gone")),
-    Change(what="the ladder is named otherwise", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), "way", "metadata", "name")),
+    Change(what="the last tier names a pool that does not exist", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "gone")),
+    Change(what="the ladder has another name", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), "way", "metadata", "name")),
     Change(what="a shape is larger than any machine", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, HUGE)),
     Change(what="a gang is larger than the on-demand pool", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, WIDE)),
     Change(what="a shape names an accelerator no tier has", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, FOREIGN)),
     Change(what="the spot pool may have no nodes, and nothing leads past it", rule=REACH, stacks=ALL,
            apply=lambda p: (_no_room(p, "cpu-spot"), _without_timeout(p))[0]),
     Change(what="the on-demand pool may have no nodes", rule=REACH, stacks=ALL, apply=lambda p: _no_room(p, "cpu")),
-    Change(what="the first tier names a pool nobody makes, and nothing leads past it", rule=REACH, stacks=ALL,
+    Change(what="the first tier names a pool that does not exist, and nothing leads past it", rule=REACH, stacks=ALL,
            apply=lambda p: (tiers(p)[0].__setitem__("pool", "gone"), _without_timeout(p))[0]),
     Change(what="admission adds no toleration of spot, and nothing leads past it", rule=REACH, stacks=ALL,
            apply=lambda p: ([tier.pop("procurementTimeout", None) for each in every(p, ":FallbackPolicy") for tier in cast("list[Props]", cast("Props", each.props["spec"])["tiers"])], without(p, of(p, ":MutatingAdmissionPolicy", "admission-spot")))[1]),
@@ -300,22 +300,22 @@ CHANGES: tuple[Change, ...] = (
     Change(what="the default pool is tainted", rule="default-pool-exists", stacks=(*KARPENTER, *AKS), apply=_without_default),
     Change(what="the pool consolidates", rule="no-voluntary-disruption", stacks=KARPENTER,
            apply=lambda p: put(pool(p, "cpu-spot"), "WhenEmptyOrUnderutilized", "spec", "disruption", "consolidationPolicy")),
-    Change(what="the pool consolidates, since nothing is said", rule="no-voluntary-disruption", stacks=KARPENTER,
+    Change(what="the pool consolidates, by default", rule="no-voluntary-disruption", stacks=KARPENTER,
            apply=lambda p: put(pool(p, "cpu-spot"), None, "spec", "disruption", "consolidationPolicy")),
     Change(what="the pool's nodes expire", rule="no-voluntary-disruption", stacks=KARPENTER,
            apply=lambda p: template(p, "cpu-spot", "72h", "spec", "expireAfter")),
-    Change(what="the pool's nodes expire, since nothing is said", rule="no-voluntary-disruption", stacks=KARPENTER,
+    Change(what="the pool's nodes expire, by default", rule="no-voluntary-disruption", stacks=KARPENTER,
            apply=lambda p: template(p, "cpu-spot", None, "spec", "expireAfter")),
     Change(what="drifted nodes are replaced", rule="no-voluntary-disruption", stacks=KARPENTER, apply=_without_budget),
     Change(what="a pod on spot refuses disruption", rule="no-voluntary-disruption", stacks=KARPENTER, apply=_pod_on_spot_that_refuses),
-    Change(what="Karpenter is told of no queue", rule="interruption-queue-configured", stacks=AWS,
+    Change(what="Karpenter has an empty queue", rule="interruption-queue-configured", stacks=AWS,
            apply=_set("helm.sh/v3:Release", "", "values", "settings", "interruptionQueue", name="karpenter-operator-controller")),
-    Change(what="Karpenter has no word of a queue", rule="interruption-queue-configured", stacks=AWS,
+    Change(what="Karpenter has no queue", rule="interruption-queue-configured", stacks=AWS,
            apply=_set("helm.sh/v3:Release", {}, "values", "settings", name="karpenter-operator-controller")),
     Change(what="no event goes to the queue", rule="interruption-queue-configured", stacks=AWS, apply=_all_gone(":EventTarget")),
     Change(what="no rule is for the notice", rule="interruption-queue-configured", stacks=AWS,
            apply=_gone(":EventRule", "karpenter-interruption-spot-interruption")),
-    Change(what="nothing ensures the role of spot", rule="spot-service-linked-role-exists", stacks=AWS,
+    Change(what="nothing creates the role of spot", rule="spot-service-linked-role-exists", stacks=AWS,
            apply=lambda p: without(p, *every(p, "ServiceLinkedRole"))),
     Change(what="the bucket may be made public", rule="checkpoint-storage-protected", stacks=AWS, apply=_gone(":BucketPublicAccessBlock")),
     Change(what="the bucket takes public policies", rule="checkpoint-storage-protected", stacks=AWS,

@@ -1,4 +1,4 @@
-"""Damage to programs: anything at all in the place of something that a resource says."""
+"""Malformed stacks: arbitrary values in place of parts of the properties of resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
-from tests.support.policy_programs import STACKS, recorded
+from tests.support.builders.policy_programs import STACKS, recorded
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value
@@ -45,7 +45,7 @@ scalars: st.SearchStrategy[Value] = st.one_of(
 
 
 def nested(inner: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
-    """Lists and objects of what is given."""
+    """Lists and objects of these values."""
     lists: st.SearchStrategy[Value] = st.lists(inner, max_size=3)
     return st.one_of(lists, st.dictionaries(st.sampled_from(WORDS), inner, max_size=3))
 
@@ -56,7 +56,7 @@ unknown: st.SearchStrategy[Value] = st.just(UNKNOWN)
 
 @st.composite
 def damaged(draw: st.DrawFn, value: Value, by: st.SearchStrategy[Value] = values) -> Value:
-    """The value with something else in its place, or in the place of something inside it."""
+    """The value, or a part of it, replaced by another value."""
     if draw(st.integers(0, 4)) == 0:
         return draw(by)
     if isinstance(value, Mapping) and value:
@@ -72,7 +72,7 @@ def damaged(draw: st.DrawFn, value: Value, by: st.SearchStrategy[Value] = values
 def damaged_resource(
     draw: st.DrawFn, each: StackResource, by: st.SearchStrategy[Value] = values
 ) -> StackResource:
-    """The resource with damage somewhere in its properties."""
+    """The resource with a part of its properties replaced."""
     if not each.props:
         return each
     key = draw(st.sampled_from(sorted(each.props)))
@@ -81,7 +81,7 @@ def damaged_resource(
 
 @st.composite
 def damaged_programs(draw: st.DrawFn) -> list[StackResource]:
-    """One of the repository's stacks with damage in some of its resources: values, whole properties, versions."""
+    """One of the repository's stacks with some resources malformed: values, all properties, or the API version."""
     stack = list(recorded(draw(st.sampled_from(STACKS))))
     for index in draw(st.sets(st.integers(0, len(stack) - 1), min_size=1, max_size=4)):
         kind = draw(st.sampled_from(("value", "value", "value", "nothing", "version")))
@@ -100,7 +100,7 @@ def damaged_programs(draw: st.DrawFn) -> list[StackResource]:
 
 @st.composite
 def hidden(draw: st.DrawFn, stack: Sequence[StackResource]) -> list[StackResource]:
-    """The stack with some of its values not known yet."""
+    """The stack with some of its values unknown."""
     found = list(stack)
     for index in draw(st.sets(st.integers(0, len(found) - 1), min_size=1, max_size=5)):
         found[index] = draw(damaged_resource(found[index], unknown))

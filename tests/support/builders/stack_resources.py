@@ -1,9 +1,10 @@
-"""A stack that satisfies every policy, and the changes by which it stops doing so."""
+"""Small stacks as the policies see them: a compliant one with NodePools, and the pools of GKE and AKS."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.resources import StackResource
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 
@@ -23,7 +24,7 @@ A100: Props = {"pool": "a100"}
 
 
 def resource(type_token: str, name: str, props: Props) -> StackResource:
-    """A resource of that type under that logical name."""
+    """A resource with this type and logical name."""
     urn = f"urn:pulumi:local::holdfast::holdfast:index:Component${type_token}::{name}"
     return StackResource(type=type_token, urn=urn, props=props)
 
@@ -50,7 +51,7 @@ def capacity_requirement(*values: Value, operator: Value = "In") -> Props:
 
 
 def node_pool(name: str, *requirements: Value, labels: Value = None) -> StackResource:
-    """A NodePool whose nodes are labelled with its name as their pool, unless other labels are given."""
+    """A NodePool whose nodes are labelled with its name as the pool label, unless other labels are given."""
     marked = {POOL: name} if labels is None else labels
     template: Props = {"metadata": {"labels": marked}, "spec": {"requirements": list(requirements)}}
     return resource(NODE_POOL_TYPE, name, {"metadata": {"name": name}, "spec": {"template": template}})
@@ -77,3 +78,54 @@ def with_ladder(*tiers: Value) -> Sequence[StackResource]:
 def with_pools(*node_pools: StackResource) -> Sequence[StackResource]:
     """The compliant stack with these pools instead."""
     return [namespace(), ladder(), *node_pools]
+
+
+AGENT_POOL_TYPE = "azure-native:containerservice:AgentPool"
+CLUSTER_TYPE = "azure-native:containerservice:ManagedCluster"
+
+
+def aks_pool(pool: str, *, labels: Value = None, **properties: Value) -> StackResource:
+    """An agent pool whose nodes are labelled with the pool's name, unless other labels are given."""
+    marked = {POOL: pool} if labels is None else labels
+    name = pool.replace("-", "")
+    props: dict[str, Value] = {"agentPoolName": name, "enableAutoScaling": True, "nodeLabels": marked}
+    return resource(AGENT_POOL_TYPE, f"pool-{pool}", {**props, **properties})
+
+
+def aks_pools() -> list[StackResource]:
+    """A spot pool and an on-demand one."""
+    return [aks_pool("a100-spot", scaleSetPriority="Spot"), aks_pool("a100")]
+
+
+def aks_cluster(provisioning: Value = None, **properties: Value) -> StackResource:
+    """A cluster with its system pool, and node auto-provisioning if given."""
+    system: Value = {"name": "system", "mode": "System", "count": 2}
+    props: dict[str, Value] = {"agentPoolProfiles": [system], "nodeProvisioningProfile": provisioning}
+    return resource(CLUSTER_TYPE, "cluster", {**props, **properties})
+
+
+def aks_node_pool(name: str = "a100") -> StackResource:
+    """A NodePool of node auto-provisioning."""
+    reference: Value = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": name}
+    spec: Value = {"template": {"spec": {"nodeClassRef": reference}}}
+    return resource(NODE_POOL_TYPE, f"nap-{name}", {"metadata": {"name": name}, "spec": spec})
+
+
+COMPUTE_CLASS_TYPE = "kubernetes:cloud.google.com/v1:ComputeClass"
+
+
+def gke_pool(name: str, *, labels: Value = None, **config: Value) -> StackResource:
+    """A node pool of GKE whose nodes are labelled with its name as the pool label, unless other labels are given."""
+    marked = {POOL: name} if labels is None else labels
+    return resource(NODE_POOL, name, {"name": name, "nodeConfig": {"labels": marked, **config}})
+
+
+def gke_pools() -> list[StackResource]:
+    """A spot pool and an on-demand one."""
+    return [gke_pool("a100-spot", spot=True), gke_pool("a100", spot=False)]
+
+
+def compute_class(*priorities: Value, name: str = "gpus") -> StackResource:
+    """A ComputeClass with these priorities."""
+    spec: Value = {"priorities": list(priorities), "whenUnsatisfiable": "DoNotScaleUp"}
+    return resource(COMPUTE_CLASS_TYPE, name, {"metadata": {"name": name}, "spec": spec})

@@ -1,0 +1,185 @@
+"""Programs as the policies see them: the repository's own stacks, which are compliant, and one that breaks every rule."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from holdfast.infra.local.stack import compose
+from holdfast.infra.program import load_platform
+from holdfast.policies.pack import RULES
+from holdfast.policies.resources import StackResource
+from holdfast.scheduling.labels import POOL, TRAINING
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders.stack_resources import resource
+from tests.support.doc_pages import ROOT
+from tests.support.fakes.pulumi_engine import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.policies.resources import Value
+    from tests.support.fakes.pulumi_engine import Recording
+
+
+@cache
+def local_stack(name: str) -> Recording:
+    """The local stack with this name."""
+    platform = cast("LocalPlatform", load_platform(ROOT / f"stacks/Pulumi.{name}.yaml"))
+    return record(lambda: compose(platform, name))
+
+
+Props = dict[str, "Value"]
+Program = list[StackResource]
+
+_STACKS: Final[Mapping[str, Callable[[str], Recording]]] = {
+    "local": local_stack,
+    "aws-dev": aws_stacks.stack,
+    "aws-prod": aws_stacks.stack,
+    "azure-dev": azure_stacks.stack,
+    "azure-prod": azure_stacks.stack,
+    "gcp-dev": gcp_stacks.stack,
+    "gcp-prod": gcp_stacks.stack,
+}
+STACKS: Final = tuple(_STACKS)
+
+
+@cache
+def recorded(name: str) -> tuple[StackResource, ...]:
+    """One of the repository's stacks, cached; do not change it."""
+    return as_resources(_STACKS[name](name), name)
+
+
+def as_resources(recording: Recording, name: str) -> tuple[StackResource, ...]:
+    """The resources of a program, as the engine would send them for the stack with this name."""
+    # Pulumi's mocks name every stack `local`.
+    return tuple(
+        StackResource(
+            type=each.type,
+            urn=each.urn.replace("urn:pulumi:local::", f"urn:pulumi:{name}::", 1),
+            props=cast("Props", each.inputs),
+            is_protected=each.protect,
+            refers_to={
+                key: tuple(urn.replace("urn:pulumi:local::", f"urn:pulumi:{name}::", 1) for urn in urns)
+                for key, urns in each.made_of.items()
+            },
+        )
+        for each in recording
+    )
+
+
+def program(name: str) -> Program:
+    """A copy of one of the repository's stacks, which a test may change."""
+    return [deepcopy(each) for each in recorded(name)]
+
+
+def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:
+    """The messages of each rule with findings. `settings` apply to every rule that has them."""
+    found: dict[str, list[str]] = {}
+    for rule in RULES:
+        own = {name: settings.get(name, setting.default) for name, setting in rule.settings.items()}
+        messages = [each.message for each in rule.find(resources, cast("Mapping[str, str]", own))]
+        if messages:
+            found[rule.name] = messages
+    return found
+
+
+def of(resources: Sequence[StackResource], ending: str, name: str = "") -> StackResource:
+    """The first resource whose type ends with `ending`, with this logical name if one is given."""
+    return next(each for each in resources if each.type.endswith(ending) and name in {"", each.logical_name})
+
+
+def every(resources: Sequence[StackResource], ending: str) -> list[StackResource]:
+    """All resources whose type ends with `ending`."""
+    return [each for each in resources if each.type.endswith(ending)]
+
+
+def put(resource: StackResource, value: Value, *path: str | int) -> None:
+    """Set the value at `path`, through mappings and lists."""
+    at = cast("Props", resource.props)
+    *steps, last = path
+    for step in steps:
+        at = cast("Props", at[cast("str", step)])
+    at[cast("str", last)] = value
+
+
+def without(resources: Program, *gone: StackResource) -> None:
+    """Remove resources from a program."""
+    urns = {each.urn for each in gone}
+    resources[:] = [each for each in resources if each.urn not in urns]
+
+
+def _node_pool(name: str, kind: str, machine: str) -> StackResource:
+    """A pool of GPU machines on AWS, without taints, that Karpenter consolidates."""
+    required: list[Value] = [
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [kind]},
+        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [machine]},
+    ]
+    node_class: Value = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    template: Value = {
+        "metadata": {"labels": {POOL: name}},
+        "spec": {"requirements": required, "nodeClassRef": node_class},
+    }
+    props: dict[str, Value] = {"metadata": {"name": name}, "spec": {"template": template}}
+    return resource(
+        "kubernetes:karpenter.sh/v1:NodePool", name, _object("karpenter.sh/v1", "NodePool", props)
+    )
+
+
+def _object(version: str, kind: str, props: dict[str, Value]) -> dict[str, Value]:
+    return {"apiVersion": version, "kind": kind, **props}
+
+
+def _training(name: str, spec: Value) -> list[StackResource]:
+    """A training namespace with its ladder."""
+    labelled: Value = {"name": name, "labels": {TRAINING: "true"}}
+    placed: Value = {"name": "ladder", "namespace": name}
+    policy = _object("holdfast.dev/v1alpha1", "FallbackPolicy", {"metadata": placed, "spec": spec})
+    return [
+        resource("kubernetes:core/v1:Namespace", name, _object("v1", "Namespace", {"metadata": labelled})),
+        resource("kubernetes:holdfast.dev/v1alpha1:FallbackPolicy", f"{name}-ladder", policy),
+    ]
+
+
+def _around() -> list[StackResource]:
+    """Clusters, checkpoint storage, identities, a chart and a class that break rules."""
+    everything = {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::b/*"}]}
+    both: list[Value] = [{"machineFamily": "n2", "spot": True}, {"machineFamily": "n2", "spot": False}]
+    auto: Value = {"mode": "Auto", "defaultNodePools": "None"}
+    closed: Value = {"enablePrivateCluster": True}
+    compute = _object(
+        "cloud.google.com/v1",
+        "ComputeClass",
+        {"metadata": {"name": "any"}, "spec": {"priorities": both}},
+    )
+    aks: dict[str, Value] = {"nodeProvisioningProfile": auto, "apiServerAccessProfile": closed}
+    system: dict[str, Value] = {"mode": "System", "enableAutoScaling": True}
+    return [
+        resource("kubernetes:cloud.google.com/v1:ComputeClass", "any", compute),
+        resource(
+            "kubernetes:helm.sh/v3:Release",
+            "karpenter",
+            {"chart": "karpenter", "version": "^1.0", "values": {}},
+        ),
+        resource("aws:s3/bucket:Bucket", "checkpoints", {"forceDestroy": True}),
+        resource("aws:iam/rolePolicy:RolePolicy", "jobs", {"policy": json.dumps(everything)}),
+        resource("aws:eks/cluster:Cluster", "eks", {"vpcConfig": {"endpointPublicAccess": True}}),
+        resource("azure-native:containerservice:ManagedCluster", "aks", aks),
+        resource("azure-native:containerservice:AgentPool", "system", system),
+    ]
+
+
+def violations() -> list[StackResource]:
+    """A program that breaks every mandatory rule."""
+    spot: Value = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
+    huge: Value = {"name": "huge", "pods": 1, "cpu": "4000", "memory": "1Gi", "gpus": 1}
+    return [
+        _node_pool("a100-spot", "spot", "p4d.24xlarge"),
+        _node_pool("a10g", "on-demand", "g5.12xlarge"),
+        *_training("lost", {"tiers": [spot]}),
+        *_training("wide", {"tiers": [spot, {"pool": "a10g"}], "shapes": [huge]}),
+        *_around(),
+    ]
