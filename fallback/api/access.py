@@ -136,7 +136,7 @@ def from_kubeconfig(path: Path) -> ApiAccess:
     server = text(cluster.get("server"))
     if not server.startswith(_ADDRESSES):
         allowed = "an https:// address, or http:// to this machine"
-        raise _config_error("clusters[].cluster.server", server or "nothing", allowed, f"Mend {path}.")
+        raise _config_error("clusters[].cluster.server", server or "nothing", allowed, f"Fix {path}.")
     chain, key = _data(user, "client-certificate", path), _data(user, "client-key", path)
     file = text(user.get("tokenFile"))
     return ApiAccess(
@@ -153,7 +153,7 @@ def _named(config: Json, plural: str, singular: str, name: str, path: Path) -> J
         if each.get("name") == name:
             return mapping(each.get(singular))
     raise _config_error(
-        f"{plural}[]", f"no {name or 'name'}", f"the current context's {singular}", f"Mend {path}."
+        f"{plural}[]", f"no {name or 'name'}", f"the current context's {singular}", f"Fix {path}."
     )
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
-    HOLDING_RULES,
     JOB_RULES,
     JOBS_ROLE,
-    OWN_RULES,
+    LEASE_RULES,
+    PLACEHOLDER_RULES,
     SUBJECT,
     role_ref,
 )
@@ -76,9 +76,9 @@ def rights() -> Sequence[Json]:
         role("ClusterRole", JOBS_ROLE, JOB_RULES),
         binding("ClusterRole", CONTROLLER),
         binding("ClusterRole", JOBS_ROLE, TRAINING),
-        role("Role", CONTROLLER, OWN_RULES, CONTROLLER_NAMESPACE),
+        role("Role", CONTROLLER, LEASE_RULES, CONTROLLER_NAMESPACE),
         binding("Role", CONTROLLER, CONTROLLER_NAMESPACE),
-        role("Role", CONTROLLER, HOLDING_RULES, RESERVATION_NAMESPACE),
+        role("Role", CONTROLLER, PLACEHOLDER_RULES, RESERVATION_NAMESPACE),
         binding("Role", CONTROLLER, RESERVATION_NAMESPACE),
     ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import yaml
 
-from holdfast.components.training_namespace import QUOTA, hard
+from holdfast.components.training_namespace import QUOTA, quota_limits
 from holdfast.policies.inputs.ladders import ladder_of
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
@@ -114,7 +114,7 @@ def test_the_gang_of_every_declared_shape_is_let_in(client: KubeClient, cloud: s
 
 
 def test_gpus_beyond_the_quota_are_refused_and_pods_without_still_come_in(client: KubeClient) -> None:
-    namespace = make_training_namespace(client, hard(Quota(gpus=16, pods=10)))
+    namespace = make_training_namespace(client, quota_limits(Quota(gpus=16, pods=10)))
     create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
     with pytest.raises(KubeError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
         create(client, namespace, [EIGHT_GPUS])
@@ -128,7 +128,7 @@ def test_a_ladder_of_cpus_lets_no_gpu_in(client: KubeClient) -> None:
 
 
 def test_pods_that_have_ended_make_room(client: KubeClient) -> None:
-    namespace = make_training_namespace(client, hard(Quota(gpus=0, pods=1)))
+    namespace = make_training_namespace(client, quota_limits(Quota(gpus=0, pods=1)))
     name = f"pod-{next(NUMBERS)}"
     client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")
     wait_until_counted(client, namespace, {"pods": "1"})

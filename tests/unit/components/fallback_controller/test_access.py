@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
-    HOLDING_RULES,
     JOB_RULES,
     JOBS_ROLE,
-    OWN_RULES,
+    LEASE_RULES,
+    PLACEHOLDER_RULES,
     ControllerAccess,
 )
 from holdfast.fallback.api import client
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ROLES = {
     Place.EVERYWHERE: CLUSTER_RULES,
     Place.TRAINING: JOB_RULES,
-    Place.OWN: OWN_RULES,
-    Place.RESERVING: HOLDING_RULES,
+    Place.OWN: LEASE_RULES,
+    Place.RESERVING: PLACEHOLDER_RULES,
 }
 
 
@@ -64,7 +64,7 @@ def test_no_rule_has_a_wildcard() -> None:
 
 
 def test_only_its_own_lease_is_accessible() -> None:
-    (bound,) = [rule for rule in OWN_RULES if "resourceNames" in rule]
+    (bound,) = [rule for rule in LEASE_RULES if "resourceNames" in rule]
     assert bound["resourceNames"] == ["holdfast-fallback"], "other leases are other controllers'"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 from dataclasses import replace
 
-from holdfast.components.fallback_policy.ladder import facts_object, room_object
+from holdfast.components.fallback_policy.ladder import facts_object, machine_capacity_object
 from holdfast.components.fallback_policy.schema import spec_schema
 from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
@@ -168,7 +168,9 @@ def test_unknown_machine_capacities_are_left_out() -> None:
 def test_the_schema_allows_as_many_machines_as_are_written() -> None:
     machines = obj(obj(facts_schema()["properties"])["machines"])
     assert machines["maxItems"] == MOST_CAPACITIES, "an unbounded list would exceed the cost limit of rules"
-    room = room_object(replace(machine_capacity(MACHINES[0], Provisioner.LOCAL), accelerator="a100"))
+    room = machine_capacity_object(
+        replace(machine_capacity(MACHINES[0], Provisioner.LOCAL), accelerator="a100")
+    )
     assert room.keys() == obj(obj(machines["items"])["properties"]).keys(), (
         "the API server drops unknown fields"
     )

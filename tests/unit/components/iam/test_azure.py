@@ -45,7 +45,7 @@ def test_an_unknown_principal_type_is_null() -> None:
 
 
 def test_a_kept_assignment_ignores_another_principal() -> None:
-    assert made(replace(ARGS, kept=True)).ignore_changes == {
+    assert made(replace(ARGS, keep_principal=True)).ignore_changes == {
         "principalId",
         "principalType",
         "roleAssignmentName",

@@ -235,13 +235,13 @@ def test_cloud_storage_says_who_it_is(configured: Provider) -> None:
 @pytest.mark.parametrize(
     ("question", "arguments", "who"),
     [
-        ("gcp:compute/getMachineTypes:getMachineTypes", {"zone": "us-central1-a"}, "us-central1-a sells"),
-        ("gcp:container/getEngineVersions:getEngineVersions", {"location": "us-central1"}, "us-central1 has"),
+        ("gcp:compute/getMachineTypes:getMachineTypes", {"zone": "us-central1-a"}, "us-central1-a are not"),
+        ("gcp:container/getEngineVersions:getEngineVersions", {"location": "us-central1"}, "us-central1 are not"),
     ],
 )
 def test_what_only_google_knows_is_not_made_up(
     configured: Provider, question: str, arguments: Properties, who: str
 ) -> None:
-    with pytest.raises(grpc.RpcError, match="alone does") as error:
+    with pytest.raises(grpc.RpcError, match="are not simulated") as error:
         asked(configured, question, arguments)
     assert who in str(error.value), "the program goes on without, and says what was not checked"

@@ -276,13 +276,13 @@ def test_a_component_of_a_package_is_refused_by_name_with_the_mend(aws: Provider
     request = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
     reason = refusal(lambda: aws.Construct(request))
     assert (
-        "component 'aws:network:Everything' is not rehearsed; make the resources it is made of" in reason
+        "component 'aws:network:Everything' is not simulated; register its resources" in reason
     ), reason
 
 
 def test_a_method_of_a_component_is_refused_by_name(aws: Provider) -> None:
     reason = refusal(lambda: aws.Call(provider_pb2.CallRequest(tok="aws:network:Everything/open")))
-    assert reason.startswith("method 'aws:network:Everything/open' is not rehearsed"), reason
+    assert reason.startswith("method 'aws:network:Everything/open' is not simulated"), reason
 
 
 def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:

@@ -51,6 +51,6 @@ def test_changes_from_many_threads_and_files_are_all_kept(tmp_path: Path) -> Non
 def test_a_file_that_is_no_cloud_is_refused_with_the_mend(tmp_path: Path) -> None:
     (tmp_path / "aws.json").write_text('{"objects": [{"type": "x"}]}')
     with pytest.raises(
-        RehearsalError, match=r"aws\.json does not hold .*remove it to begin with an empty cloud"
+        RehearsalError, match=r"aws\.json is not the state .*remove it to begin with an empty cloud"
     ):
         CloudState(tmp_path / "aws.json").read()
