@@ -1,4 +1,4 @@
-"""The account, asked by a program on the real engine before it makes anything."""
+"""The preflight of an AWS account by a program on the real engine, before any change."""
 
 from __future__ import annotations
 

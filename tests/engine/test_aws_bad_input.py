@@ -1,4 +1,4 @@
-"""A wrong AWS stack is refused by the command in one message, before anything is started."""
+"""The command rejects an invalid AWS stack in one message, before it starts any process."""
 
 from pathlib import Path
 

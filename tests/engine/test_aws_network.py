@@ -1,4 +1,4 @@
-"""A network on AWS from its first run to its last, on the real engine."""
+"""The lifecycle of an AWS network on the real engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An AWS stack in an isolated network, in an account that used spot before: its whole life on the real engine.
+"""The lifecycle of an AWS stack in an isolated network, in an account with the Spot role, on the real engine.
 
 The tests run in the order they stand in, on one stack.
 """

@@ -1,4 +1,4 @@
-"""Checkpoints in Cloud Storage on the real engine: what goes with a stack, and what outlives it."""
+"""Checkpoints in Cloud Storage on the real engine: what a stack deletes and what it retains."""
 
 from __future__ import annotations
 

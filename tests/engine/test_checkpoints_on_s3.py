@@ -1,4 +1,4 @@
-"""Checkpoints in S3 on the real engine: what goes with a stack, and what outlives it."""
+"""Checkpoints in S3 on the real engine: what a stack deletes and what it retains."""
 
 from __future__ import annotations
 

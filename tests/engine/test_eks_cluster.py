@@ -1,4 +1,4 @@
-"""An EKS cluster on the real engine: made in an order that works, left alone, protected, gone without a trace."""
+"""An EKS cluster on the real engine: created in a valid order, unchanged by a second up, protected, deleted completely."""
 
 from __future__ import annotations
 

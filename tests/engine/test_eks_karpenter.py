@@ -1,4 +1,4 @@
-"""Karpenter on EKS from its first run to its last, on the real engine."""
+"""The lifecycle of Karpenter on EKS on the real engine."""
 
 from __future__ import annotations
 

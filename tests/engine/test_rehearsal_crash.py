@@ -1,4 +1,4 @@
-"""A run that is killed in the middle is made up for by the next."""
+"""A run completes what a killed run left behind."""
 
 import os
 from pathlib import Path

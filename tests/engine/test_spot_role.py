@@ -1,4 +1,4 @@
-"""The account's Spot role on the real engine: made once, adopted wherever it is there, never deleted."""
+"""The account's Spot role on the real engine: created once, adopted where it exists, never deleted."""
 
 from __future__ import annotations
 

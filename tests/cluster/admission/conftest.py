@@ -1,4 +1,4 @@
-"""One control plane for all tests of what the API server lets in."""
+"""One control plane for all tests of admission."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_toleration_that_its_author_wrote_is_not_added_again(cluster: KubeClie
 
 
 @pytest.mark.parametrize("selector", [{}, {POOL: "cpu"}, {AKS_PRIORITY: "regular"}])
-def test_a_pod_that_does_not_ask_for_spot_never_lands_on_it(
+def test_a_pod_that_does_not_select_spot_does_not_tolerate_it(
     cluster: KubeClient, selector: Mapping[str, str]
 ) -> None:
     assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"

@@ -1,4 +1,4 @@
-"""What the examples say, word for word, walks down to on-demand on every cloud.
+"""The examples can follow their ladder down to on-demand on every cloud without changes.
 
 Each example goes through the admission of one of its cloud's stacks on a real API server; then its pods do, on every tier
 of its ladder, as the fallback controller places them: by the pool's name and nothing else.
@@ -64,12 +64,12 @@ def test_every_example_follows_from_the_first_tier_of_its_ladder(walk: Walk) -> 
         assert selectors_of(job)["worker"] == {POOL: first}, "and nothing is left of how it asked for spot"
 
 
-def test_an_example_that_asks_for_more_than_there_is_would_be_refused(walk: Walk) -> None:
+def test_an_example_that_requests_too_much_would_be_rejected(walk: Walk) -> None:
     for namespace in NAMESPACES:
         assert is_judged(walk.client, namespace), "so that all the others are admitted means something"
 
 
-def test_its_workers_are_at_home_on_every_tier_down_to_on_demand(walk: Walk) -> None:
+def test_its_workers_fit_every_tier_down_to_on_demand(walk: Walk) -> None:
     for namespace, job in walk.jobs():
         tiers = walk.ladders[namespace]
         assert obj(tiers[-1]["facts"])["capacity"] == "on-demand", (
@@ -81,7 +81,7 @@ def test_its_workers_are_at_home_on_every_tier_down_to_on_demand(walk: Walk) -> 
             assert not untolerated(pod, tier), f"{job['kind']}: {tier['pool']} keeps its pods out"
 
 
-def test_what_stands_beside_the_workers_asks_for_no_spot(walk: Walk) -> None:
+def test_other_pods_of_the_examples_do_not_select_spot(walk: Walk) -> None:
     for namespace, job in walk.jobs():
         for name in templates_of(job).keys() - {"worker"}:
             pod = walk.pod_of(templates_of(job)[name], namespace, None)

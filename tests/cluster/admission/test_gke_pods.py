@@ -81,7 +81,7 @@ def selecting(selector: Mapping[str, str], annotations: Mapping[str, str] | None
         {POOL: "cpu-spot"},
     ],
 )
-def test_a_pod_that_selects_spot_is_let_onto_it(cluster: KubeClient, selector: Mapping[str, str]) -> None:
+def test_a_pod_that_selects_spot_tolerates_it(cluster: KubeClient, selector: Mapping[str, str]) -> None:
     found = tolerations_of(admitted(cluster, selecting(selector)))
     assert found == [SPOT_TOLERATION], "once, however often it asks, and nothing else"
 
@@ -94,24 +94,24 @@ def test_a_helper_follows_its_job_to_a_spot_pool_with_gpus(cluster: KubeClient) 
 
 
 @pytest.mark.parametrize("selector", [{}, {POOL: "cpu"}, {GKE_PROVISIONING: "standard"}])
-def test_a_pod_that_does_not_ask_for_spot_never_lands_on_it(
+def test_a_pod_that_does_not_select_spot_does_not_tolerate_it(
     cluster: KubeClient, selector: Mapping[str, str]
 ) -> None:
     assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"
 
 
 @pytest.mark.parametrize("annotations", [{}, {"team": "vision"}])
-def test_training_pods_keep_their_nodes(cluster: KubeClient, annotations: Mapping[str, str]) -> None:
+def test_training_pods_are_not_safe_to_evict(cluster: KubeClient, annotations: Mapping[str, str]) -> None:
     found = annotations_of(admitted(cluster, selecting({}, annotations)))
     assert found == {**annotations, SAFE_TO_EVICT: "false"}, "beside whatever else they carry"
 
 
-def test_what_an_author_wrote_stays(cluster: KubeClient) -> None:
+def test_a_value_set_by_the_author_is_kept(cluster: KubeClient) -> None:
     found = annotations_of(admitted(cluster, selecting({}, {SAFE_TO_EVICT: "true"})))
     assert found == {SAFE_TO_EVICT: "true"}, "a pod may be moved if its author says so"
 
 
-def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
+def test_other_namespaces_are_unchanged(cluster: KubeClient) -> None:
     other = pod(namespace=OTHER_NAMESPACE, annotations={}, spec={"nodeSelector": {GKE_SPOT: "true"}})
     found = admitted(cluster, other)
     assert tolerations_of(found) == [], "the namespace is no training namespace"
@@ -119,7 +119,7 @@ def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
 
 
 @pytest.mark.parametrize("pool", ["h100-spot", "h100"])
-def test_a_pod_that_names_a_pool_of_a_class_is_let_into_it(cluster: KubeClient, pool: str) -> None:
+def test_a_pod_that_names_a_pool_of_a_compute_class_tolerates_it(cluster: KubeClient, pool: str) -> None:
     found = tolerations_of(admitted(cluster, selecting({POOL: pool})))
     keys = {str(each["key"]) for each in found}
     assert keys == {COMPUTE_CLASS, taints.GPU.key}, "GKE does so only for those that name the class"
@@ -148,8 +148,6 @@ def test_a_job_on_gkes_spot_follows_from_the_first_tier(
 
 
 @pytest.mark.parametrize("selector", [{GKE_PROVISIONING: "standard"}, {COMPUTE_CLASS: "kept"}])
-def test_a_job_that_asks_gke_for_on_demand_is_left_alone(
-    cluster: KubeClient, selector: Mapping[str, str]
-) -> None:
+def test_a_job_on_gkes_on_demand_is_unchanged(cluster: KubeClient, selector: Mapping[str, str]) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(selector))))
     assert selectors_of(found)["worker"] == selector, "its author chose"

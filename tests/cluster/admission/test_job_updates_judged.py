@@ -1,4 +1,4 @@
-"""What happens to a job that is there already: only a user's new pods are judged, on a real API server."""
+"""Updates of existing jobs on a real API server: only new pods of a user are validated."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def refusal(client: KubeClient, job: Json, patch: Json) -> str:
     return told(str(caught.value))
 
 
-def test_a_users_new_pods_are_judged(judging: Judging, job: Json) -> None:
+def test_new_pods_of_a_user_are_validated(judging: Judging, job: Json) -> None:
     found = refusal(judging.client, job, with_template(job, HOPELESS))
     assert "none of its machine types fits a pod of 8 GPUs, 97 CPU" in found, "as when it was created"
     smaller = patched(judging.client, job, with_template(job, training(ON, cpu="40")))
     assert smaller["kind"] == job["kind"], "what fits may be changed"
 
 
-def test_a_user_may_name_another_tier_and_no_pool_beside_the_ladder(judging: Judging, job: Json) -> None:
+def test_a_user_can_select_another_tier_but_no_other_pool(judging: Judging, job: Json) -> None:
     assert patched(judging.client, job, with_template(job, training({POOL: "a100"}))), "a tier is a tier"
     found = refusal(judging.client, job, with_template(job, training({POOL: "cpu"})))
     assert "worker selects the pool cpu, but the ladder of its namespace has a100-spot, a100" in found, (
@@ -121,20 +121,18 @@ def test_a_user_may_name_another_tier_and_no_pool_beside_the_ladder(judging: Jud
     ],
     ids=["an annotation", "a label", "a suspension"],
 )
-def test_what_changes_no_pods_passes_whatever_the_job_is(judging: Judging, lost: Json, patch: Json) -> None:
+def test_updates_without_pod_changes_are_accepted(judging: Judging, lost: Json, patch: Json) -> None:
     assert patched(judging.client, lost, patch), "an admitted job can be changed or deleted"
 
 
-def test_what_changes_the_pods_of_a_lost_job_is_refused_until_it_mends_it(
-    judging: Judging, lost: Json
-) -> None:
+def test_pod_changes_of_an_invalid_job_are_rejected_until_they_fix_it(judging: Judging, lost: Json) -> None:
     assert refusal(judging.client, lost, with_template(lost, training(ON, cpu="98"))), (
         "98 are no better than 97"
     )
     assert patched(judging.client, lost, with_template(lost, training(ON))), "48 are"
 
 
-def test_the_ladders_own_moves_pass_whatever_the_job_is(judging: Judging, lost: Json) -> None:
+def test_moves_by_the_controller_are_accepted(judging: Judging, lost: Json) -> None:
     for pool, suspend in (("a100", True), ("a100", False), ("a100-spot", True)):
         moved = with_template(stored_job(judging.client, lost), training({POOL: pool}, cpu="97"))
         state: Json = {"metadata": {"annotations": {STATE: "{}"}}}
@@ -146,14 +144,14 @@ def test_the_ladders_own_moves_pass_whatever_the_job_is(judging: Judging, lost: 
         assert obj(found["spec"])["suspend"] is suspend, "a move that is stopped half-way loses the job"
 
 
-def test_a_manifest_applied_again_over_a_moved_job_passes(judging: Judging, job: Json) -> None:
+def test_a_manifest_applied_again_over_a_moved_job_is_accepted(judging: Judging, job: Json) -> None:
     moved = patched(judging.as_controller, job, with_template(job, training({POOL: "a100"})))
     again = with_template(job, training({CAPACITY_TYPE: "spot"}))
     found = patched(judging.client, moved, again)
     assert found["spec"] == moved["spec"], "admission gives it its tier back, and nothing is new"
 
 
-def test_a_job_that_goes_can_go(judging: Judging, lost: Json) -> None:
+def test_a_job_can_be_deleted(judging: Judging, lost: Json) -> None:
     metadata = obj(lost["metadata"])
     judging.client.delete(
         str(lost["apiVersion"]), str(lost["kind"]), "train", namespace="gpus", propagation="Background"
@@ -168,7 +166,7 @@ def test_a_job_that_goes_can_go(judging: Judging, lost: Json) -> None:
     judging.as_controller.create(job_of(str(lost["kind"]), HOPELESS))
 
 
-def test_a_job_whose_ladder_has_gone_is_in_nobodys_way(judging: Judging) -> None:
+def test_a_job_without_a_ladder_can_be_changed(judging: Judging) -> None:
     make_namespace(judging.client, "passing", {TRAINING: TRAINING_VALUE})
     judging.client.apply(ladder_with(KNOWN, LADDERS["gpus"], "passing"), field_manager="tests")
     wait_until_enforced(judging.client, lambda client: is_judged(client, "passing"))

@@ -101,7 +101,9 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_a_job_that_cannot_come_to_its_ladders_end_is_refused(judging: Judging, job: Json, why: str) -> None:
+def test_a_job_that_cannot_reach_the_end_of_its_ladder_is_rejected(
+    judging: Judging, job: Json, why: str
+) -> None:
     found = judging.refusal(on_gpus(job))
     assert why in found, "its author reads which link is broken"
     assert found.rstrip().endswith("."), "and what would fix it, to the end"
@@ -125,13 +127,11 @@ def test_a_job_that_cannot_come_to_its_ladders_end_is_refused(judging: Judging, 
     ],
     ids=["more than all nodes have", "on demand by name", "on demand by capacity type"],
 )
-def test_what_runs_together_has_to_be_able_to_move_together(
-    judging: Judging, jobs: tuple[Json, ...], why: str
-) -> None:
+def test_pods_that_run_together_must_fit_together(judging: Judging, jobs: tuple[Json, ...], why: str) -> None:
     assert why in judging.refusal(on_gpus(*jobs)), "a gang is lost with any of its pods"
 
 
-def test_templates_that_begin_on_different_tiers_are_refused(judging: Judging) -> None:
+def test_templates_that_start_on_different_tiers_are_rejected(judging: Judging) -> None:
     jobs = (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other"))
     assert "its templates start on different tiers: a100-spot, a100" in judging.refusal(
         on_gpus(
@@ -154,13 +154,13 @@ def marked_template(job: Json) -> Json:
     }
 
 
-def test_a_second_job_that_waits_for_the_first_needs_no_room_beside_it(judging: Judging) -> None:
+def test_a_job_that_depends_on_another_needs_no_capacity_beside_it(judging: Judging) -> None:
     after: Json = {"dependsOn": [{"name": "first", "status": "Complete"}]}
     jobs = (gang(training(), 3, "first"), {**gang(training(), 3, "second"), **after})
     assert admitted_job(judging.client, on_gpus(*jobs)), "four machines are enough for each"
 
 
-def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_refused(judging: Judging) -> None:
+def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_rejected(judging: Judging) -> None:
     large = gang(training({CAPACITY_TYPE: SPOT}, cpu="20", memory="8Gi", gpus="0"), 1)
     found = judging.refusal(jobset(large, namespace="cpus"))
     assert "tier 1 → pool cpu-spot: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
@@ -169,21 +169,21 @@ def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_refused(judging: 
     )
 
 
-def test_a_tier_that_has_no_room_is_passed_where_its_timeout_leads_on(judging: Judging) -> None:
+def test_a_tier_without_capacity_is_allowed_if_its_timeout_leads_on(judging: Judging) -> None:
     pinned = gang(training({**ON_SPOT, "disk": "slow"}))
     assert admitted_job(judging.client, on_gpus(pinned)), "it waits 15 minutes in vain and runs on-demand"
 
 
-def test_a_ladder_that_stays_on_spot_for_ever_lets_its_jobs_stay(judging: Judging) -> None:
+def test_jobs_of_a_ladder_that_never_leaves_spot_are_accepted(judging: Judging) -> None:
     assert admitted_job(judging.client, jobset(gang(training()), namespace="spot")), "it says -1 aloud"
 
 
-def test_a_job_that_begins_on_the_last_tier_is_judged_by_that_alone(judging: Judging) -> None:
+def test_a_job_that_starts_on_the_last_tier_is_validated_on_it_only(judging: Judging) -> None:
     job = gang(training({POOL: "a100", "disk": "slow"}))
     assert admitted_job(judging.client, on_gpus(job, labels=LABEL)), "it never comes by the first"
 
 
-def test_what_is_labelled_and_cannot_follow_is_told_so(judging: Judging) -> None:
+def test_a_labeled_job_that_cannot_follow_is_rejected_with_the_reason(judging: Judging) -> None:
     elsewhere = gang(training({POOL: "elsewhere"}))
     found = judging.refusal(on_gpus(elsewhere, labels=LABEL))
     assert (
@@ -200,11 +200,11 @@ CODE: Json = {"volumes": [{"name": "code", "configMap": {"name": "train"}}]}
     [mounting(ALLOWED_CLAIM), mounting(STACKS_CLAIM), EPHEMERAL, CODE],
     ids=["listed by the namespace", "the stack's own", "one that comes and goes with its pod", "no claim"],
 )
-def test_volumes_that_are_tied_to_no_zone_may_be_mounted(judging: Judging, spec: Json) -> None:
+def test_volumes_that_are_not_zonal_are_accepted(judging: Judging, spec: Json) -> None:
     assert admitted_job(judging.client, on_gpus(gang(training(spec=spec)))), "they go where the job goes"
 
 
-def test_claims_that_a_jobset_makes_for_itself_are_tied_to_a_zone_too(judging: Judging) -> None:
+def test_volume_claim_templates_are_zonal_too(judging: Judging) -> None:
     template: Json = {
         "metadata": {"name": "scratch"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -226,7 +226,7 @@ def test_claims_that_a_jobset_makes_for_itself_are_tied_to_a_zone_too(judging: J
     ],
     ids=["fails", "fails when evicted", "fails by its deadline", "restarts", "restarts without limit"],
 )
-def test_a_job_that_ends_with_its_first_eviction_is_refused(
+def test_a_job_that_ends_with_its_first_eviction_is_rejected(
     judging: Judging, policy: Json, ends: bool
 ) -> None:
     job = on_gpus(gang(training()), spec=policy)
@@ -284,18 +284,18 @@ HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_to_be_judged_or_cannot_be_is_let_in(judging: Judging, job: Json, why: str) -> None:
+def test_jobs_without_a_verdict_are_accepted(judging: Judging, job: Json, why: str) -> None:
     assert admitted_job(judging.client, job), why
 
 
-def test_a_job_before_its_ladder_is_refused_by_what_would_have_mended_it(judging: Judging) -> None:
+def test_a_job_created_before_its_ladder_is_rejected_by_the_mutating_policy(judging: Judging) -> None:
     with pytest.raises(KubeError) as caught:
         admitted_job(judging.client, jobset(gang(training()), namespace=BARE))
     assert "no params found" in str(caught.value), "there is no ladder to follow yet"
     assert "training-jobsets'" in str(caught.value), "admission says so, and validation has nothing to add"
 
 
-def test_a_message_stays_readable_however_much_is_wrong(judging: Judging) -> None:
+def test_a_message_with_many_problems_stays_readable(judging: Judging) -> None:
     jobs = [gang(training(cpu="9000", spec=mounting(f"claim-{n}")), name=f"worker-{n}") for n in range(12)]
     found = judging.refusal(on_gpus(*jobs))
     assert "worker-0 mounts" in found, "the first faults are named"
@@ -343,13 +343,13 @@ PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn"
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_workers_that_cannot_come_to_their_ladders_end_are_refused(
+def test_workers_that_cannot_reach_the_end_of_their_ladder_are_rejected(
     judging: Judging, group: Json, why: str
 ) -> None:
     assert why in judging.refusal(ray(group)), "its author reads which link is broken"
 
 
-def test_workers_of_two_groups_need_room_together(judging: Judging) -> None:
+def test_workers_of_two_groups_must_fit_together(judging: Judging) -> None:
     other = {**workers(count=3), "groupName": "other"}
     found = judging.refusal(ray(workers(count=3), other))
     assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
@@ -357,7 +357,7 @@ def test_workers_of_two_groups_need_room_together(judging: Judging) -> None:
     )
 
 
-def test_where_ray_scales_a_group_its_minimum_is_what_has_to_fit(judging: Judging) -> None:
+def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
     group = workers(count=9, minReplicas=2, maxReplicas=9)
     scaled = ray(group)
     cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
@@ -374,7 +374,7 @@ def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field
     )
 
 
-def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_refused(judging: Judging) -> None:
+def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: Judging) -> None:
     job = ray(workers(), namespace="evictions")
     assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
         "one that has ended can never be resumed"
@@ -400,5 +400,5 @@ def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_refused(judging: Ju
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_rayjob_that_can_follow_or_is_not_to_is_let_in(judging: Judging, job: Json, why: str) -> None:
+def test_a_rayjob_that_can_follow_or_need_not_is_accepted(judging: Judging, job: Json, why: str) -> None:
     assert admitted_job(judging.client, job), why

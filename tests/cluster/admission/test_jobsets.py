@@ -1,4 +1,4 @@
-"""What admission makes of a JobSet, on a real API server."""
+"""How admission mutates a JobSet on a real API server."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_job_on_spot_follows_from_the_first_tier_by_the_pools_name_alone(clust
     assert marked(found) == ["worker"], "the controller must know which pods it moves"
 
 
-def test_a_lost_pod_fails_its_job_at_once_and_says_whether_it_was_evicted(cluster: KubeClient) -> None:
+def test_a_lost_pod_fails_its_job_at_once_with_the_reason(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT))))
     job = jobs_of(found)["worker"]
     assert job["backoffLimit"] == 0, "one pod alone must not come back to a gang that waits for it"
@@ -80,7 +80,7 @@ def test_a_lost_pod_fails_its_job_at_once_and_says_whether_it_was_evicted(cluste
     }, "the Job's own reason then tells an eviction from a failure"
 
 
-def test_evictions_are_not_counted_by_jobset_and_its_limit_ends_no_job(cluster: KubeClient) -> None:
+def test_evictions_do_not_count_towards_max_restarts(cluster: KubeClient) -> None:
     written: Json = {"failurePolicy": {"maxRestarts": 5}}
     found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), spec=written)))
     assert found["maxRestarts"] == MOST_RESTARTS, (
@@ -98,7 +98,7 @@ def test_a_job_without_a_failure_policy_gets_one(cluster: KubeClient) -> None:
     assert len(objects(found["rules"])) == 1, "evictions are restarts"
 
 
-def test_an_authors_own_rules_come_after_that_of_evictions(cluster: KubeClient) -> None:
+def test_rules_of_the_author_come_after_the_eviction_rule(cluster: KubeClient) -> None:
     own: Json = {"name": "Hopeless", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
     written: Json = {"failurePolicy": {"maxRestarts": 2_000_000, "rules": [own]}}
     found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), spec=written)))
@@ -106,7 +106,7 @@ def test_an_authors_own_rules_come_after_that_of_evictions(cluster: KubeClient) 
     assert found["maxRestarts"] == 2_000_000, "what is enough already stays"
 
 
-def test_an_authors_own_pod_failure_rules_come_after_that_of_evictions(cluster: KubeClient) -> None:
+def test_pod_failure_rules_of_the_author_come_after_the_eviction_rule(cluster: KubeClient) -> None:
     own: Json = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
     job: Json = {
         "podFailurePolicy": {"rules": [own]},
@@ -120,7 +120,7 @@ def test_an_authors_own_pod_failure_rules_come_after_that_of_evictions(cluster: 
     assert found["podReplacementPolicy"] == "Failed", "Kubernetes takes no other beside a pod failure policy"
 
 
-def test_what_was_replaced_is_kept_as_json(cluster: KubeClient) -> None:
+def test_replaced_fields_are_kept_in_an_annotation(cluster: KubeClient) -> None:
     template = pod_template({**SPOT, "disk": "fast"}, spec={"restartPolicy": "OnFailure"})
     written = jobset(
         replicated_job(template, job={"backoffLimit": 3}),
@@ -145,7 +145,7 @@ def test_what_was_replaced_is_kept_as_json(cluster: KubeClient) -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"labels": {"app": "train"}}, {"annotations": {"a": "b"}}])
-def test_a_template_is_marked_whatever_metadata_it_has(cluster: KubeClient, metadata: Json | None) -> None:
+def test_a_template_is_labeled_with_any_metadata(cluster: KubeClient, metadata: Json | None) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT, metadata=metadata))))
     template = obj(templates_of(found)["worker"]["metadata"])
     assert obj(template["labels"]) == {**obj(obj(metadata).get("labels")), FOLLOWS: "true"}, (
@@ -153,7 +153,7 @@ def test_a_template_is_marked_whatever_metadata_it_has(cluster: KubeClient, meta
     )
 
 
-def test_what_stands_beside_spot_workers_stays_where_it_is(cluster: KubeClient) -> None:
+def test_other_jobs_beside_spot_workers_keep_their_selectors(cluster: KubeClient) -> None:
     found = admitted_job(
         cluster,
         jobset(
@@ -168,7 +168,7 @@ def test_what_stands_beside_spot_workers_stays_where_it_is(cluster: KubeClient) 
     assert "podFailurePolicy" not in jobs_of(found)["driver"], "its failures are its own"
 
 
-def test_a_job_with_nothing_but_the_label_follows_whole(cluster: KubeClient) -> None:
+def test_a_job_with_only_the_label_follows_with_all_its_pods(cluster: KubeClient) -> None:
     jobs = (replicated_job(pod_template(), "driver"), replicated_job(pod_template()))
     found = admitted_job(cluster, jobset(*jobs, labels=LABEL))
     assert selectors_of(found) == {"driver": {POOL: "a100-spot"}, "worker": {POOL: "a100-spot"}}, (
@@ -183,7 +183,7 @@ def test_a_job_that_names_a_spot_tier_starts_there(cluster: KubeClient, pool: st
     assert selectors_of(found)["worker"] == {POOL: pool}, "where its author put it"
 
 
-def test_a_job_on_the_on_demand_tier_is_left_alone_unless_it_says_otherwise(cluster: KubeClient) -> None:
+def test_a_job_on_the_on_demand_tier_follows_only_with_the_label(cluster: KubeClient) -> None:
     written = jobset(replicated_job(pod_template({POOL: "a100"})))
     assert label_of(admitted_job(cluster, written)) is None, "its author did not ask for spot"
     asked = jobset(replicated_job(pod_template({POOL: "a100"})), labels=LABEL)
@@ -208,9 +208,7 @@ def test_a_job_on_the_on_demand_tier_is_left_alone_unless_it_says_otherwise(clus
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_job_that_does_not_follow_is_stored_as_it_was_written(
-    cluster: KubeClient, job: Json, why: str
-) -> None:
+def test_a_job_that_does_not_follow_is_stored_unchanged(cluster: KubeClient, job: Json, why: str) -> None:
     found = admitted_job(cluster, job)
     assert ORIGINAL not in annotations_of(found), why
     assert selectors_of(found) == selectors_of(job), why
@@ -247,7 +245,7 @@ def is_admitted(cluster: KubeClient, job: Json) -> bool:
     ("namespace", "spec", "follows"),
     [("gpus", GPUS, True), ("gpus", {}, False), ("cpus", GPUS, False), ("cpus", {}, True)],
 )
-def test_a_job_follows_only_a_ladder_of_the_machines_that_it_needs(
+def test_a_job_follows_only_a_ladder_with_the_machines_that_it_needs(
     known: KubeClient, namespace: str, spec: Json, follows: bool
 ) -> None:
     job = jobset(replicated_job(pod_template(SPOT, spec=spec)), namespace=namespace)
@@ -263,12 +261,12 @@ def test_a_helper_follows_its_job_to_gpu_machines(known: KubeClient) -> None:
     assert marked(found) == ["loader", "worker"], "both ask for spot, and belong together"
 
 
-def test_the_label_is_stronger_than_what_a_job_seems_to_need(known: KubeClient) -> None:
+def test_the_label_overrides_the_machines_that_a_job_seems_to_need(known: KubeClient) -> None:
     found = admitted_job(known, jobset(replicated_job(pod_template(SPOT)), namespace="gpus", labels=LABEL))
     assert selectors_of(found)["worker"] == {POOL: "gpus-spot"}, "its author said so"
 
 
-def test_jobs_outside_training_namespaces_are_left_alone(cluster: KubeClient) -> None:
+def test_jobs_outside_training_namespaces_are_unchanged(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), namespace=OTHER_NAMESPACE))
     assert selectors_of(found) == {"worker": SPOT}, "jobs outside training namespaces follow no ladder"
 
@@ -301,7 +299,7 @@ def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
     ],
     ids=["spot alone", "spot and more", "spot or something else", "two ways, one of them spot"],
 )
-def test_a_required_affinity_to_spot_goes_and_the_rest_of_it_stays(
+def test_only_the_spot_terms_of_a_required_affinity_are_removed(
     cluster: KubeClient, terms: list[list[Json]], left: list[list[Json]] | None
 ) -> None:
     spec: Json = {"affinity": required_affinity(*terms)}
@@ -312,7 +310,7 @@ def test_a_required_affinity_to_spot_goes_and_the_rest_of_it_stays(
     )
 
 
-def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: KubeClient) -> None:
+def test_admission_is_idempotent(cluster: KubeClient) -> None:
     written = jobset(
         replicated_job(pod_template(), "driver"),
         replicated_job(pod_template(SPOT), job={"podFailurePolicy": {"rules": []}}),
@@ -325,13 +323,13 @@ def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: Ku
     )
 
 
-def test_a_malformed_job_is_refused_in_the_apis_own_words(cluster: KubeClient) -> None:
+def test_a_malformed_job_is_rejected_by_the_api(cluster: KubeClient) -> None:
     with pytest.raises(KubeError) as caught:
         admitted_job(cluster, jobset({"name": "worker"}, labels=LABEL))
     assert "training-jobsets" not in str(caught.value), "a failed expression does not explain the problem"
 
 
-def test_a_job_on_which_an_expression_fails_is_refused_in_few_words(cluster: KubeClient) -> None:
+def test_a_failed_expression_is_reported_briefly(cluster: KubeClient) -> None:
     with pytest.raises(KubeError) as caught:
         admitted_job(cluster, jobset(spec={"replicatedJobs": "worker"}))
     assert len(str(caught.value)) < 500, f"the message holds a page of CEL: {caught.value}"

@@ -73,9 +73,7 @@ def accepted(cluster: KubeClient, manifest: Json) -> Json:
         ),
     ],
 )
-def test_a_ladder_that_can_be_walked_is_accepted(
-    cluster: KubeClient, ladder: str, tiers: Sequence[Json]
-) -> None:
+def test_a_valid_ladder_is_accepted(cluster: KubeClient, ladder: str, tiers: Sequence[Json]) -> None:
     stored = accepted(cluster, fallback_policy(tiers))
     assert obj(stored["spec"])["tiers"] == tiers, f"{ladder}: must be stored as it is written"
 
@@ -102,7 +100,7 @@ def test_a_ladder_that_can_be_walked_is_accepted(
         ("field not declared in schema", [{**A100_SPOT, "maxRestarts": 5}, A100]),
     ],
 )
-def test_a_ladder_that_cannot_be_walked_is_refused_with_the_reason(
+def test_an_invalid_ladder_is_rejected_with_the_reason(
     cluster: KubeClient, reason: str, tiers: Sequence[Json]
 ) -> None:
     with pytest.raises(KubeError, match=reason):
@@ -120,7 +118,7 @@ def test_a_ladder_that_cannot_be_walked_is_refused_with_the_reason(
         {"giveUpAfter": "24h", "startTimeout": "30m", "deadline": "48h", "applicationFailures": -1},
     ],
 )
-def test_how_jobs_walk_the_ladder_is_stored_as_it_is_written(cluster: KubeClient, conduct: Json) -> None:
+def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, conduct: Json) -> None:
     stored = accepted(cluster, fallback_policy([A100_SPOT, A100], conduct=conduct))
     assert stored["spec"] == {"tiers": [A100_SPOT, A100], **conduct}, (
         "what is left out is the controller's to choose"
@@ -139,14 +137,14 @@ def test_how_jobs_walk_the_ladder_is_stored_as_it_is_written(cluster: KubeClient
         ("holdTimeout applies to failback", [A100_SPOT, A100], {"holdTimeout": "10m"}),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused_with_the_reason(
+def test_an_invalid_setting_is_rejected_with_the_reason(
     cluster: KubeClient, reason: str, tiers: Sequence[Json], conduct: Json
 ) -> None:
     with pytest.raises(KubeError, match=reason):
         accepted(cluster, fallback_policy(tiers, conduct=conduct))
 
 
-def test_the_facts_of_a_pool_are_stored_as_they_are_written(cluster: KubeClient) -> None:
+def test_pool_facts_are_stored_unchanged(cluster: KubeClient) -> None:
     tiers = objects(ladder_spec(CONDUCT, {"a100-spot": FACTS})["tiers"])
     stored = accepted(cluster, fallback_policy(tiers))
     assert obj(stored["spec"])["tiers"] == tiers, "labels, taints and sizes alike"
@@ -163,7 +161,7 @@ def test_the_facts_of_a_pool_are_stored_as_they_are_written(cluster: KubeClient)
         ("greater than or equal to 1", {"capacity": "spot", "maxNodes": 0}),
     ],
 )
-def test_facts_that_no_pool_can_have_are_refused(cluster: KubeClient, reason: str, facts: Json) -> None:
+def test_impossible_pool_facts_are_rejected(cluster: KubeClient, reason: str, facts: Json) -> None:
     with pytest.raises(KubeError, match=reason):
         accepted(cluster, fallback_policy([{**A100_SPOT, "facts": facts}, A100]))
 
@@ -188,7 +186,7 @@ def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
     assert stored["status"] == status, "what is not in the definition would be dropped without a word"
 
 
-def test_a_ladder_of_another_name_is_refused_since_no_job_would_follow_it(cluster: KubeClient) -> None:
+def test_a_ladder_with_another_name_is_rejected(cluster: KubeClient) -> None:
     with pytest.raises(KubeError, match="is named ladder"):
         accepted(cluster, fallback_policy([A100], name="fast"))
 
@@ -279,9 +277,7 @@ def accepted_shapes(cluster: KubeClient, shapes: Sequence[Json]) -> Json:
         ("none", []),
     ],
 )
-def test_shapes_are_stored_as_they_are_written(
-    cluster: KubeClient, what: str, shapes: Sequence[Json]
-) -> None:
+def test_shapes_are_stored_unchanged(cluster: KubeClient, what: str, shapes: Sequence[Json]) -> None:
     assert accepted_shapes(cluster, shapes)["shapes"] == shapes, f"{what}: nothing is added to it"
 
 
@@ -302,7 +298,7 @@ def test_shapes_are_stored_as_they_are_written(
         ("field not declared in schema", [{**FINETUNE, "parallelism": 4}]),
     ],
 )
-def test_shapes_that_mean_nothing_are_refused_with_the_reason(
+def test_invalid_shapes_are_rejected_with_the_reason(
     cluster: KubeClient, reason: str, shapes: Sequence[Json]
 ) -> None:
     with pytest.raises(KubeError, match=reason):

@@ -1,4 +1,4 @@
-"""Admission against a real API server: what pods look like once they are in."""
+"""How admission mutates pods on a real API server."""
 
 from __future__ import annotations
 
@@ -105,9 +105,7 @@ def test_a_pod_that_does_not_name_spot_gets_nothing(cluster: KubeClient, asking:
         {"operator": "Exists", "effect": "NoSchedule"},
     ],
 )
-def test_a_pod_that_tolerates_spot_already_keeps_its_own_toleration_alone(
-    cluster: KubeClient, own: Json
-) -> None:
+def test_a_pod_that_tolerates_spot_already_gets_no_second_toleration(cluster: KubeClient, own: Json) -> None:
     manifest = pod(namespace=TRAINING_NAMESPACE, spec={**SELECTS_SPOT, "tolerations": [own]})
     assert admitted_tolerations(cluster, manifest) == [own], "its own toleration matches the taint already"
 
@@ -121,9 +119,7 @@ def test_a_pod_that_tolerates_spot_already_keeps_its_own_toleration_alone(
         {"key": "example.com/other", "operator": "Exists"},
     ],
 )
-def test_a_toleration_that_does_not_match_the_taint_does_not_stand_in_for_it(
-    cluster: KubeClient, own: Json
-) -> None:
+def test_a_toleration_that_does_not_match_the_taint_does_not_count(cluster: KubeClient, own: Json) -> None:
     manifest = pod(namespace=TRAINING_NAMESPACE, spec={**SELECTS_SPOT, "tolerations": [own]})
     assert admitted_tolerations(cluster, manifest) == [own, SPOT_TOLERATION], (
         "the scheduler would not accept that toleration, so the pod still needs the right one"
@@ -147,7 +143,7 @@ def test_a_pod_that_asks_for_gpus_gets_their_toleration_once(
     )
 
 
-def test_a_pod_that_limits_itself_to_no_gpus_stays_off_gpu_machines(cluster: KubeClient) -> None:
+def test_a_pod_with_a_limit_of_zero_gpus_stays_off_gpu_machines(cluster: KubeClient) -> None:
     manifest = pod(namespace=TRAINING_NAMESPACE, containers=[container("0")])
     assert admitted_tolerations(cluster, manifest) == [], "`nvidia.com/gpu: 0` asks for no GPU"
 
@@ -189,7 +185,7 @@ def test_a_pod_outside_training_namespaces_is_left_alone(cluster: KubeClient) ->
     assert annotations_of(stored) == {DO_NOT_DISRUPT: "true"}, "its annotations are its own affair"
 
 
-def test_a_policy_that_is_invoked_again_adds_nothing_twice(cluster: KubeClient) -> None:
+def test_a_reinvoked_policy_adds_nothing_twice(cluster: KubeClient) -> None:
     manifest = pod(namespace=TRAINING_NAMESPACE, annotations={REWRITE: TOUCHED}, spec=SELECTS_SPOT)
     stored = admitted(cluster, manifest)
     assert "labels" in obj(stored["metadata"]), (
@@ -232,7 +228,7 @@ def test_an_on_demand_pod_keeps_the_annotation(cluster: KubeClient) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(manifest=pods(TRAINING_NAMESPACE))
-def test_any_pod_comes_out_as_the_rules_say(cluster: KubeClient, manifest: Json) -> None:
+def test_any_pod_is_mutated_as_the_rules_define(cluster: KubeClient, manifest: Json) -> None:
     stored = admitted(cluster, manifest)
     assert sorted(tolerations_of(stored), key=str) == sorted(
         expected_tolerations(manifest, RULES), key=str

@@ -1,4 +1,4 @@
-"""What admission makes of a RayJob, and of jobs that are applied again, on a real API server."""
+"""How admission mutates a RayJob, and jobs that are applied again, on a real API server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_workers_on_spot_follow_and_the_head_stays_on_the_default_pool(cluster: 
     assert marked(found) == ["worker"], "an evicted head is no evicted worker"
 
 
-def test_it_can_be_suspended_and_is_not_ended_by_kuberays_own_limit(cluster: KubeClient) -> None:
+def test_it_can_be_suspended_and_kuberays_limit_does_not_end_it(cluster: KubeClient) -> None:
     found = obj(
         admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), spec={"backoffLimit": 5}))["spec"]
     )
@@ -57,7 +57,7 @@ def test_it_can_be_suspended_and_is_not_ended_by_kuberays_own_limit(cluster: Kub
 
 
 @pytest.mark.parametrize("head", [SPOT, {POOL: "cpu-spot"}, {POOL: "a100-spot", **SPOT}])
-def test_a_head_on_spot_is_taken_off_it(cluster: KubeClient, head: dict[str, str]) -> None:
+def test_a_head_on_spot_loses_its_spot_selector(cluster: KubeClient, head: dict[str, str]) -> None:
     template = pod_template({**head, "disk": "fast"})
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=template))
     assert selectors_of(found)["head"] == {"disk": "fast"}, (
@@ -67,7 +67,7 @@ def test_a_head_on_spot_is_taken_off_it(cluster: KubeClient, head: dict[str, str
     assert original["headNodeSelector"] == {**head, "disk": "fast"}, "what its author wrote can be read"
 
 
-def test_a_head_that_requires_spot_by_affinity_is_taken_off_it(cluster: KubeClient) -> None:
+def test_a_head_with_a_spot_affinity_loses_it(cluster: KubeClient) -> None:
     head = pod_template(spec={"affinity": required_affinity([expression(CAPACITY_TYPE, "In", "spot")])})
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=head))
     spec = obj(templates_of(found)["head"]["spec"])
@@ -75,12 +75,12 @@ def test_a_head_that_requires_spot_by_affinity_is_taken_off_it(cluster: KubeClie
 
 
 @pytest.mark.parametrize("head", [{CAPACITY_TYPE: "on-demand"}, {POOL: "a100"}, {POOL: "elsewhere"}])
-def test_a_head_that_is_not_on_spot_stays_where_it_is(cluster: KubeClient, head: dict[str, str]) -> None:
+def test_a_head_that_is_not_on_spot_is_unchanged(cluster: KubeClient, head: dict[str, str]) -> None:
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=pod_template(head)))
     assert selectors_of(found)["head"] == head, "its author chose the machine"
 
 
-def test_a_submitter_on_spot_is_taken_off_it(cluster: KubeClient) -> None:
+def test_a_submitter_on_spot_loses_its_spot_selector(cluster: KubeClient) -> None:
     spec: Json = {"submitterPodTemplate": pod_template(SPOT)}
     found = obj(admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), spec=spec))["spec"])
     assert obj(obj(obj(found["submitterPodTemplate"])["spec"])["nodeSelector"]) == {}, (
@@ -88,14 +88,14 @@ def test_a_submitter_on_spot_is_taken_off_it(cluster: KubeClient) -> None:
     )
 
 
-def test_groups_beside_those_on_spot_stay_where_they_are(cluster: KubeClient) -> None:
+def test_worker_groups_that_are_not_on_spot_are_unchanged(cluster: KubeClient) -> None:
     groups = (worker_group(pod_template(), "loaders"), worker_group(pod_template(SPOT), "trainers"))
     found = admitted_job(cluster, rayjob(*groups))
     assert marked(found) == ["trainers"], "CPU helpers are meant for the default pool"
     assert selectors_of(found)["loaders"] == {}, "and buy no GPU machine"
 
 
-def test_a_job_with_nothing_but_the_label_follows_with_all_its_workers(cluster: KubeClient) -> None:
+def test_a_job_with_only_the_label_follows_with_all_its_workers(cluster: KubeClient) -> None:
     found = admitted_job(cluster, rayjob(worker_group(pod_template()), labels=LABEL))
     assert selectors_of(found) == {"head": {}, "worker": {POOL: "a100-spot"}}, "one label is all"
 
@@ -130,9 +130,7 @@ def test_a_job_with_nothing_but_the_label_follows_with_all_its_workers(cluster: 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_job_that_does_not_follow_is_stored_as_it_was_written(
-    cluster: KubeClient, job: Json, why: str
-) -> None:
+def test_a_job_that_does_not_follow_is_stored_unchanged(cluster: KubeClient, job: Json, why: str) -> None:
     found = admitted_job(cluster, job)
     assert ORIGINAL not in annotations_of(found), why
     assert selectors_of(found) == selectors_of(job), why
@@ -152,7 +150,7 @@ def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
     assert obj(found["spec"])["shutdownAfterJobFinishes"] is True, "all else holds for it too"
 
 
-def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: KubeClient) -> None:
+def test_admission_is_idempotent(cluster: KubeClient) -> None:
     written = rayjob(
         worker_group(pod_template(), "loaders"), worker_group(pod_template(SPOT)), head=pod_template(SPOT)
     )
@@ -275,14 +273,14 @@ def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:
     assert marked(found) == ["worker"], "and moves the templates that follow"
 
 
-def test_an_author_can_take_a_job_off_its_ladder(cluster: KubeClient, job: Json) -> None:
+def test_an_author_can_remove_a_job_from_its_ladder(cluster: KubeClient, job: Json) -> None:
     patch: Json = {"metadata": {"labels": {FOLLOWS: "false"}}}
     found = cluster.merge_patch(str(job["apiVersion"]), str(job["kind"]), "train", patch, namespace="vision")
     assert obj(obj(found["metadata"])["labels"])[FOLLOWS] == "false", "the label is the author's"
     assert selectors_of(found)["worker"] == {POOL: "a100"}, "it stays where it is"
 
 
-def test_a_job_that_follows_no_ladder_is_updated_as_it_is_written(cluster: KubeClient) -> None:
+def test_updates_of_a_job_without_a_ladder_are_unchanged(cluster: KubeClient) -> None:
     plain = jobset(replicated_job(pod_template()), annotations={}, labels={})
     stored = cluster.create(plain)
     try:

@@ -96,7 +96,7 @@ def verdict(client: KubeClient, job: Json) -> str | None:
     known=known_ladders(),
     jobs=st.lists(walking_jobs(NAMESPACE), min_size=JOBS_OF_EACH, max_size=JOBS_OF_EACH),
 )
-def test_the_same_jobs_are_refused_in_the_same_words(
+def test_both_reject_the_same_jobs_with_the_same_message(
     agreeing: Judging, known: KnownLadder, jobs: list[Json]
 ) -> None:
     taken_up(agreeing.client, known)
@@ -163,7 +163,7 @@ def large_job(cpu: str) -> Json:
     return jobset(*jobs, namespace=LARGEST, labels={FOLLOWS: "true"})
 
 
-def test_a_large_job_on_the_longest_ladder_is_judged(largest: Judging) -> None:
+def test_a_large_job_on_the_longest_ladder_is_validated(largest: Judging) -> None:
     assert admitted_job(largest.client, large_job("90")), "it has room on every tier"
     found = largest.refusal(large_job("101"))
     assert f"tier {MOST_TIERS} → pool pool-{MOST_TIERS - 1}: none of its machine types fits" in found, (

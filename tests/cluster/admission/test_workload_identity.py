@@ -1,4 +1,4 @@
-"""Trainers' identities on AKS against a real API server: who is labelled, and when."""
+"""Workload identity on AKS on a real API server: which pods are labeled."""
 
 from __future__ import annotations
 
@@ -59,15 +59,13 @@ def labels(found: Json) -> Json:
 
 
 @pytest.mark.parametrize("given", [{}, {"team": "vision"}])
-def test_trainers_need_not_be_labelled_by_whoever_writes_them(
-    cluster: KubeClient, given: Mapping[str, str]
-) -> None:
+def test_trainers_are_labeled_by_admission(cluster: KubeClient, given: Mapping[str, str]) -> None:
     found = labels(admitted(cluster, of_account("trainer", labels=given)))
     assert found == {**given, USE_WORKLOAD_IDENTITY: "true"}, "beside whatever else they carry"
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
-def test_what_an_author_wrote_stays(cluster: KubeClient, value: str) -> None:
+def test_a_value_set_by_the_author_is_kept(cluster: KubeClient, value: str) -> None:
     found = labels(admitted(cluster, of_account("trainer", labels={USE_WORKLOAD_IDENTITY: value})))
     assert found == {USE_WORKLOAD_IDENTITY: value}, "a pod may do without"
 
@@ -77,7 +75,7 @@ def test_pods_of_other_accounts_have_no_identity(cluster: KubeClient, account: s
     assert labels(admitted(cluster, of_account(account))) == {}, "they reach no checkpoints"
 
 
-def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
+def test_other_namespaces_are_unchanged(cluster: KubeClient) -> None:
     assert labels(admitted(cluster, of_account("trainer", namespace=OTHER_NAMESPACE))) == {}, (
         "an account of the same name elsewhere has no identity"
     )

@@ -1,4 +1,4 @@
-"""A control plane, and an AKS cluster with scale sets whose autoscaler looks when a test says so."""
+"""A control plane, and an AKS cluster with scale sets whose autoscaler runs when a test calls it."""
 
 from __future__ import annotations
 

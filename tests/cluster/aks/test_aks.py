@@ -66,7 +66,7 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(aks: AksInUse) -> None:
     assert len(aks.nodes_of("cpuspot")) == 1, "one machine was bought twice"
 
 
-def test_without_akss_own_toleration_no_pod_gets_onto_a_spot_scale_set(aks: AksInUse) -> None:
+def test_without_the_toleration_of_aks_no_pod_runs_on_a_spot_scale_set(aks: AksInUse) -> None:
     aks.put(*POOLS)
     aks.apply(a_pod("half", spec={**ON_SPOT, "tolerations": list(sequence(ON_SPOT["tolerations"]))[:1]}))
     aks.left_pending("half")
@@ -76,7 +76,7 @@ def test_without_akss_own_toleration_no_pod_gets_onto_a_spot_scale_set(aks: AksI
     assert "untolerated taint {kubernetes.azure.com/scalesetpriority: spot}" in message, message
 
 
-def test_an_empty_node_goes_after_ten_minutes(aks: AksInUse) -> None:
+def test_an_empty_node_is_removed_after_ten_minutes(aks: AksInUse) -> None:
     aks.put(*POOLS)
     aks.apply(a_pod("goes"))
     aks.left_pending("goes")
@@ -110,7 +110,7 @@ def _disruption(pod: Json) -> object:
     return next((each["reason"] for each in conditions if each["type"] == "DisruptionTarget"), None)
 
 
-def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_away(aks: AksInUse) -> None:
+def test_pods_of_an_evicted_machine_are_drained_within_the_notice(aks: AksInUse) -> None:
     aks.put(*POOLS)
     # Held, or they would be gone before anybody looks.
     aks.apply(_on_spot("modest", asks=5, finalizer=True), _on_spot("hopeful", asks=90, finalizer=True))
@@ -138,7 +138,7 @@ def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_a
     assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node, "another machine is bought"
 
 
-def test_a_pod_that_needs_longer_than_the_notice_goes_with_its_machine(aks: AksInUse) -> None:
+def test_a_pod_that_needs_longer_than_the_notice_is_killed_with_its_machine(aks: AksInUse) -> None:
     aks.put(*POOLS)
     pod = _on_spot("slow", asks=300)
     slow = {**mapping(pod["metadata"]), "annotations": {"holdfast.dev/terminates-in": "300s"}}
@@ -152,7 +152,7 @@ def test_a_pod_that_needs_longer_than_the_notice_goes_with_its_machine(aks: AksI
     assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
 
 
-def test_a_machine_that_is_no_spot_one_cannot_be_evicted(aks: AksInUse) -> None:
+def test_an_on_demand_machine_cannot_be_evicted(aks: AksInUse) -> None:
     aks.put(*POOLS)
     with pytest.raises(RehearsalError, match="no spot machine of a node pool"):
         aks.machines.interruption("aks-cpu-00000000-vmss000000", lambda _: None)
@@ -176,7 +176,7 @@ def running(aks: AksProvisioning) -> list[object]:
     return list(processes_in(layout.folder, [TOOL]))
 
 
-def test_its_whole_life(aks: AksProvisioning) -> None:
+def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(aks: AksProvisioning) -> None:
     cluster = aks_cluster(provisions_nodes=True)
     aks.put(aks_cluster())
     assert running(aks) == [], "a cluster with scale sets has none"

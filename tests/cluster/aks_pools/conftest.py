@@ -1,4 +1,4 @@
-"""One control plane that knows Karpenter's kinds on Azure, for all tests of what a pool is made of there."""
+"""One control plane with Karpenter's CRDs for Azure, for all tests of pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of node auto-provisioning before a real API server with the CRDs, and so the rules, of Azure's own provider."""
+"""Pools of node auto-provisioning on a real API server with the CRDs of Azure's provider."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def admitted(cluster: KubeClient, document: Json) -> Json:
     [replace(ARGS, tags={"holdfast-stack": "azure-dev"}), replace(ARGS, disk_gib=2048, tags={})],
     ids=["usual", "largest-disk"],
 )
-def test_a_node_class_is_admitted_as_it_is_written(cluster: KubeClient, args: AksNodeClassArgs) -> None:
+def test_a_node_class_is_stored_unchanged(cluster: KubeClient, args: AksNodeClassArgs) -> None:
     written = mapping(node_class(args), "spec")
     kept = mapping(admitted(cluster, node_class(args)), "spec")
     assert dict(kept) == json.loads(json.dumps(written)), (
@@ -78,7 +78,7 @@ def test_a_node_class_is_admitted_as_it_is_written(cluster: KubeClient, args: Ak
     ],
     ids=["family", "small-disk", "large-disk", "tag", "subnet"],
 )
-def test_a_node_class_that_azure_could_not_use_is_refused(
+def test_a_node_class_that_azure_rejects_is_rejected(
     cluster: KubeClient, changes: dict[str, object], refusal: str
 ) -> None:
     with pytest.raises(KubeError, match=refusal):
@@ -88,7 +88,7 @@ def test_a_node_class_that_azure_could_not_use_is_refused(
 @pytest.mark.parametrize("capacity", list(CapacityType))
 @pytest.mark.parametrize("machines", [CPU, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("roll_out", [False, True], ids=["usual", "roll-out"])
-def test_a_node_pool_is_admitted_as_it_is_written(
+def test_a_node_pool_is_stored_unchanged(
     cluster: KubeClient, capacity: CapacityType, machines: tuple[Machine, ...], roll_out: bool
 ) -> None:
     written = pool_spec(capacity, machines, roll_out=roll_out)
@@ -102,7 +102,7 @@ def test_a_node_pool_is_admitted_as_it_is_written(
 @pytest.mark.parametrize(
     "label", ["kubernetes.azure.com/agentpool", "karpenter.azure.com/pool", "agentpool", "accelerator"]
 )
-def test_labels_that_azure_keeps_for_itself_are_refused(cluster: KubeClient, label: str) -> None:
+def test_labels_that_azure_reserves_are_rejected(cluster: KubeClient, label: str) -> None:
     spec = pool_spec()
     template = mapping(spec, "template")
     labels = {**mapping(template, "metadata", "labels"), label: "mine"}

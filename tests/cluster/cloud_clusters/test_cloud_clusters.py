@@ -26,9 +26,7 @@ def _labels(node: Json) -> Json:
     return mapping(mapping(node["metadata"]).get("labels"))
 
 
-def test_a_node_group_brings_its_machines_and_takes_them_with_it(
-    stack: CloudStack, client: KubeClient
-) -> None:
+def test_a_node_group_creates_and_deletes_its_machines(stack: CloudStack, client: KubeClient) -> None:
     stack.preview(eks())
     assert client.list("v1", "Node") == [], "a preview bought machines"
     stack.up(eks())
@@ -51,9 +49,7 @@ def test_a_node_group_brings_its_machines_and_takes_them_with_it(
     assert client.list("v1", "Node") == [], "machines outlived their group"
 
 
-def test_a_group_that_is_scaled_down_drains_the_machine_that_goes(
-    stack: CloudStack, client: KubeClient
-) -> None:
+def test_a_group_that_scales_down_drains_the_removed_machine(stack: CloudStack, client: KubeClient) -> None:
     stack.up(eks(machines=2))
     nodes = sorted(str(mapping(node["metadata"])["name"]) for node in client.list("v1", "Node"))
     for node in nodes:
@@ -77,7 +73,7 @@ def _pod(name: str, node: str) -> Json:
     }
 
 
-def test_nodes_that_others_made_are_left_alone(stack: CloudStack, client: KubeClient) -> None:
+def test_other_nodes_are_unchanged(stack: CloudStack, client: KubeClient) -> None:
     by_hand: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "by-hand"}}
     client.apply(by_hand, field_manager="test")
     stack.up(eks())
@@ -102,7 +98,7 @@ def _lock_out(stack: CloudStack) -> None:
         console.put(replace(cluster, inputs={**cluster.inputs, "accessConfig": access}))
 
 
-def test_the_first_preview_asks_no_cluster_and_the_first_up_makes_it_in_time(
+def test_the_first_preview_needs_no_cluster_and_the_first_up_creates_it_in_time(
     stack: CloudStack, client: KubeClient
 ) -> None:
     assert stack.preview(eks(name=stack.name)).changes["create"] > 8, (
@@ -115,7 +111,7 @@ def test_the_first_preview_asks_no_cluster_and_the_first_up_makes_it_in_time(
     assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is None, "what was inside outlived the stack"
 
 
-def test_a_cluster_that_is_gone_is_told_in_the_plugins_words(stack: CloudStack) -> None:
+def test_a_missing_cluster_is_reported_as_by_the_plugin(stack: CloudStack) -> None:
     stack.up(eks(name=stack.name))
     _remove_cluster(stack)
     with pytest.raises(EngineFailure) as failure:
@@ -126,7 +122,7 @@ def test_a_cluster_that_is_gone_is_told_in_the_plugins_words(stack: CloudStack) 
     assert "PULUMI_K8S_DELETE_UNREACHABLE" in told, "the message does not name the fix"
 
 
-def test_what_was_inside_a_lost_cluster_is_dropped_when_one_says_so(
+def test_objects_of_a_lost_cluster_are_dropped_on_request(
     stack: CloudStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.up(eks(name=stack.name))
@@ -136,7 +132,7 @@ def test_what_was_inside_a_lost_cluster_is_dropped_when_one_says_so(
     assert stack.checkpoint().resources == (), "the stack cannot be got rid of"
 
 
-def test_a_deployer_who_lost_access_is_refused_before_anything_is_done(
+def test_a_deployer_without_access_is_rejected_before_any_change(
     stack: CloudStack, client: KubeClient
 ) -> None:
     stack.up(eks(name=stack.name))
@@ -147,7 +143,7 @@ def test_a_deployer_who_lost_access_is_refused_before_anything_is_done(
     assert stack.objects(EKS_CLUSTER), "the cluster went before what is inside it"
 
 
-def test_a_replaced_cluster_replaces_what_is_inside(stack: CloudStack, client: KubeClient) -> None:
+def test_a_replaced_cluster_replaces_its_objects(stack: CloudStack, client: KubeClient) -> None:
     stack.up(eks(name=f"{stack.name}-one"))
     outcome = stack.up(eks(name=f"{stack.name}-two"))
     replaced = {step.summary for step in outcome.steps if step.operation == "replace"}

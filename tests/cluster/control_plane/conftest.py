@@ -1,4 +1,4 @@
-"""One control plane for all tests of it, up at the beginning of each."""
+"""One control plane for all tests of it, running at the start of each."""
 
 from collections.abc import Generator
 

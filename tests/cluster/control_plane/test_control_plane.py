@@ -25,25 +25,27 @@ MARK: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mar
 
 
 def test_an_api_server_of_the_wanted_version_serves_mutating_policies(watched: Watched) -> None:
-    assert watched.client.server_version().startswith(f"v{versions.KUBERNETES}."), "the version that is pinned"
+    assert watched.client.server_version().startswith(f"v{versions.KUBERNETES}."), (
+        "the version that is pinned"
+    )
     assert watched.client.serves("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"), (
         "admission in training namespaces is built on it"
     )
 
 
-def test_a_control_plane_that_is_up_is_left_as_it_is(watched: Watched) -> None:
+def test_a_running_control_plane_is_unchanged(watched: Watched) -> None:
     before = watched.running()
     watched.control_plane.start()
     assert watched.running() == before, "the same processes run"
     assert set(before) == set(COMPONENTS), "all of them"
 
 
-def test_the_kubeconfig_is_for_its_owner_alone(watched: Watched) -> None:
+def test_only_the_owner_can_read_the_kubeconfig(watched: Watched) -> None:
     kubeconfig = watched.workspace.kubeconfig("local")
     assert kubeconfig.stat().st_mode & 0o077 == 0, "it holds the administrator's key"
 
 
-def test_data_and_tokens_outlive_a_stop(watched: Watched) -> None:
+def test_data_and_tokens_survive_a_stop(watched: Watched) -> None:
     apply(watched.client, MARK)
     apply(watched.client, NODE)
     watched.control_plane.stop()
@@ -56,7 +58,7 @@ def test_data_and_tokens_outlive_a_stop(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("component", ["kube-scheduler", "etcd"])
-def test_a_control_plane_of_which_a_part_died_is_started_again_on_its_data(
+def test_a_control_plane_with_a_dead_process_is_restarted_on_its_data(
     watched: Watched, component: str
 ) -> None:
     apply(watched.client, MARK)
@@ -68,7 +70,7 @@ def test_a_control_plane_of_which_a_part_died_is_started_again_on_its_data(
     assert watched.client.get("v1", "ConfigMap", "mark") is not None, "nothing stored was lost"
 
 
-def test_what_a_killed_run_left_behind_is_no_obstacle(watched: Watched) -> None:
+def test_leftovers_of_a_killed_run_do_not_block_a_start(watched: Watched) -> None:
     for component in COMPONENTS:
         watched.kill(component)
     port = watched.client.server.rpartition(":")[2]
@@ -83,7 +85,7 @@ def test_what_a_killed_run_left_behind_is_no_obstacle(watched: Watched) -> None:
     assert watched.control_plane.healthy(), "stale pid files and a taken port did not stop it"
 
 
-def test_damaged_data_is_told_with_what_to_do(watched: Watched) -> None:
+def test_damaged_data_is_reported_with_the_fix(watched: Watched) -> None:
     watched.control_plane.stop()
     wal = next((watched.control_plane.layout.etcd_dir / "member" / "wal").glob("*.wal"))
     whole = wal.read_bytes()
@@ -98,7 +100,7 @@ def test_damaged_data_is_told_with_what_to_do(watched: Watched) -> None:
     assert watched.control_plane.healthy(), "and the next one can use what is there"
 
 
-def test_a_deleted_control_plane_leaves_nothing_and_may_be_deleted_again(watched: Watched) -> None:
+def test_a_deleted_control_plane_leaves_nothing_and_can_be_deleted_again(watched: Watched) -> None:
     layout = watched.control_plane.layout
     watched.control_plane.delete()
     watched.control_plane.delete()
@@ -130,7 +132,7 @@ def test_a_node_keeps_its_gpus_and_a_pod_on_it_runs(watched: Watched) -> None:
     assert "running" in mapping(sidecar["state"]), "a sidecar stays up beside the training"
 
 
-def test_a_node_that_changes_all_the_time_is_heard_of_nevertheless(watched: Watched) -> None:
+def test_a_node_that_changes_often_still_sends_heartbeats(watched: Watched) -> None:
     long_ago = (datetime.now(UTC) - timedelta(seconds=61)).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": long_ago}
     watched.client.merge_patch(
@@ -158,7 +160,7 @@ def last_heartbeat(node: Json | None) -> str:
     )
 
 
-def test_a_deleted_pod_is_seen_to_fail_of_sigterm_before_it_goes(watched: Watched) -> None:
+def test_a_deleted_pod_fails_with_sigterm_before_it_is_removed(watched: Watched) -> None:
     run(watched.client, trainer("evicted"))
     seen: list[tuple[str, Json]] = []
     for what, pod in watched.client.watch(
@@ -179,7 +181,7 @@ def test_a_deleted_pod_is_seen_to_fail_of_sigterm_before_it_goes(watched: Watche
     assert seen[-1][0] == "DELETED", "then it is gone"
 
 
-def test_a_pod_succeeds_only_when_it_is_told_to(watched: Watched) -> None:
+def test_a_pod_succeeds_only_by_annotation(watched: Watched) -> None:
     run(watched.client, trainer("trains"))
     watched.client.merge_patch(
         "v1", "Pod", "trains", {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
@@ -195,7 +197,7 @@ def test_a_pod_succeeds_only_when_it_is_told_to(watched: Watched) -> None:
     assert phase(done) == "Succeeded", "its author said so"
 
 
-def test_a_hosted_pod_waits_for_its_host(watched: Watched) -> None:
+def test_a_hosted_pod_waits_for_the_operator_runner(watched: Watched) -> None:
     labels = {"app.kubernetes.io/name": "karpenter"}
     apply(watched.client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karpenter"}})
     apply(watched.client, trainer("hosted", namespace="karpenter", labels=labels))

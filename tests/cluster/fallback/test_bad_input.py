@@ -52,7 +52,7 @@ def end_all(ladder: Ladder, name: str) -> None:
         end(ladder.client, pod)
 
 
-def test_a_tier_whose_pool_is_not_there_is_passed_over(ladder: Ladder) -> None:
+def test_a_tier_with_a_missing_pool_is_skipped(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("never-made", maxFailures=1), tier("cpu"))
     with applied(ladder.client, real_jobset("passes-over")) as name:
         ladder.wait_running(name, "spot-a")
@@ -61,7 +61,7 @@ def test_a_tier_whose_pool_is_not_there_is_passed_over(ladder: Ladder) -> None:
         assert (kept["moves"], kept["rank"]) == (1, 2), "it has waited for no pool that does not exist"
 
 
-def test_a_job_on_no_tier_is_left_alone(ladder: Ladder) -> None:
+def test_a_job_on_no_tier_is_ignored(ladder: Ladder) -> None:
     ladder.says(tier("spot-b", maxFailures=1), tier("cpu"))
     with applied(ladder.client, real_jobset("elsewhere")) as name:
         said = ladder.wait_said(name, "NotOnLadder")
@@ -69,7 +69,7 @@ def test_a_job_on_no_tier_is_left_alone(ladder: Ladder) -> None:
         assert ladder.state(name) == {}, "nothing is kept of it"
 
 
-def test_a_job_without_the_label_is_not_touched(ladder: Ladder) -> None:
+def test_a_job_without_the_label_is_ignored(ladder: Ladder) -> None:
     ladder.says(*THREE)
     job = real_jobset("unlabelled")
     plain = {**job, "metadata": {"name": "unlabelled", "namespace": NAMESPACE}}
@@ -86,7 +86,7 @@ def test_a_job_without_the_label_is_not_touched(ladder: Ladder) -> None:
         assert not ladder.is_suspended(name), "the controller did not suspend it"
 
 
-def test_a_job_that_cannot_be_suspended_says_what_to_do(ladder: Ladder) -> None:
+def test_a_job_that_cannot_be_suspended_gets_an_event_with_the_fix(ladder: Ladder) -> None:
     ladder.says(*THREE)
     job = real_rayjob("ray-stays", shutdownAfterJobFinishes=False)
     with applied(ladder.client, job) as name:
@@ -98,7 +98,7 @@ def test_a_job_that_cannot_be_suspended_says_what_to_do(ladder: Ladder) -> None:
         ladder.wait_running(name, "spot-b", kind="RayJob")
 
 
-def test_a_job_whose_pods_a_quota_refuses_is_told_from_one_that_waits_for_capacity(ladder: Ladder) -> None:
+def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> None:
     ladder.says(*THREE)
     quota: Json = {
         "apiVersion": "v1",
@@ -113,7 +113,7 @@ def test_a_job_whose_pods_a_quota_refuses_is_told_from_one_that_waits_for_capaci
         assert not ladder.state(name).get("moves"), "the tier has all of its procurementTimeout"
 
 
-def test_a_job_of_kueues_is_left_alone(ladder: Ladder) -> None:
+def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:
     ladder.says(*THREE)
     job = real_jobset("queued")
     labels = {**obj(obj(job["metadata"])["labels"]), "kueue.x-k8s.io/queue-name": "team"}
@@ -127,7 +127,7 @@ def test_a_job_of_kueues_is_left_alone(ladder: Ladder) -> None:
         assert ladder.state(name) == {}, "and nothing is kept of it"
 
 
-def test_a_job_that_is_deleted_in_the_middle_of_its_move_is_gone(ladder: Ladder) -> None:
+def test_a_job_deleted_during_its_move_is_not_recreated(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
     job = real_jobset("deleted", annotations=NEVER_ENDS)
@@ -141,7 +141,7 @@ def test_a_job_that_is_deleted_in_the_middle_of_its_move_is_gone(ladder: Ladder)
         )
 
 
-def test_a_target_that_is_taken_out_of_the_ladder_is_not_gone_to(ladder: Ladder) -> None:
+def test_a_move_skips_a_target_that_was_removed_from_the_ladder(ladder: Ladder) -> None:
     ladder.says(*THREE)
     with applied(ladder.client, real_jobset("retargeted", annotations=NEVER_ENDS)) as name:
         in_the_middle_of_a_move(ladder, name)
@@ -151,7 +151,7 @@ def test_a_target_that_is_taken_out_of_the_ladder_is_not_gone_to(ladder: Ladder)
         ladder.wait_running(name, "cpu")
 
 
-def test_a_ladder_that_is_taken_away_leaves_no_job_suspended(ladder: Ladder) -> None:
+def test_a_deleted_ladder_leaves_no_job_suspended(ladder: Ladder) -> None:
     ladder.says(*THREE)
     with applied(ladder.client, real_jobset("bereft", annotations=NEVER_ENDS)) as name:
         in_the_middle_of_a_move(ladder, name)
@@ -165,7 +165,7 @@ def test_a_ladder_that_is_taken_away_leaves_no_job_suspended(ladder: Ladder) -> 
         ladder.wait_said(name, "NoPolicy")
 
 
-def test_a_job_that_somebody_resumes_in_its_move_is_suspended_again(ladder: Ladder) -> None:
+def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
     with (
@@ -189,7 +189,7 @@ def test_a_job_that_somebody_resumes_in_its_move_is_suspended_again(ladder: Ladd
         assert not gangs.overlaps, "never two gangs at once"
 
 
-def test_a_job_that_fails_in_the_middle_of_its_move_has_failed(ladder: Ladder) -> None:
+def test_a_job_that_fails_during_its_move_has_failed(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
     with applied(client, real_jobset("fails-moving", annotations=NEVER_ENDS)) as name:
@@ -209,7 +209,7 @@ def test_a_job_that_fails_in_the_middle_of_its_move_has_failed(ladder: Ladder) -
         assert "in the middle of a move" in ladder.said(name)["Failed"], "and it is said what to do"
 
 
-def test_a_job_that_would_have_failed_of_its_eviction_is_moved_all_the_same(ladder: Ladder) -> None:
+def test_a_job_that_never_restarts_is_moved_before_its_eviction_fails_it(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
     job = real_jobset("fragile", annotations=NEVER_ENDS, rules=False)
@@ -224,7 +224,7 @@ def test_a_job_that_would_have_failed_of_its_eviction_is_moved_all_the_same(ladd
         )
 
 
-def test_a_program_that_exits_0_when_told_to_stop_completes_its_job_and_is_warned_of(ladder: Ladder) -> None:
+def test_a_program_that_exits_0_on_sigterm_gets_a_warning_event(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
     with applied(client, real_jobset("exits-0", pods=1, annotations=NEVER_ENDS)) as name:
@@ -236,7 +236,7 @@ def test_a_program_that_exits_0_when_told_to_stop_completes_its_job_and_is_warne
         end_all(ladder, name)
 
 
-def test_an_annotation_that_is_no_state_begins_anew(ladder: Ladder) -> None:
+def test_an_unreadable_state_is_replaced(ladder: Ladder) -> None:
     ladder.says(*THREE)
     with applied(ladder.client, real_jobset("garbled")) as name:
         ladder.wait_running(name, "spot-a")
@@ -246,7 +246,7 @@ def test_an_annotation_that_is_no_state_begins_anew(ladder: Ladder) -> None:
         assert kept["rank"] == 0, "by what the job selects"
 
 
-def test_a_state_that_came_with_a_copied_manifest_is_another_jobs(ladder: Ladder) -> None:
+def test_a_state_copied_from_another_job_is_ignored(ladder: Ladder) -> None:
     ladder.says(*THREE)
     stolen = '{"uid":"another","phase":"Suspending","pool":"cpu","rank":2,"since":"2026-01-01T00:00:00Z"}'
     job = real_jobset("copied")

@@ -91,7 +91,7 @@ def test_a_job_whose_template_is_not_changed_keeps_its_children(cluster: LadderC
         assert looker.look().outdated_children == 0, "they are what they are to be"
 
 
-def test_a_suspended_job_is_not_gone_while_a_pod_of_it_terminates(cluster: LadderCluster) -> None:
+def test_a_suspended_job_has_pods_while_they_terminate(cluster: LadderCluster) -> None:
     client = cluster.client
     with applied(client, real_jobset("slow", annotations=NEVER_ENDS)) as name:
         looker = running_jobset(client, name)
@@ -134,7 +134,7 @@ def test_an_interrupted_machine_is_an_eviction(cluster: LadderCluster) -> None:
         assert obj(lost["metadata"])["uid"] in {loss.pod for loss in seen.losses}, "the pod that was on it"
 
 
-def test_a_machine_that_vanishes_takes_its_pod_along(cluster: LadderCluster) -> None:
+def test_the_pods_of_a_vanished_machine_are_lost(cluster: LadderCluster) -> None:
     client = cluster.client
     with applied(client, real_jobset("vanished")) as name:
         looker = running_jobset(client, name)
@@ -148,7 +148,7 @@ def test_a_machine_that_vanishes_takes_its_pod_along(cluster: LadderCluster) -> 
             end(client, lost)
 
 
-def test_a_program_that_fails_is_no_eviction(cluster: LadderCluster) -> None:
+def test_a_failing_program_is_no_eviction(cluster: LadderCluster) -> None:
     client = cluster.client
     with applied(client, real_jobset("failing")) as name:
         looker = running_jobset(client, name)
@@ -159,7 +159,7 @@ def test_a_program_that_fails_is_no_eviction(cluster: LadderCluster) -> None:
         assert seen.disrupted_restarts == 0, "JobSet sees it alike"
 
 
-def test_an_update_of_a_job_that_has_changed_is_refused(cluster: LadderCluster) -> None:
+def test_an_update_of_a_changed_job_is_rejected(cluster: LadderCluster) -> None:
     with applied(cluster.client, real_jobset("fenced")) as name:
         looker = running_jobset(cluster.client, name)
         patch = looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state")
@@ -169,7 +169,7 @@ def test_an_update_of_a_job_that_has_changed_is_refused(cluster: LadderCluster) 
         assert refused.value.status == 409, "the decision was made on an outdated version"
 
 
-def test_an_update_of_another_job_of_the_same_name_is_refused(cluster: LadderCluster) -> None:
+def test_an_update_of_a_recreated_job_is_rejected(cluster: LadderCluster) -> None:
     job = real_jobset("another")
     with applied(cluster.client, job) as name:
         looker = running_jobset(cluster.client, name)
@@ -263,7 +263,7 @@ def test_an_evicted_worker_is_a_loss_that_kuberay_does_not_count(cluster: Ladder
         assert (seen.restarts, status(looker)) == (0, "Running"), "in status.failed there is nothing of it"
 
 
-def test_a_lost_head_is_seen_until_another_answers(cluster: LadderCluster) -> None:
+def test_a_lost_head_is_observed_until_another_is_ready(cluster: LadderCluster) -> None:
     client = cluster.client
     with applied(client, real_rayjob("ray-head")) as name:
         looker = running_rayjob(client, name)
@@ -296,7 +296,7 @@ def test_a_failed_attempt_is_recorded_and_retried(cluster: LadderCluster) -> Non
         assert seen.restarts == 1, "which is another attempt"
 
 
-def test_a_job_that_has_failed_for_good_gets_a_successor_where_it_asks(cluster: LadderCluster) -> None:
+def test_a_failed_job_gets_a_successor_on_request(cluster: LadderCluster) -> None:
     client = cluster.client
     job = real_rayjob("ray-dead", annotations={"fallback.holdfast.dev/recreate": "true"}, backoffLimit=0)
     with applied(client, job) as name:
@@ -319,7 +319,7 @@ def test_a_job_that_has_failed_for_good_gets_a_successor_where_it_asks(cluster: 
             remove(client, successor)
 
 
-def test_a_job_that_kuberay_once_calls_invalid_never_comes_back(cluster: LadderCluster) -> None:
+def test_a_job_that_kuberay_rejects_stays_rejected(cluster: LadderCluster) -> None:
     client = cluster.client
     job = real_rayjob("ray-invalid", shutdownAfterJobFinishes=False)
     with applied(client, job) as name:

@@ -1,4 +1,4 @@
-"""JobSets and RayJobs on their ladder, with the controller, JobSet, KubeRay and Karpenter at work."""
+"""JobSets and RayJobs move along their ladder, with the controller, JobSet, KubeRay and Karpenter running."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def workers(client: KubeClient, name: str, part: str = "worker") -> list[Json]:
     ]
 
 
-def test_a_job_walks_down_by_its_failures_and_by_its_waits(ladder: Ladder) -> None:
+def test_a_job_moves_down_after_failures_and_after_waits(ladder: Ladder) -> None:
     ladder.says(
         tier("spot-a", maxFailures=2),
         tier("spot-b", maxFailures=1, procurementTimeout="5s"),
@@ -98,7 +98,7 @@ def _wait_restarted(ladder: Ladder, name: str, *, restarts: int, pods: int = 2) 
     ladder.wait(has_restarted, name, f"it has restarted {restarts} times")
 
 
-def test_a_job_is_resumed_when_the_last_pod_has_ended_and_not_before(ladder: Ladder) -> None:
+def test_a_job_is_resumed_only_after_its_last_pod_has_ended(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
     client = ladder.client
     job = real_jobset("slow-to-end", annotations=NEVER_ENDS)
@@ -142,7 +142,7 @@ def test_a_machine_that_vanishes_moves_its_job_on(ladder: Ladder) -> None:
         assert kept["moves"] == 1, "no other component ended its pod; its Job would have waited for a minute"
 
 
-def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: Ladder) -> None:
+def test_an_unreachable_machine_counts_as_lost_after_a_timeout(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
     client = ladder.client
     with applied(client, real_jobset("unreachable", pods=1, annotations=NEVER_ENDS)) as name:
@@ -164,7 +164,7 @@ def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: La
         ladder.wait_running(name, "cpu", pods=1)
 
 
-def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder) -> None:
+def test_a_failing_program_does_not_move_a_job_that_counts_evictions(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("cpu"), failures="evictions", outageWindow="1s")
     client = ladder.client
     with applied(client, real_jobset("fails-itself")) as name:
@@ -175,7 +175,7 @@ def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder
         assert ladder.state(name).get("moves", 0) == 0, "another machine would not fix the program"
 
 
-def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) -> None:
+def test_a_job_returns_to_a_tier_with_reserved_capacity(ladder: Ladder) -> None:
     facts: Json = {"capacity": "spot", "taints": [SPOT.as_taint()]}
     ladder.says(
         tier("spot-a", maxFailures=1, procurementTimeout="5s", facts=facts),
@@ -210,7 +210,7 @@ def _held_nodes(client: KubeClient) -> list[str]:
     ]
 
 
-def test_a_suspension_by_a_user_is_never_undone(ladder: Ladder) -> None:
+def test_a_suspension_by_a_user_is_kept(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
     client = ladder.client
     with applied(client, real_jobset("stopped")) as name:
@@ -225,7 +225,7 @@ def test_a_suspension_by_a_user_is_never_undone(ladder: Ladder) -> None:
         assert (kept.get("moves", 0), kept.get("evictions", 0)) == (0, 0), "it goes on where it was"
 
 
-def test_an_evicted_worker_moves_a_ray_job_and_its_head_stays(ladder: Ladder) -> None:
+def test_an_evicted_worker_moves_a_ray_job_but_not_its_head(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("spot-b", maxFailures=1), tier("cpu"))
     client = ladder.client
     with applied(client, real_rayjob("ray-walks")) as name:
@@ -253,7 +253,7 @@ def test_a_failed_attempt_of_a_ray_job_counts(ladder: Ladder) -> None:
         )
 
 
-def test_a_ray_job_whose_head_stays_silent_starts_over(ladder: Ladder) -> None:
+def test_a_ray_job_with_an_unready_head_restarts(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=3), tier("cpu"), failures="evictions")
     client = ladder.client
     with applied(client, real_rayjob("ray-silent")) as name:
@@ -285,7 +285,7 @@ def _make_unready(client: KubeClient, pod: Json) -> None:
     client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
 
 
-def test_a_ray_job_that_failed_by_an_eviction_is_made_anew_where_it_asks(ladder: Ladder) -> None:
+def test_a_ray_job_that_failed_by_an_eviction_is_recreated_on_request(ladder: Ladder) -> None:
     client = ladder.client
     ladder.says(tier("spot-a", maxFailures=3), tier("cpu"))
     job = real_rayjob("ray-anew", annotations={"fallback.holdfast.dev/recreate": "true"}, backoffLimit=0)

@@ -1,4 +1,4 @@
-"""What the API server lets the fallback controller do."""
+"""The RBAC rules of the fallback controller on a real API server."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def name_in(resource: str) -> str:
     return LEASE if resource == "leases" else ""
 
 
-def test_every_call_is_allowed_where_it_is_made(cluster: KubeClient) -> None:
+def test_every_call_of_the_controller_is_allowed(cluster: KubeClient) -> None:
     refused = [
         (call, namespace)
         for call in CALLS
@@ -156,7 +156,7 @@ def test_nothing_else_is_allowed(cluster: KubeClient) -> None:
     assert allowed <= expected, "the role holds a right that the controller does not use"
 
 
-def test_another_lease_of_its_own_namespace_is_out_of_reach(cluster: KubeClient) -> None:
+def test_other_leases_of_its_namespace_are_not_accessible(cluster: KubeClient) -> None:
     for verb in ("get", "update"):
         assert not may(
             cluster, verb, "coordination.k8s.io", "leases", CONTROLLER_NAMESPACE, "somebody-elses"

@@ -1,4 +1,4 @@
-"""A control plane as GKE's, and a GKE cluster with pools whose autoscaler looks when a test says so."""
+"""A control plane as GKE's, and a GKE cluster with pools whose autoscaler runs when a test calls it."""
 
 from collections.abc import Generator
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 
-def test_a_pool_brings_its_nodes_and_takes_them_with_it(gke: GkeInUse) -> None:
+def test_a_pool_creates_and_deletes_its_nodes(gke: GkeInUse) -> None:
     gke.stack.preview(program())
     assert gke.nodes() == [], "a preview bought machines"
     gke.stack.up(program())
@@ -43,7 +43,7 @@ def test_a_pool_brings_its_nodes_and_takes_them_with_it(gke: GkeInUse) -> None:
     assert gke.nodes() == [], "nodes outlived their pool"
 
 
-def test_an_autoscaled_pool_begins_with_its_minimum(gke: GkeInUse) -> None:
+def test_an_autoscaled_pool_starts_at_its_minimum(gke: GkeInUse) -> None:
     pools = [a_pool("cpu", autoscaling={"total_min_node_count": 1}), a_pool("cpu-spot", spot=True)]
     gke.stack.up(program(pools, system=0))
     (node,) = gke.nodes()
@@ -123,7 +123,7 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(gke: GkeInUse) -> None:
     assert gke.nodes() == [], "a machine that was bought outlived its pool"
 
 
-def test_a_pod_that_selects_a_class_gets_its_first_pool_that_is_to_be_had(gke: GkeInUse) -> None:
+def test_a_pod_that_selects_a_class_gets_its_first_available_pool(gke: GkeInUse) -> None:
     taint = {"key": "cloud.google.com/compute-class", "value": "scarce", "effect": "NO_SCHEDULE"}
     of_class = {"labels": {"cloud.google.com/compute-class": "scarce"}, "taints": [taint]}
     gke.stack.up(
@@ -156,7 +156,7 @@ def test_a_pod_that_selects_a_class_gets_its_first_pool_that_is_to_be_had(gke: G
     gke.client.delete("cloud.google.com/v1", "ComputeClass", "scarce")
 
 
-def test_a_full_pool_says_so_and_buys_no_more(gke: GkeInUse) -> None:
+def test_a_full_pool_does_not_scale_up(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu", autoscaling={"total_max_node_count": 1})]))
     gke.apply(a_pod("first"), a_pod("second"))
     gke.left_pending("first")
@@ -168,7 +168,7 @@ def test_a_full_pool_says_so_and_buys_no_more(gke: GkeInUse) -> None:
     assert messages == ["pod didn't trigger scale-up: 2 max node group size reached"], told
 
 
-def test_a_pool_that_is_sold_out_leaves_its_pods_waiting_and_buys_again_later(gke: GkeInUse) -> None:
+def test_a_sold_out_pool_scales_up_when_capacity_returns(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu-spot", spot=True, node_locations=["europe-west4-a"])]))
     with gke.stack.cloud().changing() as console:
         sell_out("cpu-spot", console)
@@ -192,7 +192,7 @@ _OUT_OF_STOCK = (
 )
 
 
-def test_an_empty_node_goes_after_ten_minutes_and_a_busy_one_stays(gke: GkeInUse) -> None:
+def test_only_an_empty_node_is_removed_after_ten_minutes(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu", autoscaling={"total_min_node_count": 1})]))
     gke.apply(a_pod("stays"))
     busy = gke.running_on("stays")
@@ -234,7 +234,7 @@ def _exit_code(pod: Json) -> object:
     return mapping(mapping(status["state"])["terminated"])["exitCode"]
 
 
-def test_pods_fail_with_the_kubelets_word_and_the_machine_is_made_again(gke: GkeInUse) -> None:
+def test_preempted_pods_fail_by_the_kubelet_and_the_machine_is_recreated(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu-spot", spot=True)]))
     gke.apply(
         _on_spot("unaware"), _on_spot("aware", stops_after="0.5"), _on_spot("slow", asks=1, stops_after="60")
@@ -268,7 +268,7 @@ def test_pods_fail_with_the_kubelets_word_and_the_machine_is_made_again(gke: Gke
     assert mapping(again["metadata"])["uid"] != mapping(before["metadata"])["uid"], "it is another node"
 
 
-def test_a_machine_that_is_not_to_be_had_again_is_bought_elsewhere(gke: GkeInUse) -> None:
+def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu-spot", spot=True)]))
     gke.apply(_on_spot("trains", cpu="3"))
     gke.left_pending("trains")

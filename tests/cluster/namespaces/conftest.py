@@ -1,4 +1,4 @@
-"""A control plane that counts pods against quotas, with nothing on it that would make or end any."""
+"""A control plane that counts pods against quotas, without controllers that create or delete pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quota of a training namespace lets in what the namespace is for, and no more, on a real API server."""
+"""The quota of a training namespace admits the jobs of its ladder, and no more, on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behind a hosted pod a real process runs, and the pod says how that is."""
+"""A hosted pod is backed by a real process, and its status reflects that process."""
 
 import base64
 import json

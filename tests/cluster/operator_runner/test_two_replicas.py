@@ -1,4 +1,4 @@
-"""JobSet and KubeRay run twice, as on a cloud: one leads, and both serve."""
+"""JobSet and KubeRay run with two replicas, as on a cloud: one leads, and both serve."""
 
 from collections.abc import Generator
 

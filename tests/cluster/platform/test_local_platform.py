@@ -1,4 +1,4 @@
-"""The whole local platform: brought up by the real engine, played on, and taken down.
+"""The whole local platform: created by the real engine, used, and removed.
 
 The tests run in the order they stand in, on one platform; each leaves it as it found it, the last one takes it down.
 """

@@ -1,4 +1,4 @@
-"""One control plane that knows Karpenter's kinds on EC2, for all tests of what a pool is made of."""
+"""One control plane with Karpenter's CRDs for EC2, for all tests of pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools on EC2 before a real API server with the CRDs, and so the rules, of Karpenter's own provider."""
+"""Pools on EC2 on a real API server with the CRDs of Karpenter's provider."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def admitted(cluster: KubeClient, document: Json) -> Json:
     ],
     ids=["usual", "isolated", "placement-group", "largest-volume"],
 )
-def test_a_node_class_is_admitted_as_it_is_written(cluster: KubeClient, args: Ec2NodeClassArgs) -> None:
+def test_a_node_class_is_stored_unchanged(cluster: KubeClient, args: Ec2NodeClassArgs) -> None:
     written = mapping(node_class(args), "spec")
     kept = mapping(admitted(cluster, node_class(args)), "spec")
     assert {key: kept.get(key) for key in written} == json.loads(json.dumps(written)), (
@@ -96,7 +96,7 @@ def test_a_node_class_that_karpenter_could_not_use_is_refused(
 @pytest.mark.parametrize("capacity", list(CapacityType))
 @pytest.mark.parametrize("machines", [CPU, GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("roll_out", [False, True], ids=["usual", "roll-out"])
-def test_a_node_pool_is_admitted_as_it_is_written(
+def test_a_node_pool_is_stored_unchanged(
     cluster: KubeClient, capacity: CapacityType, machines: tuple[Machine, ...], roll_out: bool
 ) -> None:
     facts = pool("pool", capacity=capacity, has_gpus=machines is GPU)
