@@ -1,1 +1,1 @@
-"""Turns Determined's `resource_pools` into a stack's `pools`."""
+"""Converts Determined's `resource_pools` to a stack's `pools`."""

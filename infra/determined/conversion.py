@@ -1,4 +1,4 @@
-"""Turns Determined's pools into a stack's. Pure."""
+"""Converts Determined's resource pools to a stack's pools, and writes them as YAML. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.infra.determined.parser import MasterFile
 
 
-#: The default pool that is added where Determined's pools have none that could be it.
+#: The default pool that is added if none of Determined's pools can be the default.
 _DEFAULT_NAME: Final = "cpu"
 _DEFAULT_TYPES: Final = ("m7i.xlarge", "m7a.xlarge", "m6i.xlarge")
 _DEFAULT_NODES: Final = 20
@@ -26,16 +26,16 @@ _DEFAULT_NODES: Final = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """A stack's pools, and what a reader should know of how they came about."""
+    """A stack's pools, and notes about the conversion."""
 
     pools: tuple[ConvertedPool, ...]
     notes: tuple[str, ...]
 
 
 def convert(file: MasterFile) -> Conversion:
-    """The pools of a master configuration as a stack has them, one of them the default.
+    """Convert the pools of a master configuration; exactly one of them becomes the default.
 
-    Raises ConfigError with everything that has no equivalent.
+    Raises ConfigError with a problem for each field without an equivalent.
     """
     report = Report()
     read = {index: read_pool(entry, f"{POOLS}[{index}]", report) for index, entry in enumerate(file.pools)}
@@ -52,7 +52,7 @@ def _repeated(pools: Mapping[int, ConvertedPool]) -> list[Problem]:
     return [
         Problem(
             field=f"{POOLS}[{index}].pool_name",
-            value=f'"{pool.source}", which as a label is "{pool.name}", as that of {POOLS}[{first[pool.name]}]',
+            value=f'"{pool.source}", whose label "{pool.name}" is also that of {POOLS}[{first[pool.name]}]',
             allowed="names that differ in letters, digits and hyphens",
             fix="Rename one of the two.",
         )
@@ -64,7 +64,7 @@ def _repeated(pools: Mapping[int, ConvertedPool]) -> list[Problem]:
 def _with_default(
     pools: Sequence[ConvertedPool], auxiliary_pool: str | None, report: Report
 ) -> list[ConvertedPool]:
-    """The pools with one for pods that ask for nothing: the auxiliary one if it can be, or the first, or a new one."""
+    """The pools with a default: the auxiliary pool if possible, otherwise the first possible one, or a new one."""
     fitting = [pool for pool in pools if pool.may_be_default]
     chosen = next((pool for pool in fitting if pool.source == auxiliary_pool), next(iter(fitting), None))
     if chosen is not None:

@@ -1,4 +1,4 @@
-"""Reads single values of Determined's pools, and reports what is wrong with them."""
+"""Parses Determined's master configuration: its pools, their values, and the problems of both."""
 
 from __future__ import annotations
 
@@ -79,37 +79,37 @@ LEFT_OF_PROVIDER: Final = frozenset(
 #: Fields without an equivalent: why, and what to do.
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "kubernetes_namespace": (
-        "nothing here, since it belongs to a cluster that exists already",
-        "Remove the pool: this command makes pools of machines, and training namespaces are written by hand.",
+        "nothing, because it belongs to an existing cluster",
+        "Remove the pool: this command converts pools of machines; write training namespaces by hand.",
     ),
 }
 REFUSED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
     "spot_max_price": (
-        "nothing here, since Karpenter has no field that holds a price cap",
-        "Remove it: spot costs at most the on-demand price, and procurementTimeout ends the wait for it.",
+        "nothing, because Karpenter has no field that holds a price cap",
+        "Remove it: spot costs at most the on-demand price, and procurementTimeout limits the wait for it.",
     ),
     "startup_script": (
-        "nothing here, since nodes run no script of yours",
-        "Remove it, and do what it does in a DaemonSet or in the job's image.",
+        "nothing, because nodes run no user scripts",
+        "Remove it, and use a DaemonSet or the job's image instead.",
     ),
     "container_startup_script": (
-        "nothing here, since there is no agent's container",
-        "Remove it, and do what it does in the job's image.",
+        "nothing, because there is no agent container",
+        "Remove it, and use the job's image instead.",
     ),
     "image_id": (
-        "nothing here, since the image of nodes is pinned for the whole stack",
-        "Remove it, and put what the image holds into the job's image.",
+        "nothing, because all nodes use the pinned image",
+        "Remove it, and add its contents to the job's image.",
     ),
     "custom_tags": (
-        "nothing here, since tags are those of the whole stack",
-        "Remove them, and write them as aws:defaultTags in the stack file.",
+        "nothing, because tags are set for the whole stack",
+        "Remove them, and write aws:defaultTags in the stack file.",
     ),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Problems keep pools from being turned into a stack's; notes only say what was left behind or made up."""
+    """Problems stop the conversion; notes say which fields were ignored or added."""
 
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
@@ -117,22 +117,22 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """A mapping of Determined's at a path. Each reading of a value that is wrong adds a problem to the report."""
+    """A mapping at a path. Reading an invalid value adds a problem to the report."""
 
     content: Json
     at: str
     report: Report
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        """A text; the default where it is left out, None where it is none or empty."""
+        """A text; the default if it is missing, None if it is invalid or empty."""
         value = self.content.get(key, default)
         if isinstance(value, str) and value:
             return value
-        self.refuse(key, "a text", f"Write `{key}: …`, as Determined needs it too.")
+        self.refuse(key, "a text", f"Write `{key}: …`; Determined requires it too.")
         return None
 
     def integer(self, key: str, default: int, *, least: int, most: int) -> int:
-        """A whole number from `least` to `most`; the default where it is left out or wrong."""
+        """A whole number from `least` to `most`; the default if it is missing or invalid."""
         value = self.content.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
@@ -142,7 +142,7 @@ class Values:
         return default
 
     def truth(self, key: str, *, default: bool) -> bool:
-        """True or false; the default where it is left out or neither."""
+        """A boolean; the default if it is missing or invalid."""
         value = self.content.get(key, default)
         if isinstance(value, bool):
             return value
@@ -150,7 +150,7 @@ class Values:
         return default
 
     def refuse(self, key: str, allowed: str, fix: str) -> None:
-        """Report that a value cannot stand as it is."""
+        """Report an invalid value."""
         value: JsonValue = self.content.get(key)
         self.report.problems.append(
             Problem(
@@ -162,12 +162,12 @@ class Values:
         )
 
     def refuse_others(self, known: Collection[str], refused: Mapping[str, tuple[str, str]]) -> None:
-        """Report each field that has no equivalent, or that Determined does not know either."""
+        """Report each field without an equivalent, and each field that is unknown to Determined."""
         for key in self.content.keys() - known:
             close = get_close_matches(key, known, n=1)
             unknown = (
-                f"a field that Determined has here: {', '.join(sorted({*known, *refused}))}",
-                f'Write "{close[0]}".' if close else "Remove it, if nothing rests on it.",
+                f"a field of Determined: {', '.join(sorted({*known, *refused}))}",
+                f'Write "{close[0]}".' if close else "Remove it.",
             )
             self.refuse(key, *refused.get(key, unknown))
 
@@ -177,16 +177,16 @@ POOLS: Final = "resource_pools"
 
 @dataclass(frozen=True, kw_only=True)
 class MasterFile:
-    """The pools as they are written, and the name of the one that takes what needs no GPU, where there is one."""
+    """The unparsed pools, and the name of the auxiliary pool, for tasks without GPUs, if there is one."""
 
     pools: Sequence[JsonValue]
     auxiliary_pool: str | None
 
 
 def read_master_file(file: Path) -> MasterFile:
-    """Read a master configuration, or a part of one that holds `resource_pools`.
+    """Parse a master configuration, or a file with only `resource_pools`.
 
-    Raises ConfigError for a file without such a list.
+    Raises ConfigError if the file has no such list.
     """
     content = _content(file)
     pools = content.get(POOLS) if isinstance(content, Mapping) else None
@@ -196,8 +196,8 @@ def read_master_file(file: Path) -> MasterFile:
                 Problem(
                     field=f"{file}: {POOLS}",
                     value="nothing" if pools is None else format_value(pools),
-                    allowed="a list of one pool or more, as Determined's master configuration has it",
-                    fix="Name Determined's master.yaml, or write its resource_pools into the file.",
+                    allowed="a list of one pool or more, as in Determined's master configuration",
+                    fix="Use Determined's master.yaml, or a file with its resource_pools.",
                 )
             ]
         )
@@ -206,7 +206,7 @@ def read_master_file(file: Path) -> MasterFile:
 
 def _content(file: Path) -> JsonValue:
     try:
-        # Through JSON, so that every key is a text and a date one too.
+        # JSON converts keys and dates to text.
         content: JsonValue = json.loads(json.dumps(yaml.safe_load(file.read_text("utf-8")), default=str))
     except OSError as error:
         raise ConfigError([_unreadable(file, error.strerror or "no file")]) from None
@@ -220,7 +220,7 @@ def _unreadable(file: Path, reason: str) -> Problem:
         field=str(file),
         value=f"a file that cannot be read ({reason})",
         allowed="a YAML file",
-        fix="Name Determined's master.yaml.",
+        fix="Use Determined's master.yaml.",
     )
 
 
@@ -238,7 +238,7 @@ _VOLUME_GB: Final = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertedPool:
-    """A pool; `source` is what its name was. `volume_gib` is None where nothing is said of it."""
+    """A converted pool. `source` is its name in Determined; `volume_gib` is None if it is not set."""
 
     name: str
     source: str
@@ -250,11 +250,11 @@ class ConvertedPool:
 
     @property
     def may_be_default(self) -> bool:
-        """Whether pods that ask for nothing may land here."""
+        """Whether the pool can be the default."""
         return self.capacity is CapacityType.ON_DEMAND and not any(machine.gpus for machine in self.machines)
 
     def as_entry(self) -> Json:
-        """The pool as it is written under `pools`."""
+        """The pool as an item of `pools`."""
         optional: dict[str, JsonValue] = {}
         if self.volume_gib is not None:
             optional["volumeGiB"] = self.volume_gib
@@ -270,7 +270,7 @@ class ConvertedPool:
 
 
 def read_pool(entry: JsonValue, at: str, report: Report) -> ConvertedPool | None:
-    """A pool of Determined's; None where it cannot be had, of which the report then says why."""
+    """Parse one pool; None if it has problems, which are in the report."""
     if not isinstance(entry, Mapping):
         report.problems.append(_no_mapping(entry, at, "a mapping of pool_name and provider"))
         return None
@@ -283,12 +283,12 @@ def read_pool(entry: JsonValue, at: str, report: Report) -> ConvertedPool | None
         return None
     if provider.get("type") != "aws":
         Values(content=provider, at=f"{at}.provider", report=report).refuse(
-            "type", "aws", "Remove the pool: machines of another cloud have no equivalent on AWS."
+            "type", "aws", "Remove the pool: machines of other clouds have no equivalent on AWS."
         )
         return None
     left = sorted({*entry.keys() & LEFT, *provider.keys() & LEFT_OF_PROVIDER})
     if left:
-        report.notes.append(f"{at}: left behind, as Determined's own: {', '.join(left)}")
+        report.notes.append(f"{at}: ignored, without an equivalent: {', '.join(left)}")
     return _machines(Values(content=provider, at=f"{at}.provider", report=report), name)
 
 
@@ -316,17 +316,19 @@ def _machines(values: Values, name: tuple[str, str] | None) -> ConvertedPool | N
 
 
 def _name(values: Values) -> tuple[str, str] | None:
-    """The pool's name, and what it was."""
+    """The pool's name as a label, and its original name."""
     written = values.text("pool_name")
     if written is None:
         return None
     name = naming.as_dns_label(written)
     if not name:
-        values.refuse("pool_name", "a name of which a label can be made", "Write a name such as a100-spot.")
+        values.refuse(
+            "pool_name", "a name with a letter or digit, for a label", "Write a name such as a100-spot."
+        )
         return None
     if name != written:
         values.report.notes.append(
-            f"{values.at}: {format_value(written)} is called {name}; jobs select it by this name"
+            f"{values.at}: {format_value(written)} is renamed to {name}; jobs select it by this name"
         )
     return name, written
 
@@ -347,7 +349,7 @@ def _machine(values: Values) -> Machine | None:
     if machine is not None and values.content.get("instance_slots", machine.gpus) != machine.gpus:
         values.refuse(
             "instance_slots",
-            f"{machine.gpus}, the GPUs of {machine.name}: a machine offers all of its own",
+            f"{machine.gpus}, the GPUs of {machine.name}; a machine offers all its GPUs",
             "Remove it.",
         )
     return machine
@@ -355,7 +357,7 @@ def _machine(values: Values) -> Machine | None:
 
 def _no_mapping(value: JsonValue, field: str, allowed: str) -> Problem:
     fix = (
-        "Remove the pool: machines that you start yourself have no equivalent."
+        "Remove the pool: manually started machines have no equivalent."
         if field.endswith(".provider")
         else "Write a mapping."
     )

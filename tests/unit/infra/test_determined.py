@@ -137,7 +137,7 @@ def test_names_with_the_same_label_are_a_problem() -> None:
 def test_an_invalid_name_is_converted_with_a_note() -> None:
     conversion = convert(MasterFile(pools=[{**SPOT_G4DN, "pool_name": "A100_Spot"}], auxiliary_pool=None))
     assert conversion.pools[1].name == "a100-spot", "jobs select nodes by it"
-    assert any('"A100_Spot" is called a100-spot' in note for note in conversion.notes), (
+    assert any('"A100_Spot" is renamed to a100-spot' in note for note in conversion.notes), (
         "job authors must know"
     )
 
