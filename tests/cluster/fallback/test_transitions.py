@@ -84,7 +84,7 @@ def _wait_restarted(ladder: Ladder, name: str, *, restarts: int, pods: int = 2) 
     """Wait until JobSet has started a job over so often, all of it runs, and the outage before is a second old."""
 
     def has_restarted() -> bool:
-        seen_at = ladder.state(name).get("outage_seen_at")
+        seen_at = ladder.state(name).get("outage_counted_at")
         running = [
             pod for pod in workers(ladder.client, name) if obj(pod["status"]).get("phase") == "Running"
         ]
@@ -190,7 +190,7 @@ def test_a_job_returns_to_a_tier_with_reserved_capacity(ladder: Ladder) -> None:
             ladder.wait_running(name, "cpu")
             ladder.sells("spot-a", anything=True)
             kept = ladder.wait_running(name, "spot-a")
-            assert kept["returned"] is True, "it went up"
+            assert kept["entered_by_failback"] is True, "it went up"
             assert {"FailbackStarted", "FailbackMoving"} <= ladder.said(name).keys(), "and each step was said"
             ladder.wait(lambda: not _held_nodes(client), name, "its nodes are anybody's again")
             assert not client.list("v1", "Pod", namespace="holdfast-reservations"), "no placeholder is left"
@@ -305,6 +305,6 @@ def test_a_ray_job_that_failed_by_an_eviction_is_recreated_on_request(ladder: La
         )
         try:
             kept = ladder.wait_running(successor, "spot-a", kind="RayJob")
-            assert kept["recreated"] == 1, "it goes on where the failed one was on its ladder"
+            assert kept["recreations"] == 1, "it goes on where the failed one was on its ladder"
         finally:
             client.delete("ray.io/v1", "RayJob", successor, namespace=NAMESPACE)

@@ -28,7 +28,7 @@ from tests.support.clusters.admission import (
     wait_until_enforced,
 )
 from tests.support.clusters.reachability import Trial, try_out
-from tests.support.fakes.job_world import PlayedTier, end_of
+from tests.support.fakes.job_world import MarketTier, end_of
 from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, drawn_jobs, rules_of, takes
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def test_karpenter_itself_says_so_of_every_gang_that_waits(seed: int, trials: Se
     assert not silent, f"seed {seed}: nothing is taken for a refusal that is none"
 
 
-def played_tier(trial: Trial) -> PlayedTier:
+def played_tier(trial: Trial) -> MarketTier:
     """The tier as it turned out."""
-    return PlayedTier(
+    return MarketTier(
         takes_the_job=trial.is_whole,
         is_on_demand=trial.tier.capacity is CapacityType.ON_DEMAND,
         max_failures=trial.tier.max_failures,

@@ -7,8 +7,8 @@ import pytest
 from holdfast.rehearsal.commands import rehearse
 from holdfast.simulator.errors import RehearsalError
 from tests.support.clusters.cloud_workspaces import cloud_workspace
+from tests.support.clusters.control_plane import processes_of
 from tests.support.clusters.simulated_program import a_pack
-from tests.support.processes import processes_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
