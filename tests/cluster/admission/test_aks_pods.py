@@ -1,4 +1,4 @@
-"""Admission for AKS's pools against a real API server."""
+"""Admission on AKS on a real API server: tolerations of its pools, and the identity of trainers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from holdfast.components.admission.rules import DO_NOT_DISRUPT, SAFE_TO_EVICT, a
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
 from tests.support.builders.training_jobs import POOLS, container, pod
+from holdfast.components.admission.workload_identity import USES_IDENTITY, workload_identity_rule
+from tests.support.clusters.admission import OTHER_NAMESPACE
+from tests.support.json_objects import obj
 from tests.support.clusters.admission import (
     TRAINING_NAMESPACE,
     admitted,
@@ -32,14 +35,26 @@ ON_GPUS = [taints.GPU.as_toleration()]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
-    """A cluster with the rules of AKS in force."""
-    with running_rules(tmp_path_factory.mktemp("aks-admission"), aks_rules(POOLS), in_force) as client:
+    """A cluster with the rules of AKS in force, and the account of trainers in both namespaces."""
+    rules = (*aks_rules(POOLS), workload_identity_rule("trainer"))
+    with running_rules(tmp_path_factory.mktemp("aks-admission"), rules, in_force) as client:
+        make_account(client, OTHER_NAMESPACE)
         yield client
 
 
 def in_force(client: KubeClient) -> bool:
+    make_account(client, TRAINING_NAMESPACE)
     found = admitted(client, selecting({POOL: "a100-spot"}))
-    return {SAFE_TO_EVICT} <= annotations_of(found).keys() and len(tolerations_of(found)) == 3
+    return (
+        {SAFE_TO_EVICT} <= annotations_of(found).keys()
+        and len(tolerations_of(found)) == 3
+        and USES_IDENTITY in labels(admitted(client, of_account("trainer")))
+    )
+
+
+def make_account(client: KubeClient, namespace: str) -> None:
+    metadata: Json = {"name": "trainer", "namespace": namespace}
+    client.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}, field_manager="tests")
 
 
 def selecting(selector: Mapping[str, str]) -> Json:
@@ -103,4 +118,40 @@ def test_training_pods_on_spot_can_be_drained_and_are_not_moved(cluster: KubeCli
     )
     assert annotations_of(admitted(cluster, asking)) == {"team": "vision", SAFE_TO_EVICT: "false"}, (
         "a notice must reach them, an empty half of a node must not"
+    )
+
+
+def of_account(
+    account: str, *, namespace: str = TRAINING_NAMESPACE, labels: Mapping[str, str] | None = None
+) -> Json:
+    """A pod of a service account, "" for one that names none."""
+    made = pod(namespace=namespace, spec={"serviceAccountName": account} if account else {})
+    return {**made, "metadata": {**obj(made["metadata"]), **({"labels": labels} if labels else {})}}
+
+
+def labels(found: Json) -> Json:
+    """The labels a pod would be stored with."""
+    return obj(obj(found["metadata"]).get("labels") or {})
+
+
+@pytest.mark.parametrize("given", [{}, {"team": "vision"}])
+def test_trainers_are_labeled_by_admission(cluster: KubeClient, given: Mapping[str, str]) -> None:
+    found = labels(admitted(cluster, of_account("trainer", labels=given)))
+    assert found == {**given, USE_WORKLOAD_IDENTITY: "true"}, "beside whatever else they carry"
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_an_identity_label_set_by_the_author_is_kept(cluster: KubeClient, value: str) -> None:
+    found = labels(admitted(cluster, of_account("trainer", labels={USE_WORKLOAD_IDENTITY: value})))
+    assert found == {USE_WORKLOAD_IDENTITY: value}, "a pod may do without"
+
+
+@pytest.mark.parametrize("account", ["", "default"])
+def test_pods_of_other_accounts_have_no_identity(cluster: KubeClient, account: str) -> None:
+    assert labels(admitted(cluster, of_account(account))) == {}, "they reach no checkpoints"
+
+
+def test_accounts_in_other_namespaces_have_no_identity(cluster: KubeClient) -> None:
+    assert labels(admitted(cluster, of_account("trainer", namespace=OTHER_NAMESPACE))) == {}, (
+        "an account of the same name elsewhere has no identity"
     )

@@ -1,4 +1,4 @@
-"""Jobs, their pods and their nodes as an API server has them: each builder makes a healthy one."""
+"""Builders of jobs, their pods and their nodes as an API server returns them; the defaults are healthy."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UID = "0c9d27a2-a545-44b2-bcd1-f407d4244501"
 
 
 def stamp(at: datetime) -> str:
-    """A time as Kubernetes writes it."""
+    """A time in Kubernetes' format."""
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod_spec(selector: Mapping[str, str] | None = None, **fields: JsonValue) -> Json:
-    """A pod template's spec that asks for one CPU."""
+    """A pod template's spec that requests one CPU."""
     container: Json = {"name": "train", "image": "train:1", "resources": {"requests": {"cpu": "1"}}}
     selected: Json = {} if selector is None else {"nodeSelector": dict(selector)}
     return {"containers": [container], **selected, **fields}
@@ -42,7 +42,7 @@ def replicated_job(
     follows: bool = False,
     **fields: JsonValue,
 ) -> Json:
-    """A JobSet's template of two pods; `template` is its pods' spec, `follows`: admission has marked it."""
+    """A JobSet's template of two pods; `template` is its pods' spec, `follows`: admission has labeled it."""
     marks: Json = {"metadata": {"labels": {"holdfast.dev/fallback": "true"}}} if follows else {}
     job_spec: Json = {
         "parallelism": parallelism,
@@ -94,7 +94,7 @@ def child_job(
     selector: Mapping[str, str] | None = None,
     **pod_fields: JsonValue,
 ) -> Json:
-    """The Job that JobSet makes of the template at `place`; `selector` and others are put over what it says."""
+    """The Job that JobSet creates from the template at `place`; `selector` and the others override it."""
     template = objects(obj(jobset["spec"])["replicatedJobs"])[place]
     job_spec = obj(obj(template["template"])["spec"])
     selected: Json = {} if selector is None else {"nodeSelector": dict(selector)}
@@ -187,7 +187,7 @@ def worker_group(
 
 
 class PodFields(TypedDict, total=False):
-    """What can be said of a pod. `deleted_at`: when its deletion was asked for, which gives it `grace` seconds."""
+    """The fields of a pod. `deleted_at`: when its deletion was requested, with `grace` seconds."""
 
     node: str
     pool: str | None
@@ -265,7 +265,7 @@ def ray_worker(
 
 
 def ray_head(name: str = "train-head", *, ready: bool = True, **fields: Unpack[PodFields]) -> Json:
-    """The head of the RayJob `train`, on a node of its own."""
+    """The head of the RayJob `train`, on its own node."""
     labels = {"ray.io/cluster": "train-bcdfg", "ray.io/node-type": "head", "ray.io/group": "headgroup"}
     given: PodFields = {
         "node": "head-node",
@@ -289,7 +289,7 @@ def condition(
 
 
 def disrupted(at: datetime, reason: str = "EvictionByEvictionAPI") -> Json:
-    """What a pod bears that is taken from its node."""
+    """The condition of a pod that is evicted from its node."""
     return condition("DisruptionTarget", at=at, reason=reason)
 
 
@@ -302,7 +302,7 @@ def node(
     deleted: bool = False,
     labels: Mapping[str, str] | None = None,
 ) -> Json:
-    """A node of Karpenter's that is ready."""
+    """A ready node of Karpenter."""
     metadata: Json = {
         "name": name,
         "labels": {"karpenter.sh/nodepool": "spot-a", **(labels or {})},
@@ -331,7 +331,7 @@ def snapshot(
     claims: Mapping[str, Json] | None = None,
     workloads: Iterable[Json] = (),
 ) -> Snapshot:
-    """A job with what is around it."""
+    """A job with its surrounding objects."""
     return Snapshot(
         job=job,
         now=now,

@@ -1,4 +1,4 @@
-"""The pods that a job's operator makes of it, all there at once."""
+"""The pods that an operator creates for a job."""
 
 from __future__ import annotations
 

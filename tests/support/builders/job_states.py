@@ -1,4 +1,4 @@
-"""Policies, states and observations of jobs on a ladder: valid ones, of which a test overrides what it is about."""
+"""Builders of policies, states and observations of jobs on a ladder; tests override the fields that matter."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class StateFields(TypedDict, total=False):
     recreations: int
 
 
-class SeenFields(TypedDict, total=False):
+class ObservationFields(TypedDict, total=False):
     uid: str
     created: datetime
     now: datetime
@@ -127,8 +127,8 @@ class SeenFields(TypedDict, total=False):
 
 
 def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:
-    ground = PolicyTier(pool=pool, max_failures=3, procurement_timeout=15 * MINUTE)
-    return replace(ground, **fields)
+    default = PolicyTier(pool=pool, max_failures=3, procurement_timeout=15 * MINUTE)
+    return replace(default, **fields)
 
 
 LAST: Final = PolicyTier(pool="on-demand")
@@ -143,19 +143,19 @@ def policy(**fields: Unpack[PolicyFields]) -> Policy:
 
 def running(**fields: Unpack[StateFields]) -> JobState:
     """A job that has run on the first tier for an hour."""
-    ground = JobState(uid=UID, phase=Phase.RUNNING, pool="a-spot", rank=0, since=T0 - HOUR)
-    return replace(ground, **fields)
+    default = JobState(uid=UID, phase=Phase.RUNNING, pool="a-spot", rank=0, since=T0 - HOUR)
+    return replace(default, **fields)
 
 
 def waiting(**fields: Unpack[StateFields]) -> JobState:
-    """A job that has just begun to wait for nodes on the first tier."""
-    ground = JobState(uid=UID, phase=Phase.WAITING, pool="a-spot", rank=0, since=T0, waiting_since=T0)
-    return replace(ground, **fields)
+    """A job that has just started to wait for nodes on the first tier."""
+    default = JobState(uid=UID, phase=Phase.WAITING, pool="a-spot", rank=0, since=T0, waiting_since=T0)
+    return replace(default, **fields)
 
 
 def suspending(**fields: Unpack[StateFields]) -> JobState:
-    """A job on its way from the first tier to the second."""
-    ground = JobState(
+    """A job that moves from the first tier to the second."""
+    default = JobState(
         uid=UID,
         phase=Phase.SUSPENDING,
         pool="b-spot",
@@ -164,12 +164,12 @@ def suspending(**fields: Unpack[StateFields]) -> JobState:
         suspended_at=T0,
         purpose=Purpose.FAILOVER,
     )
-    return replace(ground, **fields)
+    return replace(default, **fields)
 
 
-def seen(**fields: Unpack[SeenFields]) -> Observation:
-    """A job of four pods that runs on the first tier and has no trouble."""
-    ground = Observation(
+def observed(**fields: Unpack[ObservationFields]) -> Observation:
+    """A job of four pods that runs on the first tier without problems."""
+    default = Observation(
         uid=UID,
         created=T0 - HOUR,
         now=T0,
@@ -180,12 +180,12 @@ def seen(**fields: Unpack[SeenFields]) -> Observation:
         pods_remaining=PODS,
         shapes=(PodShape(count=PODS, requests={"cpu": "4"}),),
     )
-    return replace(ground, **fields)
+    return replace(default, **fields)
 
 
-def seen_suspended(**fields: Unpack[SeenFields]) -> Observation:
-    """The same job suspended, with nothing left of it, and its template on the second tier."""
-    ground = seen(
+def observed_suspended(**fields: Unpack[ObservationFields]) -> Observation:
+    """The same job suspended, without pods, and its template on the second tier."""
+    default = observed(
         suspended=True,
         is_suspension_complete=True,
         pool="b-spot",
@@ -193,7 +193,7 @@ def seen_suspended(**fields: Unpack[SeenFields]) -> Observation:
         pods_started=0,
         pods_remaining=0,
     )
-    return replace(ground, **fields)
+    return replace(default, **fields)
 
 
 def loss(
@@ -211,7 +211,9 @@ def head_loss(part: Part, at: datetime = T0) -> Loss:
     return Loss(pod="head", at=at, cause=Cause.EVICTION, part=part, pool="a-spot")
 
 
-def held(pool: str = "a-spot", *, pods: int = PODS, placed: int = PODS, tainted: int = PODS) -> Reservation:
+def reserved(
+    pool: str = "a-spot", *, pods: int = PODS, placed: int = PODS, tainted: int = PODS
+) -> Reservation:
     return Reservation(pool=pool, pods=pods, placed=placed, tainted=tainted)
 
 

@@ -208,7 +208,7 @@ AKS_STACK = "azure-test"
 
 @dataclass(frozen=True, kw_only=True)
 class AksInUse(AutoscaledCluster):
-    """A cluster whose autoscaler looks when a test says so."""
+    """A cluster whose autoscaler runs when a test calls it."""
 
     cloud: CloudState
     nodes: ClusterNodes

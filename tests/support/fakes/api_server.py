@@ -1,4 +1,4 @@
-"""An API server in memory, as far as the controller's client needs one: versions, selectors, patches and watches."""
+"""An in-memory API server for the controller's client: versions, selectors, patches and watches; and virtual time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PATH = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A request that came."""
+    """A received request."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Sent:
 
 @dataclass
 class FakeApi:
-    """Serves what was put into it. `fail` may raise in place of an answer; `absent` plurals are not served."""
+    """Serves the objects that were put into it. `fail` may raise instead of a response; `absent` plurals are not served."""
 
     sent: list[Sent] = field(default_factory=list[Sent])
     absent: set[str] = field(default_factory=set[str])
@@ -65,7 +65,7 @@ class FakeApi:
         await self._tell("DELETED", kind.plural, gone)
 
     async def break_watches(self, *, forget: bool = False) -> None:
-        """End every watch; `forget`: none can be taken up again where it ended."""
+        """End every watch; with `forget` no watch can continue from where it ended."""
         self._epoch += 1
         if forget:
             self._version += 1
@@ -74,7 +74,7 @@ class FakeApi:
             self._changed.notify_all()
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
-        """Return an object as it is."""
+        """Return an object."""
         return self._objects.get(kind.plural, {}).get((namespace, name))
 
     def of(self, kind: Kind) -> list[Object]:
@@ -91,7 +91,7 @@ class FakeApi:
         content_type: str = "application/json",
         seconds: float = 30.0,
     ) -> Json:
-        """Answer as an API server does."""
+        """Respond as an API server does."""
         sent = Sent(method=method, path=path, query=query or {}, body=body, seconds=seconds)
         self.sent.append(sent)
         await asyncio.sleep(0)
@@ -187,7 +187,7 @@ class FakeApi:
 
 
 def _merged(obj: Object, patch: Object) -> Object:
-    """A merge patch, carried out."""
+    """Apply a merge patch."""
     merged = dict(obj)
     for name, value in patch.items():
         if value is None:
@@ -217,7 +217,7 @@ T = TypeVar("T")
 
 
 class _Selector(selectors.SelectSelector):
-    """Waits for nothing: what would be waited for is added to the clock."""
+    """A selector that never waits: the time of each wait is added to the clock."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -242,6 +242,6 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run_virtually(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end; `loop.time()` tells how long it would have taken."""
+    """Run a coroutine to completion; `loop.time()` is the time that it would have taken."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(main)

@@ -38,7 +38,7 @@ def project(
     *,
     zones: tuple[str, ...] | None = ZONES,
     cluster_zones: tuple[str, ...] = ZONES[:3],
-    sold: Mapping[str, frozenset[str]] | None = None,
+    offered: Mapping[str, frozenset[str]] | None = None,
     newest: Mapping[Channel, str] = NEWEST,
     failed_queries: tuple[str, ...] = (),
 ) -> Project:
@@ -49,7 +49,7 @@ def project(
         storage_agent=AGENT,
         cluster_zones=cluster_zones,
         zones=zones,
-        sold=dict.fromkeys(ZONES, everything) if sold is None else sold,
+        offered=dict.fromkeys(ZONES, everything) if offered is None else offered,
         newest=newest,
         failed_queries=failed_queries,
     )

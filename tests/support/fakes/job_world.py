@@ -1,4 +1,4 @@
-"""A job in a world that does what it likes, with an executor that may die between any two calls.
+"""A simulated job, its operator and its cluster, with an executor that may be killed between any two calls.
 
 The truth is kept beside what the ladder sees of it, so that a test can say when the ladder broke a promise.
 """
@@ -54,7 +54,7 @@ BY_USER = "a user"
 
 @dataclass(kw_only=True)
 class Holding:
-    """Placeholders and taints, as they are."""
+    """The existing placeholders and taints."""
 
     pool: str
     pods: int = 0
@@ -63,8 +63,8 @@ class Holding:
 
 
 @dataclass(kw_only=True)
-class World:
-    """The truth. `running`: pods of the present gang by the pool they were made for; `leaving`: terminating pods."""
+class JobWorld:
+    """The actual state. `running`: pods of the current gang by the pool they were created for; `leaving`: terminating pods."""
 
     policy: Policy | NoPolicy = field(default_factory=usual_ladder)
     now: datetime = T0
@@ -143,14 +143,14 @@ class World:
 
     # What the controller does.
 
-    def look(self, dies_after: int | None = None) -> Decision:
-        """One look, carried out at once; `dies_after`: so many actions are done, and then the controller is killed."""
+    def reconcile(self, dies_after: int | None = None) -> Decision:
+        """One reconciliation; with `dies_after` the controller is killed after that many actions."""
         version, decision = self.version, decide(read_state(self.annotation), self.observe(), self.policy)
         self.carry_out(decision, version, dies_after)
         return decision
 
     def carry_out(self, decision: Decision, version: int, dies_after: int | None = None) -> None:
-        """Carry a decision out that was made of what was there at `version`."""
+        """Carry out a decision that was based on `version`."""
         for action in decision.actions[:dies_after]:
             if isinstance(action, WriteState | Suspend | Resume | Recreate):
                 if version != self.version:
@@ -219,7 +219,9 @@ class World:
         if self.suspended_by == BY_USER:
             self.violations.append("a user's suspension was undone")
         if self.outdated:
-            self.violations.append("resumed with child Jobs of the old template, whose selectors would be merged")
+            self.violations.append(
+                "resumed with child Jobs of the old template, whose selectors would be merged"
+            )
         if self.outcome is not None:
             self.violations.append("a job that has ended was resumed")
         self.suspended_by = None
@@ -231,10 +233,10 @@ class World:
             self.violations.append("two gangs of one job are alive together")
         self.pods, self.pods_pool, self.placed, self.is_suspension_complete = PODS, self.pool, 0, False
 
-    # What the world does.
+    # What happens to the job.
 
     def operator_works(self) -> None:
-        """The job's operator carries out what its spec says; terminating pods are not waited for."""
+        """The job's operator carries out its spec, without waiting for terminating pods."""
         if self.outcome is not None:
             return
         if self.is_suspended:
@@ -297,14 +299,14 @@ class World:
 
     def come_to_rest(self) -> Decision:
         """Complete everything that is under way, and let time pass while something waits for it."""
-        decision = self.look()
+        decision = self.reconcile()
         for _ in range(300):
             self.operator_works()
             self.pods_terminate()
             self.capacity_comes(PODS)
             if self.reservation is not None:
                 self.reservation.placed = self.reservation.pods
-            decision = self.look()
+            decision = self.reconcile()
             if decision.actions:
                 continue
             if decision.requeue_at is None:
@@ -312,7 +314,7 @@ class World:
             if not self.is_under_way():
                 return decision
             self.now = max(self.now, decision.requeue_at - self.clock_error)
-        self.violations.append(f"the job does not come to rest: {self.annotation}")
+        self.violations.append(f"the job does not settle: {self.annotation}")
         return decision
 
     def is_under_way(self) -> bool:
@@ -322,16 +324,16 @@ class World:
         )
 
 
-#: More losses than any tier drawn here allows; after as many, capacity comes back no more.
+#: More losses than any drawn tier allows; after this many, no capacity comes back.
 _LOSSES: Final = 8
-#: Looks without any move after which there will be none.
+#: Reconciliations without a move after which no move follows.
 _QUIET: Final = 25
 _TIMEOUT: Final = 15 * MINUTE
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlayedTier:
-    """A tier as the market sees it: `takes_the_job` says whether the gang can have its pool's nodes at all."""
+class MarketTier:
+    """A tier of the simulated market: `takes_the_job` says whether its pool can have the gang's nodes at all."""
 
     takes_the_job: bool
     is_on_demand: bool
@@ -339,10 +341,10 @@ class PlayedTier:
     has_timeout: bool = False
 
 
-def end_of(tiers: Sequence[PlayedTier]) -> WalkOutcome:
-    """Take a job down, and say where it is when it moves no more."""
+def end_of(tiers: Sequence[MarketTier]) -> WalkOutcome:
+    """Move a job along its ladder, and return where it stays."""
     pools = {f"tier-{number}": played for number, played in enumerate(tiers)}
-    world = World(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="played-0")
+    world = JobWorld(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="played-0")
     world.pods_pool = world.pool
     losses, since = 0, 0
     while since < _QUIET:
@@ -352,37 +354,37 @@ def end_of(tiers: Sequence[PlayedTier]) -> WalkOutcome:
         losses, since = (0, 0) if world.pool != before else (losses, since + 1)
         if played.takes_the_job and losses < _LOSSES:
             world.capacity_comes(PODS)
-            world.look()
+            world.reconcile()
             if played.is_on_demand:
                 return WalkOutcome.ARRIVES
             losses += _takes_a_node(world)
         world.now += HOUR
-    assert not world.violations, f"the controller keeps its promises: {world.violations}"
+    assert not world.violations, f"the invariants hold: {world.violations}"
     return _named(pools[world.pool], is_last=world.pool == f"tier-{len(tiers) - 1}")
 
 
-def _run_controller(world: World) -> None:
-    """Carry a move out to its end, if there is one."""
+def _run_controller(world: JobWorld) -> None:
+    """Complete the current move, if there is one."""
     for _ in range(6):
-        world.look()
+        world.reconcile()
         world.operator_works()
         world.pods_terminate()
         world.now += timedelta(seconds=10)
 
 
-def _takes_a_node(world: World) -> int:
+def _takes_a_node(world: JobWorld) -> int:
     if not world.placed:
         return 0
     world.evict(Cause.EVICTION, 1, is_seen=True)
     return 1
 
 
-def _named(played: PlayedTier, *, is_last: bool) -> WalkOutcome:
+def _named(played: MarketTier, *, is_last: bool) -> WalkOutcome:
     if played.takes_the_job and played.max_failures == UNLIMITED:
         return WalkOutcome.STAYS
     return WalkOutcome.FALLS_OFF if is_last else WalkOutcome.STUCK
 
 
-def _tier(pool: str, played: PlayedTier) -> PolicyTier:
+def _tier(pool: str, played: MarketTier) -> PolicyTier:
     timeout = _TIMEOUT if played.has_timeout else None
     return PolicyTier(pool=pool, max_failures=played.max_failures, procurement_timeout=timeout)

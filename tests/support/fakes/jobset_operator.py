@@ -1,4 +1,4 @@
-"""JobSet's operator, the Job controller and kubelets in one, as far as a move can tell: they act a moment later."""
+"""A fake of the JobSet controller, the Job controller and kubelets, as far as moves need them, with a short delay."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def now() -> datetime:
-    """The time of day by the loop's own clock."""
+    """The time of day by the event loop's clock."""
     return START + timedelta(seconds=asyncio.get_running_loop().time())
 
 
 def stamp(at: datetime) -> str:
-    """A time as Kubernetes writes it."""
+    """A time in Kubernetes' format."""
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass
 class PlayingJobSet:
-    """Plays with every JobSet there is. `overlaps`: when two gangs of one job were alive together."""
+    """Runs every JobSet of the API server. `overlaps`: when two gangs of one job ran at the same time."""
 
     api: FakeApi
     chance: random.Random
@@ -41,7 +41,7 @@ class PlayingJobSet:
     _failing: set[str] = field(default_factory=set[str])
 
     async def run(self) -> None:
-        """Play until cancelled."""
+        """Run until canceled."""
         while True:
             for job in self.api.of(JOBSET):
                 await self._play(job)
@@ -78,7 +78,7 @@ class PlayingJobSet:
         if job["spec"].get("suspend"):
             await self._suspend(job, child)
         elif child["spec"]["suspend"]:
-            # What the real one does, and why children of an old template must go: the new one is merged in.
+            # As the real controller does: the new template is merged in, so children of an old one must be deleted.
             old, new = (_pod_spec(each) for each in (child, job))
             merged = {**old, **new, "nodeSelector": {**old["nodeSelector"], **new["nodeSelector"]}}
             spec = {**child["spec"], "suspend": False, "template": {"spec": merged}}
@@ -97,7 +97,7 @@ class PlayingJobSet:
         await self._status(job, suspended=True)
 
     async def _count_failure(self, job: Object) -> None:
-        """Restart a job whose pods have failed, which is counted although it is being suspended: as the real one does."""
+        """Restart a job whose pods have failed, and count it even while the job is being suspended, as JobSet does."""
         name = job["metadata"]["name"]
         if name not in self._failing:
             return

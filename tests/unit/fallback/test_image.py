@@ -1,4 +1,4 @@
-"""What the controller's image is made of is enough to run it, and no more."""
+"""The controller's image has what it needs to run, and nothing else."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def test_the_image_runs_as_non_root() -> None:
 
 def test_the_image_is_tagged_with_the_version_that_is_deployed() -> None:
     deployed = controller_images(versions.FALLBACK_CONTROLLER, versions.PAUSE, None).controller
-    assert f"docker build -t {deployed} ." in DOCKERFILE, "a build with the documented command gives the deployed tag"
+    assert f"docker build -t {deployed} ." in DOCKERFILE, (
+        "a build with the documented command gives the deployed tag"
+    )
 
 
 def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The API server is found by a kubeconfig or by what every pod has, and what cannot be used is refused with the fix."""
+"""The access to the API server from a kubeconfig or a service account; unusable ones are rejected with the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits grow, are never in step, and heed what the server asks for."""
+"""Backoffs grow, are spread at random, and respect Retry-After."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""A cache shows what a list and a watch say, in their order, and nothing that is older than what it knows."""
+"""A cache has the newest version of each object from lists, watches and responses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def thing(name: str, version: int, *, uid: str = "u", group: str = "a", value: i
     }
 
 
-def kept(found: Json) -> tuple[str, int] | None:
+def trimmed(found: Json) -> tuple[str, int] | None:
     """Group and value; nothing of the group `none`."""
     return None if found["group"] == "none" else (str(found["group"]), int(str(found["value"])))
 
@@ -35,7 +35,7 @@ def of_group(_: object, entry: tuple[str, int]) -> tuple[str]:
 
 def cache() -> Cache[tuple[str, int]]:
     """A cache with an index by group."""
-    return Cache(kept, indexes={"group": of_group})
+    return Cache(trimmed, indexes={"group": of_group})
 
 
 def test_an_older_response_does_not_replace_a_newer_version() -> None:

@@ -1,4 +1,4 @@
-"""Requests over real HTTP: answers, refusals in any form, streams in any pieces, and a server that moves."""
+"""Requests over real HTTP: responses, errors, streams, and a server whose address changes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_error_has_the_servers_message() -> None:
 def test_an_error_may_have_any_body(body: bytes) -> None:
     error = error_of(502, "Bad Gateway", body, retry_after_seconds=None)
     assert error.status == 502, "the status is what counts"
-    assert str(error), "and something is said"
+    assert str(error), "and an event is recorded"
 
 
 def test_a_stream_is_split_into_lines() -> None:

@@ -1,4 +1,4 @@
-"""What is said again is counted and not written again; what is said too often is cut short; nothing is in the way."""
+"""Repeated Events are counted, their number is limited, and failures do not block the controller."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_repeated_event_is_counted_and_written_later() -> None:
     log = EventCorrelator()
     first = log.take(SAID, AT, 0)
     assert first is not None, "it is new"
-    assert first.count == 1, "said once"
-    assert log.take(SAID, AT, 1) is None, "it was said just now"
+    assert first.count == 1, "recorded once"
+    assert log.take(SAID, AT, 1) is None, "it was recorded just now"
     assert log.take(SAID, AT, 2) is None, "and again"
     later = log.take(SAID, AT, REPEAT_SECONDS + 1)
     assert later is not None, "an Event is kept for an hour: it is written before it is forgotten"
@@ -68,7 +68,7 @@ def test_an_event_is_what_kubectl_shows() -> None:
     entry = EventCorrelator().take(replace(SAID, message="x" * 5000, is_warning=True), AT, 0)
     assert entry is not None, "it is new"
     event = event_object(entry, instance="pod_1")
-    assert event["type"] == "Warning", "as it was said"
+    assert event["type"] == "Warning", "as it was recorded"
     assert len(str(event["message"])) == 1024, "as long as the API server takes"
     assert obj(event["involvedObject"])["uid"] == "u", "about this very job"
 
@@ -154,6 +154,6 @@ def test_a_repeated_event_that_was_deleted_is_created_again() -> None:
         await asyncio.sleep(1)
         task.cancel()
         (again,) = api.of(EVENT)
-        assert again["count"] == 2, "the API server had dropped it after an hour"
+        assert again["count"] == 2, "the API server had removed it after an hour"
 
     run_virtually(run())

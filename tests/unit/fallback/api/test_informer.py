@@ -1,4 +1,4 @@
-"""An informer's cache is what the server has, whatever becomes of its watches."""
+"""An informer's cache matches the server, however its watches end."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
         api = Ending()
         async with following(api):
             await asyncio.sleep(60)
-            assert len(api.sent) < 40, "as if it had refused them"
+            assert len(api.sent) < 40, "as if it had rejected them"
 
     run_virtually(run())
 

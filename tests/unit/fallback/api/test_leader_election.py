@@ -1,4 +1,4 @@
-"""At no time do two replicas lead, whatever becomes of their requests."""
+"""Two replicas never lead at the same time, whatever happens to their requests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Replica:
 
     def __post_init__(self) -> None:
         self.fence = Fence(asyncio.get_running_loop().time)
-        way = _Way(self)
+        way = FaultyApi(self)
         client = Client(way, may_write=self.fence.seconds_left)
         self.client = client
         election = LeaderElector(
@@ -64,7 +64,7 @@ class Replica:
             await self.task
 
 
-class _Way(FakeApi):
+class FaultyApi(FakeApi):
     """The requests of one replica, which may be cut off from the server."""
 
     def __init__(self, replica: Replica) -> None:
@@ -150,7 +150,7 @@ def test_a_lost_renewal_response_does_not_end_leadership() -> None:
 
         api.request = lose_answer
         await asyncio.sleep(60)
-        assert only.fence.is_open, "it looked, and found its own name"
+        assert only.fence.is_open, "it read the lease, and found its own name"
         assert only.terms == 1, "without a break"
         await only.end()
 

@@ -1,4 +1,4 @@
-"""A JobSet as the ladder sees it, and a decision as a JobSet takes it."""
+"""JobSets: their observation, and the patches that suspend and resume them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPOT = {"karpenter.sh/capacity-type": "spot"}
 ON_A = {"holdfast.dev/pool": "spot-a"}
 
 
-def seen(snap: Snapshot) -> Observation:
+def observed(snap: Snapshot) -> Observation:
     return KIND.observe(snap, PodHistory())[0]
 
 
@@ -54,7 +54,7 @@ def pod_specs(patch: Json) -> list[Json]:
 def test_a_job_that_runs_is_seen_with_all_its_pods_placed() -> None:
     job = jobset()
     nodes = [node("n1"), node("n2")]
-    now = seen(
+    now = observed(
         snapshot(job, worker("a", node="n1"), worker("b", node="n2"), nodes=nodes, children=[child_job(job)])
     )
     assert (now.uid, now.follows, now.suspended, now.pool) == (UID, True, False, "spot-a"), (
@@ -78,7 +78,7 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
         worker("running", node="n1"),
         worker("ending", node="n1", deleted_at=NOW),
     ]
-    now = seen(snapshot(job, *pods, nodes=[node("n1")]))
+    now = observed(snapshot(job, *pods, nodes=[node("n1")]))
     assert (now.pods_expected, now.pods_placed, now.pods_started) == (4, 2, 1), (
         "a slow image is no lack of capacity, and a pod that ends is replaced"
     )
@@ -88,7 +88,7 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
 
 
 def test_a_pod_on_an_unreachable_node_is_not_placed() -> None:
-    now = seen(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
+    now = observed(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
     assert now.pods_placed == 0, "capacity that is lost must be procured again"
 
 
@@ -108,7 +108,7 @@ def test_a_pod_on_an_unreachable_node_is_not_placed() -> None:
     ],
 )
 def test_expected_pods_follow_from_the_templates(templates: list[Json], expected: int) -> None:
-    now = seen(snapshot(jobset(*templates)))
+    now = observed(snapshot(jobset(*templates)))
     assert now.pods_expected == expected, "the pods that the tier has to place"
     assert sum(shape.count for shape in now.shapes) == expected, "and as many would have to be held"
 
@@ -116,7 +116,7 @@ def test_expected_pods_follow_from_the_templates(templates: list[Json], expected
 def test_only_templates_that_admission_has_labeled_follow() -> None:
     driver = replicated_job("driver", selector={"holdfast.dev/pool": "cpu"}, parallelism=1)
     job = jobset(driver, replicated_job("worker", selector=ON_A, follows=True))
-    now = seen(snapshot(job))
+    now = observed(snapshot(job))
     assert (now.pool, now.pods_expected) == ("spot-a", 2), (
         "the driver names a pool, and is meant to stay there"
     )
@@ -129,17 +129,17 @@ def test_pods_that_have_completed_are_not_expected_any_more() -> None:
     job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
     done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})
     half = child_job(job, index=1, status={"succeeded": 3})
-    assert seen(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
+    assert observed(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
 
 
 def test_a_template_that_waits_for_another_expects_no_pods() -> None:
     later = replicated_job("worker", selector=ON_A, dependsOn=[{"name": "driver", "status": "Ready"}])
     job = jobset(replicated_job("driver", selector=ON_A, parallelism=1), later)
     first = child_job(job, place=0)
-    assert seen(snapshot(job, children=[first])).pods_expected == 1, (
+    assert observed(snapshot(job, children=[first])).pods_expected == 1, (
         "its Job is not made before the driver is ready"
     )
-    assert seen(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
+    assert observed(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
 
 
 def test_a_job_started_in_order_expects_the_started_templates_pods() -> None:
@@ -150,7 +150,7 @@ def test_a_job_started_in_order_expects_the_started_templates_pods() -> None:
         startupPolicy=order,
     )
     children = [child_job(job, place=0), child_job(job, place=1, suspend=True)]
-    assert seen(snapshot(job, children=children)).pods_expected == 1, (
+    assert observed(snapshot(job, children=children)).pods_expected == 1, (
         "JobSet resumes the second when the first is ready"
     )
 
@@ -160,19 +160,19 @@ def test_a_job_started_in_order_expects_the_started_templates_pods() -> None:
     [(ON_A, "spot-a"), ({**ON_A, "topology.kubernetes.io/zone": "a"}, "spot-a"), (SPOT, None), (None, None)],
 )
 def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, pool: str | None) -> None:
-    assert seen(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
+    assert observed(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
 
 
 def test_templates_on_several_pools_have_no_pool() -> None:
     both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
-    assert seen(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
+    assert observed(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
 
 
 @pytest.mark.parametrize(
     ("kind", "outcome"), [("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED), ("Suspended", None)]
 )
 def test_a_job_ends_by_its_conditions(kind: str, outcome: Outcome | None) -> None:
-    now = seen(snapshot(jobset(status={"conditions": [condition(kind, at=NOW)]})))
+    now = observed(snapshot(jobset(status={"conditions": [condition(kind, at=NOW)]})))
     assert now.outcome is outcome, f"of the condition {kind}"
     assert now.can_be_suspended is (outcome is None), "what has ended is left alone"
 
@@ -184,37 +184,39 @@ def test_a_failed_job_has_its_failure_cause() -> None:
     )
     peer = worker("b", node="n2", phase="Failed", ended_at=NOW)
     nodes = [node("n1"), node("n2")]
-    assert seen(snapshot(job, evicted, peer, nodes=nodes)).failure_cause is Cause.EVICTION, (
+    assert observed(snapshot(job, evicted, peer, nodes=nodes)).failure_cause is Cause.EVICTION, (
         "its peer died of that"
     )
-    assert seen(snapshot(job, peer, nodes=nodes)).failure_cause is Cause.APPLICATION, "nothing else is known"
-    assert seen(snapshot(job, nodes=nodes)).failure_cause is None, "the failure was not observed"
+    assert observed(snapshot(job, peer, nodes=nodes)).failure_cause is Cause.APPLICATION, (
+        "nothing else is known"
+    )
+    assert observed(snapshot(job, nodes=nodes)).failure_cause is None, "the failure was not observed"
 
 
 def test_the_operators_counters_are_passed_on() -> None:
-    now = seen(snapshot(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2})))
+    now = observed(snapshot(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2})))
     assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
 
 
 def test_a_suspension_is_complete_when_all_child_jobs_are_suspended() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    assert seen(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
+    assert observed(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
         "JobSet is done"
     )
-    assert seen(snapshot(job, children=[child_job(job)])).is_suspension_complete is False, (
+    assert observed(snapshot(job, children=[child_job(job)])).is_suspension_complete is False, (
         "the condition is that of the last suspension: JobSet has not come to this one"
     )
-    assert seen(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
+    assert observed(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
 
 
 def test_a_suspension_is_incomplete_while_jobset_must_handle_a_failure() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
-    assert seen(snapshot(job, children=[failing])).is_suspension_complete is False, (
+    assert observed(snapshot(job, children=[failing])).is_suspension_complete is False, (
         "it restarts a suspended JobSet too: resumed before that, it would start twice"
     )
     done = child_job(job, status={"conditions": [condition("Complete")]})
-    assert seen(snapshot(job, children=[done])).is_suspension_complete is True, (
+    assert observed(snapshot(job, children=[done])).is_suspension_complete is True, (
         "what is complete is left as it is"
     )
 
@@ -223,11 +225,11 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
     ending = worker("a", node="n1", deleted_at=NOW)
-    now = seen(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
+    now = observed(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
     assert (now.is_suspension_complete, now.outdated_children) == (False, 0), (
         "the Job controller has yet to look at it"
     )
-    now = seen(snapshot(job, children=[failing]))
+    now = observed(snapshot(job, children=[failing]))
     assert (now.is_suspension_complete, now.outdated_children) == (True, 1), (
         "it may never look at it again, with FailureTarget there for good"
     )
@@ -236,12 +238,12 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
 def test_a_suspension_is_incomplete_while_a_pod_terminates() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
-    now = seen(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    now = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
     assert (now.pods_remaining, now.is_suspension_complete) == (0, False), (
         "it has ended, and its Job has yet to fail of that"
     )
     failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
-    now = seen(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    now = observed(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
     assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
@@ -249,7 +251,7 @@ def test_terminating_pods_remain_and_ended_ones_do_not() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     ending = worker("b", node="n1", deleted_at=NOW)
     earlier = worker("c", node="n1", of="another")
-    now = seen(snapshot(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")]))
+    now = observed(snapshot(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")]))
     assert now.pods_remaining == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
 
 
@@ -328,15 +330,15 @@ def test_a_job_that_runs_has_no_outdated_children() -> None:
 
 
 def test_a_job_that_never_restarts_gets_a_warning() -> None:
-    reasons = {report.reason for report in seen(snapshot(jobset(failurePolicy=None))).notices}
+    reasons = {report.reason for report in observed(snapshot(jobset(failurePolicy=None))).notices}
     assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
     ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
-    assert not seen(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
+    assert not observed(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
 
 
 def test_a_script_that_exits_0_on_termination_gets_a_warning() -> None:
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
-    (report,) = seen(snapshot(jobset(), pod, nodes=[node("n1")])).notices
+    (report,) = observed(snapshot(jobset(), pod, nodes=[node("n1")])).notices
     assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
     assert report.is_standing, "it holds until the script is fixed"
 
@@ -349,24 +351,24 @@ def test_affinity_that_requires_spot_prevents_moves() -> None:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     }
     job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
-    said = seen(snapshot(job)).not_suspendable_reason
+    said = observed(snapshot(job)).not_suspendable_reason
     assert said is not None, "on the on-demand tier it would wait forever"
-    assert "karpenter.sh/capacity-type" in said, "it says which key"
+    assert "karpenter.sh/capacity-type" in said, "the error names the key"
 
 
 def test_jobs_managed_by_kueue_are_recognized() -> None:
     workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
     stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
-    assert seen(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).is_managed_by_kueue is True, (
-        "by its label"
-    )
-    assert seen(snapshot(jobset(), workloads=[workload])).is_managed_by_kueue is True, (
+    assert (
+        observed(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).is_managed_by_kueue is True
+    ), "by its label"
+    assert observed(snapshot(jobset(), workloads=[workload])).is_managed_by_kueue is True, (
         "by its Workload: it may name no queue"
     )
-    assert seen(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).is_managed_by_kueue is True, (
+    assert observed(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).is_managed_by_kueue is True, (
         "by its manager"
     )
-    assert seen(snapshot(jobset(), workloads=[stranger])).is_managed_by_kueue is False, (
+    assert observed(snapshot(jobset(), workloads=[stranger])).is_managed_by_kueue is False, (
         "another job's Workload is nothing to it"
     )
 
@@ -378,7 +380,7 @@ def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
     }
     answer = {"fallback.holdfast.dev/checkpointed": "2026-11-21T11:59:30Z"}
     pods = [worker("a", node="n1", annotations=answer), worker("b", node="n1")]
-    now = seen(snapshot(jobset(annotations=asked), *pods, nodes=[node("n1")]))
+    now = observed(snapshot(jobset(annotations=asked), *pods, nodes=[node("n1")]))
     assert (now.checkpoints_on_request, now.checkpoint_requested_at) == (True, NOW - timedelta(seconds=60)), (
         "the request"
     )

@@ -1,4 +1,4 @@
-"""Whatever the API server holds, every kind of job has an answer."""
+"""Every kind of job can observe any object that an API server may return."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_any_object_can_be_observed(kind: str, job: JsonValue, pod: JsonValue, o
         claims={},
         workloads=(obj(other) if isinstance(other, dict) else {},),
     )
-    memory = with_pod(PodHistory(), seen.pods[0], NOW)
-    found, memory = KINDS[kind].observe(seen, memory)
+    history = with_pod(PodHistory(), seen.pods[0], NOW)
+    found, history = KINDS[kind].observe(seen, history)
     assert found.pods_expected >= 0, "no job wants fewer than no pods"
-    assert KINDS[kind].observe(seen, memory)[0] == found, "the same look shows the same"
+    assert KINDS[kind].observe(seen, history)[0] == found, "the same look shows the same"
     KINDS[kind].suspension(seen.job, Suspend(state=STATE, pool="cpu"), "")
     KINDS[kind].recreation(seen.job, Recreate(state=STATE, pool="cpu"), "")
 

@@ -1,4 +1,4 @@
-"""What a template selects once it is on a tier."""
+"""Pod templates: the templates that follow, their selectors after a move, and their effective requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A RayJob as the ladder sees it, and a decision as KubeRay takes it."""
+"""RayJobs: their observation, and the patches that suspend, resume and recreate them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPOT = {"karpenter.sh/capacity-type": "spot"}
 RECREATE = {"fallback.holdfast.dev/recreate": "true"}
 
 
-def seen(snap: Snapshot) -> Observation:
+def observed(snap: Snapshot) -> Observation:
     return KIND.observe(snap, PodHistory())[0]
 
 
@@ -56,7 +56,7 @@ def groups(patch: Json) -> list[Json]:
 
 def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
     pods = [ray_head(), ray_worker("a", node="n1"), ray_worker("b", node="n2")]
-    now = seen(snapshot(rayjob(), *pods, nodes=NODES))
+    now = observed(snapshot(rayjob(), *pods, nodes=NODES))
     assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2), (
         "the head is not the tier's to place"
     )
@@ -80,7 +80,7 @@ def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
     ],
 )
 def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, outcome: Outcome | None) -> None:
-    now = seen(snapshot(rayjob(status=status)))
+    now = observed(snapshot(rayjob(status=status)))
     assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
     assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"
     assert now.is_suspension_complete is (status == "Suspended"), "the operator's own word for it"
@@ -95,8 +95,8 @@ def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, out
     ],
 )
 def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, object], word: str) -> None:
-    said = seen(snapshot(rayjob(**spec))).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
-    assert said is not None, "a RayJob found invalid is never looked at again: it would be lost"
+    said = observed(snapshot(rayjob(**spec))).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
+    assert said is not None, "KubeRay never reconciles an invalid RayJob again: it would be lost"
     assert word in said, "it says what stands in the way"
 
 
@@ -112,24 +112,24 @@ def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, o
 )
 def test_a_group_expects_the_pods_that_kuberay_creates(fields: dict[str, object], expected: int) -> None:
     group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type] - of the group alone
-    assert seen(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
+    assert observed(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
 
 
 def test_a_group_that_ray_scales_expects_its_minimum() -> None:
     group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
-    now = seen(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
+    now = observed(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
     assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
 
 
 def test_a_group_without_selector_does_not_follow() -> None:
-    now = seen(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
+    now = observed(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
     assert now.pods_expected == 2, "helpers run on the default pool"
     assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
 
 
 def test_an_evicted_worker_is_a_loss_though_the_operator_does_not_count_it() -> None:
     lost = ray_worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
-    now = seen(snapshot(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES))
+    now = observed(snapshot(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES))
     assert [(loss.cause, loss.part, loss.pool) for loss in now.losses] == [
         (Cause.EVICTION, Part.WORKER, "spot-a")
     ], "read from the pod"
@@ -138,59 +138,61 @@ def test_an_evicted_worker_is_a_loss_though_the_operator_does_not_count_it() -> 
 
 def test_a_lost_head_is_distinguished_from_a_lost_worker() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
-    (loss,) = seen(snapshot(rayjob(), head, nodes=NODES)).losses
+    (loss,) = observed(snapshot(rayjob(), head, nodes=NODES)).losses
     assert (loss.part, loss.pool) == (Part.HEAD, None), (
         "it runs on the default pool, and costs the whole attempt"
     )
 
 
-def silent(
-    memory: PodHistory, *pods: Json, after: float, status: str = "Running"
+def head_unready(
+    history: PodHistory, *pods: Json, after: float, status: str = "Running"
 ) -> tuple[object, PodHistory]:
     now = NOW + timedelta(seconds=after)
-    found, memory = KIND.observe(snapshot(rayjob(status=status), *pods, nodes=NODES, now=now), memory)
-    return found.head_unready_since, memory
+    found, history = KIND.observe(snapshot(rayjob(status=status), *pods, nodes=NODES, now=now), history)
+    return found.head_unready_since, history
 
 
 def test_a_head_is_unready_until_it_is_ready_again() -> None:
-    since, memory = silent(PodHistory(), after=0)
+    since, history = head_unready(PodHistory(), after=0)
     assert since == NOW, "there is no head"
-    since, memory = silent(memory, ray_head(ready=False), after=40)
+    since, history = head_unready(history, ray_head(ready=False), after=40)
     assert since == NOW, "a new one that does not answer yet changes nothing"
-    since, memory = silent(memory, ray_head(), after=60)
+    since, history = head_unready(history, ray_head(), after=60)
     assert since is None, "it is ready: KubeRay submits the job again by itself"
-    since, _ = silent(memory, after=90)
+    since, _ = head_unready(history, after=90)
     assert since == NOW + timedelta(seconds=90), "another time"
 
 
 @pytest.mark.parametrize("status", ["Initializing", "Retrying", "Suspending", "Suspended"])
 def test_a_head_that_is_starting_is_not_unready(status: str) -> None:
-    assert silent(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
+    assert head_unready(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
 
 
 def test_a_ready_head_on_an_unreachable_node_is_unready() -> None:
     lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
-    assert seen(lost).head_unready_since == NOW, "its pod says Ready for minutes after its machine has gone"
+    assert observed(lost).head_unready_since == NOW, (
+        "its pod says Ready for minutes after its machine has gone"
+    )
 
 
-def failing(
-    memory: PodHistory, count: int, *, reason: str = "AppFailed", after: float = 0
+def failed_rayjob(
+    history: PodHistory, count: int, *, reason: str = "AppFailed", after: float = 0
 ) -> tuple[Observation, PodHistory]:
     more: Json = {"failed": count, "reason": reason, "message": "the driver raised"}
     job = rayjob(status="Retrying" if count else "Running", more_status=more)
-    return KIND.observe(snapshot(job, now=NOW + timedelta(seconds=after)), memory)
+    return KIND.observe(snapshot(job, now=NOW + timedelta(seconds=after)), history)
 
 
 def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
-    _, memory = failing(PodHistory(), 0)
-    now, memory = failing(memory, 1, after=10)
+    _, history = failed_rayjob(PodHistory(), 0)
+    now, history = failed_rayjob(history, 1, after=10)
     assert [(loss.cause, loss.at) for loss in now.losses] == [
         (Cause.APPLICATION, NOW + timedelta(seconds=10))
     ], "no pod was lost, and yet the attempt was"
     assert now.restarts == 1, "the operator's counter goes along"
     cleared = rayjob(more_status={"failed": 1, "reason": "", "message": ""})
     later, _ = KIND.observe(
-        snapshot(cleared, ray_head(), nodes=NODES, now=NOW + timedelta(seconds=20)), memory
+        snapshot(cleared, ray_head(), nodes=NODES, now=NOW + timedelta(seconds=20)), history
     )
     assert later.losses == now.losses, "it is the same loss at every look"
     (report,) = later.notices
@@ -202,26 +204,26 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
 
 
 def test_failures_before_the_first_reconciliation_are_no_losses() -> None:
-    now, _ = failing(PodHistory(), 3)
+    now, _ = failed_rayjob(PodHistory(), 3)
     assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
 
 
 def test_an_attempt_that_never_started_is_no_application_failure() -> None:
-    _, memory = failing(PodHistory(), 0)
-    now, _ = failing(memory, 1, reason="PreRunningDeadlineExceeded")
-    assert now.losses == (), "its workers had no nodes: the tier's own clock measures that"
+    _, history = failed_rayjob(PodHistory(), 0)
+    now, _ = failed_rayjob(history, 1, reason="PreRunningDeadlineExceeded")
+    assert now.losses == (), "its workers had no nodes: the tier's timeout measures that"
 
 
 def test_two_failures_between_two_reconciliations_are_two_losses() -> None:
-    _, memory = failing(PodHistory(), 0)
-    now, _ = failing(memory, 2)
+    _, history = failed_rayjob(PodHistory(), 0)
+    now, _ = failed_rayjob(history, 2)
     assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
 
 
 def test_a_failed_rayjob_has_its_failure_cause() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
-    assert seen(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
+    assert observed(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
 
 
 def test_a_suspension_moves_only_worker_groups() -> None:
@@ -243,7 +245,7 @@ def test_a_resumption_tolerates_its_reservation() -> None:
 
 
 def test_a_head_on_spot_gets_a_warning() -> None:
-    (report,) = seen(snapshot(rayjob(head=pod_spec(SPOT)))).notices
+    (report,) = observed(snapshot(rayjob(head=pod_spec(SPOT)))).notices
     assert report.reason == "HeadSelectsCapacity", "moves leave it there"
 
 
@@ -262,7 +264,7 @@ def test_a_pods_rayjob_is_derived_from_names(name: str, labels: dict[str, str], 
 
 
 def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() -> None:
-    now = seen(
+    now = observed(
         snapshot(
             rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
         )
@@ -275,19 +277,19 @@ def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() 
 def test_a_foreign_cluster_with_a_matching_name_is_excluded() -> None:
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
     assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
-    assert seen(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
+    assert observed(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
         "its pods do not keep the job from being resumed"
     )
 
 
 def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
     submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
-    assert seen(snapshot(rayjob(), submitter, nodes=NODES)).pods_remaining == 1, (
+    assert observed(snapshot(rayjob(), submitter, nodes=NODES)).pods_remaining == 1, (
         "it must be gone before a resumption"
     )
-    assert seen(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0, (
-        "in HTTPMode a Job of that name belongs to another object"
-    )
+    assert (
+        observed(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0
+    ), "in HTTPMode a Job of that name belongs to another object"
 
 
 def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
@@ -299,32 +301,34 @@ def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
         phase="Failed",
         ended_at=NOW,
     )
-    assert seen(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
+    assert observed(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
         "its Job submits again, and when it gives up the attempt has failed and is counted"
     )
 
 
 def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
-    _, memory = failing(PodHistory(), 0)
-    _, memory = failing(memory, 2)
-    now, _ = failing(memory, 0)
+    _, history = failed_rayjob(PodHistory(), 0)
+    _, history = failed_rayjob(history, 2)
+    now, _ = failed_rayjob(history, 0)
     assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
 
 
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
-    assert seen(snapshot(going)).follows is False, "a job that is being deleted must not move"
+    assert observed(snapshot(going)).follows is False, "a job that is being deleted must not move"
 
 
 def test_a_job_is_recreated_only_on_request() -> None:
-    assert seen(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
+    assert observed(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
         "making jobs is not the ladder's habit"
     )
-    assert seen(snapshot(rayjob(status="Failed", annotations=RECREATE))).can_be_recreated is True, "it asks"
+    assert observed(snapshot(rayjob(status="Failed", annotations=RECREATE))).can_be_recreated is True, (
+        "it asks"
+    )
     done = {**RECREATE, "fallback.holdfast.dev/successor": "train-0c9d27a2"}
-    assert seen(snapshot(rayjob(status="Failed", annotations=done))).can_be_recreated is False, "once"
+    assert observed(snapshot(rayjob(status="Failed", annotations=done))).can_be_recreated is False, "once"
     owned: Json = {"ownerReferences": [{"kind": "RayCronJob", "controller": True}], "annotations": RECREATE}
-    assert seen(snapshot(rayjob(status="Failed", metadata=owned))).can_be_recreated is False, (
+    assert observed(snapshot(rayjob(status="Failed", metadata=owned))).can_be_recreated is False, (
         "its owner decides"
     )
 
@@ -338,7 +342,7 @@ def test_a_successor_is_the_same_job_under_another_name() -> None:
     made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "new")
     assert made is not None, "a RayJob can be recreated"
     metadata, spec = obj(made.manifest["metadata"]), obj(made.manifest["spec"])
-    assert metadata["name"] == "train-0c9d27a2", "told from the failed one, which stays, by that one's uid"
+    assert metadata["name"] == "train-0c9d27a2", "its name has the uid of the failed one, which stays"
     assert metadata["annotations"] == {
         **RECREATE,
         "team": "a",
@@ -376,13 +380,13 @@ def test_successors_derive_their_names_from_the_first_job() -> None:
 
 
 def test_a_group_of_several_hosts_has_one_placeholder_per_host() -> None:
-    now = seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
+    now = observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
     assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
-    assert seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
+    assert observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
         "none is nothing to hold"
     )
 
 
 def test_a_conditions_reason_is_not_needed() -> None:
     head = ray_head(conditions=[condition("Ready", status="Unknown")])
-    assert seen(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"
+    assert observed(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"

@@ -1,4 +1,4 @@
-"""FallbackPolicy objects as the controller reads them: whole, in part, and wrong."""
+"""FallbackPolicy objects: complete, partial and invalid ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def problem(**spec: JsonValue) -> str:
 
 def test_a_minimal_policy_is_parsed() -> None:
     first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
-    assert read().tiers == (first, PolicyTier(pool="a")), "what is not said is not limited"
+    assert read().tiers == (first, PolicyTier(pool="a")), "a missing limit is no limit"
 
 
 def test_missing_fields_have_defaults() -> None:
@@ -145,8 +145,8 @@ def test_unknown_fields_are_ignored() -> None:
 @pytest.mark.parametrize(("spec", "field", "fix"), MISTAKES)
 def test_a_problem_names_its_fix(spec: Json, field: str, fix: str) -> None:
     said = problem(**dict(spec))
-    assert field in said, f"where it is: {said}"
-    assert fix in said, f"and what to do: {said}"
+    assert field in said, f"the problem has its field: {said}"
+    assert fix in said, f"and its fix: {said}"
 
 
 def test_every_problem_is_reported() -> None:

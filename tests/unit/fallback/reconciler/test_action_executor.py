@@ -1,4 +1,4 @@
-"""What was decided is written under the version that was observed, in its order, and no further than the first refusal."""
+"""Actions are carried out in order under the observed version, up to the first failure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TAINT = Taint(key="spot", value="true", effect="NoSchedule")
 POLICY = Policy(tiers=(PolicyTier(pool="spot-b", facts=TierFacts(taints=(TAINT,))),))
 
 
-class Stage:
+class ExecutorFixture:
     """A job on an API server in memory, and what acts for it."""
 
     def __init__(self, job: Json) -> None:
@@ -74,8 +74,8 @@ class Stage:
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         self._job = job
 
-    async def look(self, *pods: Json, children: tuple[Json, ...] = ()) -> JobContext:
-        """Put the job and what is around it there, and look."""
+    async def observe(self, *pods: Json, children: tuple[Json, ...] = ()) -> JobContext:
+        """Put the job and what is around it there, and context."""
         job = await self.api.put(self.kind, self._job)
         self.caches.jobs[self.kind.name].put(job)
         for pod in pods:
@@ -103,18 +103,18 @@ class Stage:
 
 def test_writes_of_one_decision_use_the_previous_response() -> None:
     async def run() -> None:
-        stage = Stage(jobset())
-        look = await stage.look()
-        await stage.actor.execute(
-            look,
+        fixture = ExecutorFixture(jobset())
+        context = await fixture.observe()
+        await fixture.actor.execute(
+            context,
             (
                 WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
                 Suspend(state=STATE_NOW, pool="spot-b"),
             ),
         )
-        assert stage.state() == STATE_NOW, "the second was made from what the first left"
-        assert obj(stage.job()["spec"])["suspend"] is True, "in one update with the suspension"
-        kept = stage.caches.job(look.key)
+        assert fixture.state() == STATE_NOW, "the second was made from what the first left"
+        assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"
+        kept = fixture.caches.job(context.key)
         assert kept is not None, "it is known"
         assert obj(kept.read()["spec"])["suspend"] is True, "before any watch has shown it"
 
@@ -123,77 +123,77 @@ def test_writes_of_one_decision_use_the_previous_response() -> None:
 
 def test_a_changed_job_is_not_written() -> None:
     async def run() -> None:
-        stage = Stage(jobset())
-        look = await stage.look()
-        await stage.api.put(JOBSET, {**stage.job(), "spec": {"suspend": True}})
+        fixture = ExecutorFixture(jobset())
+        context = await fixture.observe()
+        await fixture.api.put(JOBSET, {**fixture.job(), "spec": {"suspend": True}})
         with pytest.raises(JobChanged):
-            await stage.actor.execute(
-                look, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
+            await fixture.actor.execute(
+                context, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
             )
-        assert stage.writes() == ["PATCH train"], "the rest is decided again"
+        assert fixture.writes() == ["PATCH train"], "the rest is decided again"
 
     asyncio.run(run())
 
 
 def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
     async def run() -> None:
-        stage = Stage(jobset(suspend=True))
-        look = await stage.look()
-        await stage.api.put(POD, worker("hidden", node="n"))
+        fixture = ExecutorFixture(jobset(suspend=True))
+        context = await fixture.observe()
+        await fixture.api.put(POD, worker("hidden", node="n"))
         with pytest.raises(PodsRemain, match="hidden"):
-            await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
-        assert stage.writes() == [], "no cache had it"
-        await stage.api.drop(POD, NAMESPACE, "hidden")
-        await stage.api.put(POD, worker("ended", node="n", phase="Failed"))
-        await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
-        assert obj(stage.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
+            await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
+        assert fixture.writes() == [], "no cache has it"
+        await fixture.api.drop(POD, NAMESPACE, "hidden")
+        await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
+        await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
+        assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
 
     asyncio.run(run())
 
 
 def test_a_rayjobs_pods_are_found_by_their_cluster() -> None:
     async def run() -> None:
-        stage = Stage(rayjob(suspend=True, status="Suspended"))
-        look = await stage.look()
-        await stage.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
-        await stage.api.put(POD, ray_worker("left"))
+        fixture = ExecutorFixture(rayjob(suspend=True, status="Suspended"))
+        context = await fixture.observe()
+        await fixture.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
+        await fixture.api.put(POD, ray_worker("left"))
         with pytest.raises(PodsRemain, match="1 pods of the job are left, for example left"):
-            await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
+            await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
 
     asyncio.run(run())
 
 
 def test_a_changed_child_job_is_not_deleted() -> None:
     async def run() -> None:
-        stage = Stage(jobset(suspend=True))
+        fixture = ExecutorFixture(jobset(suspend=True))
         child = child_job(jobset(), suspend=True, selector={POOL: "old"})
-        look = await stage.look(children=(child,))
-        (there,) = stage.api.of(JOB)
-        await stage.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
-        await stage.actor.execute(look, (DeleteChildren(),))
-        assert stage.api.of(JOB), "another client has resumed it: it may have pods"
+        context = await fixture.observe(children=(child,))
+        (there,) = fixture.api.of(JOB)
+        await fixture.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
+        await fixture.actor.execute(context, (DeleteChildren(),))
+        assert fixture.api.of(JOB), "another client has resumed it: it may have pods"
 
     asyncio.run(run())
 
 
 def test_outdated_children_are_deleted() -> None:
     async def run() -> None:
-        stage = Stage(jobset(suspend=True))
+        fixture = ExecutorFixture(jobset(suspend=True))
         child = child_job(jobset(), suspend=True, selector={POOL: "old"})
-        look = await stage.look(children=(child,))
-        await stage.actor.execute(look, (DeleteChildren(), DeleteChildren()))
-        assert not stage.api.of(JOB), "and deleting them twice is no error"
+        context = await fixture.observe(children=(child,))
+        await fixture.actor.execute(context, (DeleteChildren(), DeleteChildren()))
+        assert not fixture.api.of(JOB), "and deleting them twice is no error"
 
     asyncio.run(run())
 
 
 def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
     async def run() -> None:
-        stage = Stage(jobset())
-        look = await stage.look(worker("lost", node="n"), worker("lives", node="m"))
-        await stage.actor.execute(look, (ForceDelete(pods=("lost", "unknown")),))
-        assert stage.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
-        (deletion,) = [each for each in stage.api.sent if each.method == "DELETE"]
+        fixture = ExecutorFixture(jobset())
+        context = await fixture.observe(worker("lost", node="n"), worker("lives", node="m"))
+        await fixture.actor.execute(context, (ForceDelete(pods=("lost", "unknown")),))
+        assert fixture.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
+        (deletion,) = [each for each in fixture.api.sent if each.method == "DELETE"]
         assert obj(deletion.body)["gracePeriodSeconds"] == 0, "no kubelet will ever confirm it"
         assert obj(obj(deletion.body)["preconditions"])["uid"] == "uid-of-lost", "nor another of its name"
 
@@ -202,11 +202,11 @@ def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
 
 def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> None:
     async def run() -> None:
-        stage = Stage(jobset())
-        look = await stage.look(worker("w0", node="n"), worker("w1", node="n"))
-        await stage.actor.execute(look, (RequestCheckpoint(at=NOW),))
-        assert stage.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
-        assert CHECKPOINT_REQUESTED in obj(obj(stage.job()["metadata"])["annotations"]), (
+        fixture = ExecutorFixture(jobset())
+        context = await fixture.observe(worker("w0", node="n"), worker("w1", node="n"))
+        await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
+        assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
+        assert CHECKPOINT_REQUESTED in obj(obj(fixture.job()["metadata"])["annotations"]), (
             "and then it is on record"
         )
 
@@ -216,29 +216,29 @@ def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> None:
 def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
     async def run() -> None:
         annotations = {"fallback.holdfast.dev/recreate": "true"}
-        stage = Stage(rayjob(status="Failed", annotations=annotations))
-        look = await stage.look()
+        fixture = ExecutorFixture(rayjob(status="Failed", annotations=annotations))
+        context = await fixture.observe()
         recreate = Recreate(state=replace(STATE_NOW, uid=""), pool="spot-b")
 
         def refuse(sent: Sent) -> None:
             if sent.method == "PATCH":
                 raise ApiError(500, "InternalError", "no")
 
-        stage.api.fail = refuse
+        fixture.api.fail = refuse
         with pytest.raises(ApiError):
-            await stage.actor.execute(look, (recreate,))
-        assert len(stage.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
-        stage.api.fail = lambda _: None
-        await stage.actor.execute(look, (recreate,))
-        assert len(stage.api.of(RAYJOB)) == 2, "made again it is the same one"
+            await fixture.actor.execute(context, (recreate,))
+        assert len(fixture.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
+        fixture.api.fail = lambda _: None
+        await fixture.actor.execute(context, (recreate,))
+        assert len(fixture.api.of(RAYJOB)) == 2, "made again it is the same one"
 
     asyncio.run(run())
 
 
-class Held(Stage):
-    """A stage on which capacity is held; its caches show what the server has."""
+class ReservationFixture(ExecutorFixture):
+    """A fixture on which capacity is held; its caches show what the server has."""
 
-    async def see(self) -> None:
+    async def sync(self) -> None:
         """Bring the caches up to date."""
         for pod in self.api.of(POD):
             self.caches.placeholders.put(pod)
@@ -253,13 +253,13 @@ class Held(Stage):
 
 def test_a_reservation_is_created_tainted_and_released() -> None:
     async def run() -> None:
-        stage = Held(jobset())
-        look = await stage.look()
-        await stage.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
+        fixture = ReservationFixture(jobset())
+        context = await fixture.observe()
+        await fixture.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
         hold = CreatePlaceholders(pool="spot-b", shapes=SHAPES)
-        await stage.actor.execute(look, (hold,))
-        await stage.actor.execute(look, (hold,))
-        pods = stage.api.of(POD)
+        await fixture.actor.execute(context, (hold,))
+        await fixture.actor.execute(context, (hold,))
+        pods = fixture.api.of(POD)
         assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
         assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, (
             "where no quota counts"
@@ -267,49 +267,51 @@ def test_a_reservation_is_created_tainted_and_released() -> None:
         tolerated = [each["key"] for each in pods[0]["spec"]["tolerations"]]
         assert "spot" in tolerated, "the tier's own taints, by the policy's facts"
         for pod in pods:
-            await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
-        await stage.see()
-        await stage.actor.execute(look, (TaintReservedNodes(),))
-        assert stage.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
-        await stage.see()
-        await stage.actor.execute(look, (DeletePlaceholders(),))
-        assert not stage.api.of(POD), "they make room"
-        assert stage.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
-        await stage.actor.execute(look, (ReleaseReservation(),))
-        assert stage.taints("n") == ["kept"], "then for everybody"
+            await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+        await fixture.sync()
+        await fixture.actor.execute(context, (TaintReservedNodes(),))
+        assert fixture.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
+        await fixture.sync()
+        await fixture.actor.execute(context, (DeletePlaceholders(),))
+        assert not fixture.api.of(POD), "they make room"
+        assert fixture.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
+        await fixture.actor.execute(context, (ReleaseReservation(),))
+        assert fixture.taints("n") == ["kept"], "then for everybody"
 
     asyncio.run(run())
 
 
 def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
-    def somebody_was_faster(sent: Sent) -> None:
+    def another_client_writes_first(sent: Sent) -> None:
         if (sent.method, sent.path) == ("PATCH", "/api/v1/nodes/n"):
             raise ApiError(409, "Conflict", "the object has been modified")
 
     async def run() -> None:
-        stage = Held(jobset())
-        look = await stage.look()
-        await stage.api.put(NODE, {"metadata": {"name": "n"}})
-        await stage.actor.execute(look, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
-        for pod in stage.api.of(POD):
-            await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
-        await stage.see()
-        stage.api.fail = somebody_was_faster
+        fixture = ReservationFixture(jobset())
+        context = await fixture.observe()
+        await fixture.api.put(NODE, {"metadata": {"name": "n"}})
+        await fixture.actor.execute(context, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
+        for pod in fixture.api.of(POD):
+            await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+        await fixture.sync()
+        fixture.api.fail = another_client_writes_first
         with pytest.raises(ApiError) as refused:
-            await stage.actor.execute(look, (TaintReservedNodes(),))
-        assert not isinstance(refused.value, JobChanged), "otherwise the job would not be reconciled until it changes"
+            await fixture.actor.execute(context, (TaintReservedNodes(),))
+        assert not isinstance(refused.value, JobChanged), (
+            "otherwise the job would not be reconciled until it changes"
+        )
 
     asyncio.run(run())
 
 
 def test_orphaned_reservations_are_released() -> None:
     async def run() -> None:
-        stage = Held(jobset())
-        await stage.look()
+        fixture = ReservationFixture(jobset())
+        await fixture.observe()
         for uid, node in ((UID, "mine"), ("gone", "orphan")):
             taint: Json = {"key": RESERVED_FOR, "value": uid, "effect": "NoSchedule"}
             spec: Json = {"taints": [taint]}
-            await stage.api.put(
+            await fixture.api.put(
                 NODE, {"metadata": {"name": node, "labels": {RESERVED_FOR: uid}}, "spec": spec}
             )
             metadata: Json = {
@@ -317,11 +319,11 @@ def test_orphaned_reservations_are_released() -> None:
                 "namespace": RESERVATION_NAMESPACE,
                 "labels": {RESERVED_FOR: uid},
             }
-            await stage.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
-        await stage.see()
-        await stage.holder.release_orphans()
-        assert [pod["metadata"]["name"] for pod in stage.api.of(POD)] == [f"hold-{UID}"], "its job is there"
-        assert stage.taints("orphan") == [], "it is unused and costs money"
-        assert stage.taints("mine") == [RESERVED_FOR], "this one is waited for"
+            await fixture.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
+        await fixture.sync()
+        await fixture.holder.release_orphans()
+        assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"], "its job is there"
+        assert fixture.taints("orphan") == [], "it is unused and costs money"
+        assert fixture.taints("mine") == [RESERVED_FOR], "this one is waited for"
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""What is kept of an object is all that anybody reads of it, and little of what there is."""
+"""Trimmed objects have every field that the controller reads, and few others."""
 
 from __future__ import annotations
 
@@ -83,19 +83,19 @@ def noisy(pod: Json) -> Json:
     }
 
 
-def seen_whole(snapshot: Snapshot) -> Snapshot:
+def whole_snapshot(snapshot: Snapshot) -> Snapshot:
     """The snapshot with everything in it that the API server tells."""
     return replace(snapshot, pods=tuple(noisy(pod) for pod in snapshot.pods))
 
 
-def seen_reduced(snapshot: Snapshot) -> Snapshot:
+def trimmed_snapshot(snapshot: Snapshot) -> Snapshot:
     """The snapshot as the controller has it."""
     kinds = {"Job": JOB, "RayCluster": RAYCLUSTER}
     children = (trim_child(kinds[str(child["kind"])])(child) for child in snapshot.children)
     return replace(
         snapshot,
         job=cached_job(snapshot.job).read(),
-        pods=tuple(trim_pod(pod) for pod in seen_whole(snapshot).pods),
+        pods=tuple(trim_pod(pod) for pod in whole_snapshot(snapshot).pods),
         children=tuple(child for child in children if child is not None),
         nodes={name: trim_node(each) for name, each in snapshot.nodes.items()},
         claims=None
@@ -107,7 +107,7 @@ def seen_reduced(snapshot: Snapshot) -> Snapshot:
 @pytest.mark.parametrize("snapshot", SNAPSHOTS.values(), ids=SNAPSHOTS)
 def test_trimmed_objects_give_the_same_observation(snapshot: Snapshot) -> None:
     kind = KINDS[str(snapshot.job["kind"])]
-    whole, reduced_to = seen_whole(snapshot), seen_reduced(snapshot)
+    whole, reduced_to = whole_snapshot(snapshot), trimmed_snapshot(snapshot)
     assert kind.observe(reduced_to, PodHistory()) == kind.observe(whole, PodHistory()), (
         "an adapter that reads another field must have it kept"
     )

@@ -1,4 +1,4 @@
-"""The whole controller against an API server in memory: killed, cut off and refused at random, it moves jobs as one."""
+"""The whole controller against an in-memory API server: killed, disconnected and rejected at random, it completes moves."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ POOLS = ("spot-a", "spot-b", "on-demand")
 ABSENT = {"rayjobs", "rayclusters", "nodeclaims", "nodepools", "workloads"}
 
 
-class Way:
-    """The requests of one process: `fate` may lose one on its way there ("lose") or its answer ("lose answer")."""
+class FaultyConnection:
+    """The requests of one process: `fate` may lose one on its connection there ("lose") or its answer ("lose answer")."""
 
     def __init__(self, api: FakeApi) -> None:
         self.api = api
@@ -82,17 +82,17 @@ class Process:
 
     def __init__(self, api: FakeApi) -> None:
         loop = asyncio.get_running_loop()
-        self.way = Way(api)
+        self.connection = FaultyConnection(api)
         self.fence = Fence(loop.time)
         settings = parse_settings(["--workers", "4"], {})
         self.controller = Controller(
-            settings, self.way, Metrics(process=False), self.fence, now=now, monotonic=loop.time
+            settings, self.connection, Metrics(process=False), self.fence, now=now, monotonic=loop.time
         )
         self.task = asyncio.create_task(self.controller.run())
 
     async def kill(self) -> None:
         """End it as kill -9 does: nothing it still has to say arrives."""
-        self.way.is_dead = True
+        self.connection.is_dead = True
         await self.end()
 
     async def end(self) -> None:
@@ -102,7 +102,7 @@ class Process:
             await self.task
 
 
-class World:
+class Cluster:
     """An API server in which JobSet plays, with a ladder and a node for each pool."""
 
     def __init__(self, seed: int) -> None:
@@ -164,22 +164,24 @@ class World:
 
 def test_a_job_fails_over_along_its_ladder() -> None:
     async def run() -> None:
-        world = World(1)
-        await world.begin("train")
-        process = Process(world.api)
+        cluster = Cluster(1)
+        await cluster.begin("train")
+        process = Process(cluster.api)
         for pool in ("spot-a", "spot-b"):
-            await world.until(lambda pool=pool: world.runs_on("train", pool), f"it runs on {pool}")
-            await world.evict_one("train")
-        await world.until(lambda: world.runs_on("train", "on-demand"), "it runs on-demand")
-        state = world.state("train")
+            await cluster.until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
+            await cluster.evict_one("train")
+        await cluster.until(lambda: cluster.runs_on("train", "on-demand"), "it runs on-demand")
+        state = cluster.state("train")
         assert state is not None, "it is kept"
         assert state.moves == 2, "two tiers were entered"
-        await world.until(lambda: bool(world.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
-        reasons = {event["reason"] for event in world.api.of(EVENT)}
+        await cluster.until(
+            lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells"
+        )
+        reasons = {event["reason"] for event in cluster.api.of(EVENT)}
         assert {"Placed", "Moved", "FailuresSpent"} <= reasons, "each step is an Event"
-        assert not world.operator.overlaps, "one gang at a time"
+        assert not cluster.operator.overlaps, "one gang at a time"
         await process.end()
-        await world.end()
+        await cluster.end()
 
     run_virtually(run())
 
@@ -188,30 +190,30 @@ def test_a_job_fails_over_along_its_ladder() -> None:
 @pytest.mark.parametrize("fate", ["lose", "lose answer"])
 def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> None:
     async def run() -> None:
-        world = World(write)
-        await world.begin("train")
-        process = Process(world.api)
-        await world.until(lambda: world.runs_on("train", "spot-a"), "it runs")
+        cluster = Cluster(write)
+        await cluster.begin("train")
+        process = Process(cluster.api)
+        await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
         writes = iter(range(1000))
 
         def die(method: str, path: str) -> str:
             if method == "GET" or "/leases/" in path or "/events" in path or next(writes) != write:
                 return "pass"
-            process.way.is_dead = True
+            process.connection.is_dead = True
             return fate
 
-        process.way.fate = die
-        await world.evict_one("train")
+        process.connection.fate = die
+        await cluster.evict_one("train")
         await asyncio.sleep(20)
         await process.kill()
-        process = Process(world.api)
-        await world.until(lambda: world.runs_on("train", "spot-b"), "the next process ends the move")
-        state = world.state("train")
+        process = Process(cluster.api)
+        await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
+        state = cluster.state("train")
         assert state is not None, "it is kept"
         assert state.moves == 1, "once"
-        assert not world.operator.overlaps, "one gang at a time"
+        assert not cluster.operator.overlaps, "one gang at a time"
         await process.end()
-        await world.end()
+        await cluster.end()
 
     run_virtually(run())
 
@@ -219,36 +221,36 @@ def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> N
 @pytest.mark.parametrize("seed", range(12))
 def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> None:
     async def run() -> None:
-        world = World(seed)
-        chance, names = world.chance, [f"job-{number}" for number in range(4)]
-        await world.begin(*names)
+        cluster = Cluster(seed)
+        chance, names = cluster.chance, [f"job-{number}" for number in range(4)]
+        await cluster.begin(*names)
 
         def fate(method: str, _: str) -> str:
             if chance.random() > 0.1:
                 return "pass"
             return chance.choice(["lose", "lose answer", "throttle", "fail"])
 
-        process = Process(world.api)
+        process = Process(cluster.api)
         for _ in range(25):
-            process.way.fate = fate
+            process.connection.fate = fate
             await asyncio.sleep(chance.uniform(0.2, 12))
             match chance.choice(["evict", "evict", "evict", "kill", "break", "forget"]):
                 case "evict":
-                    await world.evict_one(chance.choice(names))
+                    await cluster.evict_one(chance.choice(names))
                 case "kill":
                     await process.kill()
-                    process = Process(world.api)
+                    process = Process(cluster.api)
                 case "break":
-                    await world.api.break_watches()
+                    await cluster.api.break_watches()
                 case _:
-                    await world.api.break_watches(forget=True)
-        process.way.fate = lambda _method, _path: "pass"
+                    await cluster.api.break_watches(forget=True)
+        process.connection.fate = lambda _method, _path: "pass"
         for name in names:
-            await world.until(
-                lambda name=name: any(world.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
+            await cluster.until(
+                lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
             )
-        assert not world.operator.overlaps, "never two gangs of one job"
+        assert not cluster.operator.overlaps, "never two gangs of one job"
         await process.end()
-        await world.end()
+        await cluster.end()
 
     run_virtually(run())

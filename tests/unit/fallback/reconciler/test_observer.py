@@ -75,7 +75,7 @@ def named(name: str, *, labels: Json | None = None, **fields: Json) -> Json:
     return {"metadata": {"name": name, "labels": labels or {}}, **fields}
 
 
-def woken_by(caches: Caches) -> list[JobKey]:
+def enqueued_by(caches: Caches) -> list[JobKey]:
     """What is woken from now on."""
     woken: list[JobKey] = []
     enqueue_on_change(caches, woken.append)
@@ -86,12 +86,14 @@ def test_objects_in_other_namespaces_are_not_cached() -> None:
     caches = training(jobs=False)
     caches.jobs["JobSet"].put(elsewhere(jobset()))
     caches.pods[OF_JOBSET].put(elsewhere(worker("w")))
-    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), "it is not a training namespace"
+    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), (
+        "it is not a training namespace"
+    )
 
 
 def test_each_object_enqueues_only_its_job() -> None:
     caches = training()
-    woken = woken_by(caches)
+    woken = enqueued_by(caches)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     caches.children[JOB].put(child_job(jobset()))
     caches.nodes.put(node("n"))
@@ -111,7 +113,7 @@ def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:
     caches = training()
     cache = caches.children[JOB]
     cache.put(child_at("1"))
-    woken = woken_by(caches)
+    woken = enqueued_by(caches)
     cache.put(child_at("2", ready=2))
     assert not woken, "how many of its pods are ready is read from the pods"
     assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
@@ -130,17 +132,15 @@ def child_at(version: str, **status: int) -> Json:
 def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     caches = training()
     caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "above"}))
-    woken = woken_by(caches)
+    woken = enqueued_by(caches)
     caches.nodes.put(node("above"))
     caches.claims.put(named("claim", status={"nodeName": "above"}))
-    assert woken == [TRAIN] * 2, (
-        "the failback waits for its node and for its taint"
-    )
+    assert woken == [TRAIN] * 2, "the failback waits for its node and for its taint"
 
 
 def test_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     caches = training()
-    woken = woken_by(caches)
+    woken = enqueued_by(caches)
     caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
     assert sorted(woken) == [TRAIN, RAY], "those of its namespace"
     woken.clear()
@@ -153,7 +153,7 @@ def test_a_policy_status_enqueues_no_job() -> None:
     spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
     ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
     caches.policies.put(ladder)
-    woken = woken_by(caches)
+    woken = enqueued_by(caches)
     caches.policies.put({**ladder, "status": {"jobs": 7}})
     assert not woken, (
         "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
@@ -169,9 +169,7 @@ def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
     caches.pods[OF_JOBSET].remove(evicted)
     (loss,) = losses_of(memories.of(TRAIN))
-    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), (
-        "its last version showed the eviction"
-    )
+    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), "its last version showed the eviction"
 
 
 def test_histories_of_deleted_jobs_are_removed() -> None:
@@ -331,7 +329,7 @@ def test_the_last_yield_is_recorded_per_pool() -> None:
     assert gangs.last_yield_at("spot") is None, "it waits"
     gangs.update(A, replace(HALF, pods_placed=4))
     gangs.update(A, replace(HALF, suspended=True))
-    assert gangs.last_yield_at("spot") is None, "what had all of its nodes did not let go for others"
+    assert gangs.last_yield_at("spot") is None, "a completely placed gang does not yield"
     gangs.update(A, HALF)
     gangs.update(A, replace(HALF, suspended=True))
     assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"

@@ -71,7 +71,7 @@ def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
     run_virtually(run())
 
 
-class Told:
+class StatusFixture:
     """A FallbackPolicy on an API server in memory, and what keeps its status."""
 
     def __init__(self) -> None:
@@ -91,49 +91,49 @@ class Told:
 
 def test_a_status_is_written_only_when_it_differs() -> None:
     async def run() -> None:
-        told = Told()
-        await told.put()
+        fixture = StatusFixture()
+        await fixture.put()
         key = JobKey("JobSet", NAMESPACE, "train")
-        told.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
-        await told.summaries.write()
-        assert told.patches() == 1, "a job is new"
-        told.caches.policies.put(told.api.of(FALLBACK_POLICY)[0])
-        kept: CachedPolicy | None = told.caches.policies.get(NAMESPACE, "ladder")
+        fixture.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
+        await fixture.summaries.write()
+        assert fixture.patches() == 1, "a job is new"
+        fixture.caches.policies.put(fixture.api.of(FALLBACK_POLICY)[0])
+        kept: CachedPolicy | None = fixture.caches.policies.get(NAMESPACE, "ladder")
         assert kept is not None, "it is kept"
         assert kept.status["summary"] == "1 running", "with what was written"
-        told.summaries.changed(NAMESPACE)
-        await told.summaries.write()
-        assert told.patches() == 1, "nothing has changed"
+        fixture.summaries.changed(NAMESPACE)
+        await fixture.summaries.write()
+        assert fixture.patches() == 1, "nothing has changed"
 
     run_virtually(run())
 
 
 def test_a_failed_status_write_is_retried() -> None:
     async def run() -> None:
-        told = Told()
-        await told.put()
-        told.summaries.changed(NAMESPACE)
+        fixture = StatusFixture()
+        await fixture.put()
+        fixture.summaries.changed(NAMESPACE)
 
         def refuse(_: object) -> None:
             raise ApiError(500, "InternalError", "no")
 
-        told.api.fail = refuse
+        fixture.api.fail = refuse
         try:
-            await told.summaries.write()
+            await fixture.summaries.write()
         except ApiError:
-            told.api.fail = lambda _: None
-        await told.summaries.write()
-        assert told.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
+            fixture.api.fail = lambda _: None
+        await fixture.summaries.write()
+        assert fixture.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
 
     run_virtually(run())
 
 
 def test_a_namespace_without_a_ladder_has_no_status() -> None:
     async def run() -> None:
-        told = Told()
-        told.summaries.changed("nowhere")
-        await told.summaries.write()
-        assert told.patches() == 0, "there is nothing to write it in"
+        fixture = StatusFixture()
+        fixture.summaries.changed("nowhere")
+        await fixture.summaries.write()
+        assert fixture.patches() == 0, "there is nothing to write it in"
 
     run_virtually(run())
 

@@ -1,4 +1,4 @@
-"""What surrounds the loop: settings, log lines, and what is served."""
+"""The process: settings, log lines, and its HTTP server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_pat
     variables = {"KUBECONFIG": str(tmp_path / "a")}
     assert parse_settings([], variables).kubeconfig == tmp_path / "a", "as every client does"
     given = parse_settings(["--kubeconfig", str(tmp_path / "b")], variables)
-    assert given.kubeconfig == tmp_path / "b", "what was said last counts"
+    assert given.kubeconfig == tmp_path / "b", "the last call counts"
     with pytest.raises(ConfigError, match="readable kubeconfig"):
         given.access()
 

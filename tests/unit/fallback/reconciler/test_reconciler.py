@@ -38,13 +38,13 @@ POLICY = Policy(tiers=(PolicyTier(pool="spot-a", max_failures=1), PolicyTier(poo
 
 
 @dataclass
-class Scene:
+class ReconcilerFixture:
     """A reconciler whose API server does as a test says: it raises what is in `errors`, one for each try."""
 
     is_leader: bool = True
     errors: list[Exception] = field(default_factory=list[Exception])
     acted: list[tuple[Action, ...]] = field(default_factory=list[tuple[Action, ...]])
-    said: list[ObjectEvent] = field(default_factory=list[ObjectEvent])
+    event: list[ObjectEvent] = field(default_factory=list[ObjectEvent])
     settled: int = 0
     gone: bool = False
     version: int = 41
@@ -87,8 +87,8 @@ class Scene:
             raise self.errors.pop(0)
         self.acted.append(actions)
 
-    def record(self, said: ObjectEvent) -> None:
-        self.said.append(said)
+    def record(self, event: ObjectEvent) -> None:
+        self.event.append(event)
 
     async def work(self, seconds: float, *keys: JobKey) -> None:
         """Work on what is queued for some time."""
@@ -107,21 +107,21 @@ class Scene:
 
 def test_a_job_is_observed_acted_on_and_reported() -> None:
     async def run() -> None:
-        scene = Scene()
-        await scene.work(1)
-        assert [type(action) for (action,) in scene.acted] == [WriteState], "its state is written"
-        assert [said.reason for said in scene.said] == ["Placed"], "and what was found is said"
-        assert scene.settled == 1, "its clock is settled"
-        assert len(scene.job_index.in_namespace(NAMESPACE)) == 1, "it is counted"
+        fixture = ReconcilerFixture()
+        await fixture.work(1)
+        assert [type(action) for (action,) in fixture.acted] == [WriteState], "its state is written"
+        assert [event.reason for event in fixture.event] == ["Placed"], "and the log names what was found"
+        assert fixture.settled == 1, "its clock is settled"
+        assert len(fixture.job_index.in_namespace(NAMESPACE)) == 1, "it is counted"
 
     run_virtually(run())
 
 
 def test_a_standby_replica_observes_and_writes_nothing() -> None:
     async def run() -> None:
-        scene = Scene(is_leader=False)
-        await scene.work(1)
-        assert (scene.acted, scene.said) == ([], []), "not a word"
+        fixture = ReconcilerFixture(is_leader=False)
+        await fixture.work(1)
+        assert (fixture.acted, fixture.event) == ([], []), "not a word"
 
     run_virtually(run())
 
@@ -135,56 +135,58 @@ def test_failed_actions_record_no_event() -> None:
             ApiError(404, "NotFound", "gone"),
             ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
         ):
-            scene = Scene(errors=[error])
-            await scene.work(0.01)
-            assert scene.said == [], f"{error}: it may not have come about"
-            assert scene.settled == 0, "nor was any jump of the clock recorded"
-            await scene.work(10)
-            assert len(scene.acted) >= 1, f"{error}: it is tried again"
-            assert [said.reason for said in scene.said][:1] == ["Placed"], "then it is said"
+            fixture = ReconcilerFixture(errors=[error])
+            await fixture.work(0.01)
+            assert fixture.event == [], f"{error}: it may not have come about"
+            assert fixture.settled == 0, "nor was any jump of the clock recorded"
+            await fixture.work(10)
+            assert len(fixture.acted) >= 1, f"{error}: it is tried again"
+            assert [event.reason for event in fixture.event][:1] == ["Placed"], "then an event is recorded"
 
     run_virtually(run())
 
 
 def test_a_rejected_version_is_not_written_again() -> None:
     async def run() -> None:
-        scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
-        await scene.work(120)
-        assert scene.acted == [], "the rejected version stays rejected"
-        assert scene.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
+        fixture = ReconcilerFixture(errors=[JobChanged(409, "Conflict", "modified")])
+        await fixture.work(120)
+        assert fixture.acted == [], "the rejected version stays rejected"
+        assert fixture.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
 
     run_virtually(run())
 
 
 def test_a_permanent_rejection_is_recorded_with_the_servers_message() -> None:
     async def run() -> None:
-        scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
-        await scene.work(0.05)
-        (said,) = scene.said
-        assert (said.reason, said.is_warning) == ("WriteRejected", True), "a user must fix it"
-        assert "forbidden by a webhook" in said.message, "and finds out what"
-        await scene.work(60)
-        assert len(scene.acted) >= 1, "and once it is fixed the job continues"
+        fixture = ReconcilerFixture(
+            errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3
+        )
+        await fixture.work(0.05)
+        (event,) = fixture.event
+        assert (event.reason, event.is_warning) == ("WriteRejected", True), "a user must fix it"
+        assert "forbidden by a webhook" in event.message, "and finds out which"
+        await fixture.work(60)
+        assert len(fixture.acted) >= 1, "and once it is fixed the job continues"
 
     run_virtually(run())
 
 
 def test_a_replica_that_loses_leadership_stops_writing() -> None:
     async def run() -> None:
-        scene = Scene(errors=[LeadershipLost()])
-        await scene.work(600)
-        assert scene.said == [], "it says nothing"
-        assert scene.acted == [], "and does not retry: the leader does"
+        fixture = ReconcilerFixture(errors=[LeadershipLost()])
+        await fixture.work(600)
+        assert fixture.event == [], "it says nothing"
+        assert fixture.acted == [], "and does not retry: the leader does"
 
     run_virtually(run())
 
 
 def test_an_error_in_one_job_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
-        scene = Scene()
+        fixture = ReconcilerFixture()
         with caplog.at_level(logging.ERROR):
-            await scene.work(5, BROKEN, TRAIN)
-        assert len(scene.acted) == 1, "the other job is served"
+            await fixture.work(5, BROKEN, TRAIN)
+        assert len(fixture.acted) == 1, "the other job is served"
         assert any(getattr(each, "job", None) == "JobSet/vision/broken" for each in caplog.records), (
             "and the broken one is named"
         )
@@ -194,11 +196,11 @@ def test_an_error_in_one_job_does_not_stop_others(caplog: pytest.LogCaptureFixtu
 
 def test_a_deleted_job_is_removed_everywhere() -> None:
     async def run() -> None:
-        scene = Scene()
-        await scene.work(1)
-        scene.gone = True
-        await scene.work(1)
-        assert scene.job_index.in_namespace(NAMESPACE) == [], "it is no longer counted"
+        fixture = ReconcilerFixture()
+        await fixture.work(1)
+        fixture.gone = True
+        await fixture.work(1)
+        assert fixture.job_index.in_namespace(NAMESPACE) == [], "it is no longer counted"
 
     run_virtually(run())
 
@@ -218,17 +220,17 @@ WAITING = JobState(
 SEEN = Observation(uid="u", created=EARLIER, now=NOW)
 
 
-class Listening:
-    """A reporter, and what it has said."""
+class RecordedEvents:
+    """A reporter, and what it has event."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.event: list[str] = []
         self.metrics = Metrics(process=False)
         # It stands in for the log of Events, of which this alone is asked.
         self.reporter = EventReporter(self, self.metrics)  # type: ignore[arg-type]
 
     def record(self, occurrence: ObjectEvent) -> None:
-        self.said.append(occurrence.message)
+        self.event.append(occurrence.message)
 
     def number(self, series: str) -> float:
         """What a series says."""
@@ -237,57 +239,57 @@ class Listening:
 
 
 def test_a_standing_event_is_recorded_when_new_changed_or_back() -> None:
-    heard = Listening()
+    recorded = RecordedEvents()
     for reports in ([STANDING], [STANDING], [replace(STANDING, message="1 pod")], [], [STANDING]):
-        heard.reporter.record(KEY, "u", reports)
-    assert heard.said == ["2 pods", "1 pod", "2 pods"], "not with every look"
+        recorded.reporter.record(KEY, "u", reports)
+    assert recorded.event == ["2 pods", "1 pod", "2 pods"], "not with every look"
 
 
 def test_other_events_are_recorded_each_time() -> None:
-    heard = Listening()
-    heard.reporter.record(KEY, "u", [ONCE, ONCE])
-    assert heard.said == ["it moved", "it moved"], "each is something that was done"
+    recorded = RecordedEvents()
+    recorded.reporter.record(KEY, "u", [ONCE, ONCE])
+    assert recorded.event == ["it moved", "it moved"], "each is something that was done"
 
 
 def test_a_single_event_keeps_the_standing_events() -> None:
-    heard = Listening()
-    heard.reporter.record(KEY, "u", [STANDING])
-    heard.reporter.record_one(KEY, "u", replace(ONCE, message="refused"))
-    heard.reporter.record(KEY, "u", [STANDING])
-    assert heard.said == ["2 pods", "refused"], "it has stood all the while"
+    recorded = RecordedEvents()
+    recorded.reporter.record(KEY, "u", [STANDING])
+    recorded.reporter.record_one(KEY, "u", replace(ONCE, message="refused"))
+    recorded.reporter.record(KEY, "u", [STANDING])
+    assert recorded.event == ["2 pods", "refused"], "it has stood all the while"
 
 
 def test_a_recreated_job_gets_its_standing_events_again() -> None:
-    heard = Listening()
-    heard.reporter.record(KEY, "u", [STANDING])
-    heard.reporter.forget(KEY)
-    heard.reporter.record(KEY, "v", [STANDING])
-    assert len(heard.said) == 2, "it is another job"
+    recorded = RecordedEvents()
+    recorded.reporter.record(KEY, "u", [STANDING])
+    recorded.reporter.forget(KEY)
+    recorded.reporter.record(KEY, "v", [STANDING])
+    assert len(recorded.event) == 2, "it is another job"
 
 
 def test_waits_and_moves_are_measured() -> None:
-    heard = Listening()
+    recorded = RecordedEvents()
     running = replace(WAITING, phase=Phase.RUNNING, waiting_since=None, suspended_at=None)
-    heard.reporter.count(KEY, WAITING, running, SEEN)
+    recorded.reporter.count(KEY, WAITING, running, SEEN)
     where = '{namespace="vision",pool="spot"}'
-    assert heard.number(f"holdfast_fallback_capacity_wait_seconds_sum{where}") == 30, "the wait for nodes"
-    assert heard.number(f"holdfast_fallback_move_seconds_sum{where}") == 40, "the whole of the move"
-    heard.reporter.count(KEY, running, running, SEEN)
-    assert heard.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
+    assert recorded.number(f"holdfast_fallback_capacity_wait_seconds_sum{where}") == 30, "the wait for nodes"
+    assert recorded.number(f"holdfast_fallback_move_seconds_sum{where}") == 40, "the whole of the move"
+    recorded.reporter.count(KEY, running, running, SEEN)
+    assert recorded.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
 
 
 def test_moves_and_outages_are_counted_by_pool() -> None:
-    heard = Listening()
+    recorded = RecordedEvents()
     leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.FAILOVER, evictions=1)
-    heard.reporter.count(KEY, WAITING, leaving, SEEN)
-    heard.reporter.count(KEY, leaving, replace(WAITING, pool="on-demand", moves=1), SEEN)
+    recorded.reporter.count(KEY, WAITING, leaving, SEEN)
+    recorded.reporter.count(KEY, leaving, replace(WAITING, pool="on-demand", moves=1), SEEN)
     outage = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="spot"}'
-    assert heard.number(outage) == 1, "it cost the old tier"
+    assert recorded.number(outage) == 1, "it cost the old tier"
     move = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
-    assert heard.number(move) == 1, "and led to the new one"
+    assert recorded.number(move) == 1, "and led to the new one"
 
 
 def test_the_first_reconciliation_counts_nothing() -> None:
-    heard = Listening()
-    heard.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
-    assert b"outages_total{" not in heard.metrics.text(), "earlier outages were not observed"
+    recorded = RecordedEvents()
+    recorded.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
+    assert b"outages_total{" not in recorded.metrics.text(), "earlier outages were not observed"

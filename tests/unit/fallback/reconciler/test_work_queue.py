@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class Wall:
+class WallClock:
     """A clock on the wall, which may be set."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def test_a_key_added_while_in_work_is_queued_after_it() -> None:
 
 def test_a_key_is_queued_at_its_latest_time() -> None:
     async def run() -> None:
-        wall, done = Wall(), list[str]()
+        wall, done = WallClock(), list[str]()
         queue = WorkQueue[str](now=wall.now)
         async with working(queue, done):
             queue.add_at("a", NOON + timedelta(hours=1))
@@ -95,7 +95,7 @@ def test_a_key_is_queued_at_its_latest_time() -> None:
 
 def test_a_clock_set_forward_queues_due_keys() -> None:
     async def run() -> None:
-        wall, done = Wall(), list[str]()
+        wall, done = WallClock(), list[str]()
         queue = WorkQueue[str](now=wall.now)
         async with working(queue, done):
             queue.add_at("a", NOON + timedelta(hours=1))
@@ -109,7 +109,7 @@ def test_a_clock_set_forward_queues_due_keys() -> None:
 
 def test_a_clock_set_back_does_not_queue_early() -> None:
     async def run() -> None:
-        wall, done = Wall(), list[str]()
+        wall, done = WallClock(), list[str]()
         queue = WorkQueue[str](now=wall.now)
         async with working(queue, done):
             queue.add_at("a", NOON + timedelta(minutes=1))
@@ -140,7 +140,7 @@ def test_retries_back_off() -> None:
 
 def test_replaced_timers_are_removed() -> None:
     async def run() -> None:
-        wall, done = Wall(), list[str]()
+        wall, done = WallClock(), list[str]()
         queue = WorkQueue[str](now=wall.now)
         async with working(queue, done):
             for number in range(10_000):

@@ -1,4 +1,4 @@
-"""Placeholder pods: what makes a pool buy exactly the nodes that a gang needs, and keeps them."""
+"""Placeholder pods make a pool provision exactly the nodes that a gang needs, and keep them."""
 
 from __future__ import annotations
 

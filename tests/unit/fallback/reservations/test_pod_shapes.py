@@ -1,4 +1,4 @@
-"""How many machines a gang fills, which a pool's limit is held against."""
+"""The number of machines that a gang fills, which is compared with a pool's limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is held for a job now, the taint that keeps it, and what a job that is no more leaves behind."""
+"""A job's reservation, its taint, and the reservations that deleted jobs leave behind."""
 
 from __future__ import annotations
 

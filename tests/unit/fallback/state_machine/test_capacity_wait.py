@@ -27,11 +27,11 @@ from tests.support.builders.job_states import (
     SECOND,
     T0,
     kinds,
+    observed,
+    observed_suspended,
     only,
     policy,
     running,
-    seen,
-    seen_suspended,
     state_of,
     suspending,
     waiting,
@@ -43,19 +43,23 @@ YOUNGER = ContendingGang(uid="younger", created=T0)
 
 
 def test_the_younger_of_two_half_placed_gangs_yields() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(
+        waiting(), observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
+    )
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
 
 
 def test_the_older_gang_keeps_its_nodes() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(
+        waiting(), observed(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy()
+    )
     assert not decision.actions, "or both would let go, again and again"
 
 
 def test_gangs_yield_one_after_the_other() -> None:
     yielded_at = HALF_OF_THE_WAIT - SECOND
-    after = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=yielded_at)
+    after = observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=yielded_at)
     decision = decide(waiting(), after, policy())
     assert not decision.actions, "what a younger one has just let go may be enough for the elder"
     assert decision.requeue_at == yielded_at + YIELD_INTERVAL, "and if it is not"
@@ -64,14 +68,14 @@ def test_gangs_yield_one_after_the_other() -> None:
 
 
 def test_a_yield_time_in_the_future_is_ignored() -> None:
-    strange = seen(
+    strange = observed(
         pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=HALF_OF_THE_WAIT + HOUR
     )
     assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
 
 
 def test_a_gang_yields_after_half_of_the_timeout() -> None:
-    early = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
+    early = observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
     assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is requeued in time"
@@ -79,18 +83,20 @@ def test_a_gang_yields_after_half_of_the_timeout() -> None:
 
 def test_without_timeout_a_gang_yields_after_five_minutes() -> None:
     state = waiting(pool="on-demand", rank=2)
-    stuck = seen(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
+    stuck = observed(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
 
 
 def test_a_gang_without_nodes_does_not_yield() -> None:
-    decision = decide(waiting(), seen(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(
+        waiting(), observed(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
+    )
     assert not decision.actions, "it blocks no gang"
 
 
 def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
     yielding = suspending(pool="a-spot", rank=0, purpose=Purpose.YIELD)
-    decision = decide(yielding, seen_suspended(pool="a-spot"), policy())
+    decision = decide(yielding, observed_suspended(pool="a-spot"), policy())
     state = state_of(decision)
     assert (kinds(decision), state.phase) == ([WriteState], Phase.PAUSED), "the other gang takes the nodes"
     assert decision.requeue_at == state.resume_at, "and it wakes by itself"
@@ -100,29 +106,31 @@ def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
 
 def test_after_a_pause_the_wait_continues() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0, waited=7 * MINUTE, yields=1)
-    state = only(decide(paused, seen_suspended(pool="a-spot"), policy()), Resume).state
+    state = only(decide(paused, observed_suspended(pool="a-spot"), policy()), Resume).state
     assert (state.waited, state.waiting_since) == (7 * MINUTE, T0), (
         "or two gangs could block each other forever"
     )
-    late = seen(pods_placed=2, now=T0 + 8 * MINUTE)
+    late = observed(pods_placed=2, now=T0 + 8 * MINUTE)
     assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
 
 
 def test_a_pause_is_not_shortened() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
-    assert not decide(paused, seen_suspended(pool="a-spot"), policy()).actions, "it has promised to stay away"
+    assert not decide(paused, observed_suspended(pool="a-spot"), policy()).actions, (
+        "it has promised to stay away"
+    )
 
 
 def test_a_pause_without_a_policy_ends_at_once() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
-    assert Resume in kinds(decide(paused, seen_suspended(pool="a-spot"), NoPolicy())), (
+    assert Resume in kinds(decide(paused, observed_suspended(pool="a-spot"), NoPolicy())), (
         "never left suspended by us"
     )
 
 
 def test_another_clients_resumption_ends_a_pause() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
-    decision = decide(paused, seen(pods_placed=0), policy())
+    decision = decide(paused, observed(pods_placed=0), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.WAITING), (
         "no pod of it was left"
     )

@@ -39,14 +39,14 @@ from tests.support.builders.job_states import (
     MINUTE,
     SECOND,
     T0,
-    held,
     kinds,
     loss,
+    observed,
+    observed_suspended,
     policy,
     reasons,
+    reserved,
     running,
-    seen,
-    seen_suspended,
     state_of,
     suspending,
     tier,
@@ -58,7 +58,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 
-STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0)
+STOPPED = observed(
+    suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0
+)
 
 
 def test_a_users_suspension_is_recorded_and_never_ended() -> None:
@@ -71,45 +73,45 @@ def test_a_users_suspension_is_recorded_and_never_ended() -> None:
 
 def test_a_job_that_was_created_suspended_waits_for_its_user() -> None:
     decision = decide(None, STOPPED, policy())
-    assert state_of(decision).phase is Phase.STOPPED, "it never had a mark of ours"
+    assert state_of(decision).phase is Phase.STOPPED, "it was never managed"
 
 
 def test_timeouts_stop_while_a_user_has_suspended_the_job() -> None:
     stopped = decide(waiting(), STOPPED, policy()).state
-    resumed = decide(stopped, seen(pods_placed=0, now=T0 + 9 * HOUR), policy())
+    resumed = decide(stopped, observed(pods_placed=0, now=T0 + 9 * HOUR), policy())
     assert state_of(resumed).waiting_since == T0 + 9 * HOUR, "the wait for nodes begins when it is resumed"
     assert Suspend not in kinds(resumed), "and it has not waited for nine hours"
 
 
 def test_pods_that_a_users_suspension_deletes_are_no_losses() -> None:
     stopped = decide(running(), STOPPED, policy()).state
-    lost = seen(losses=(loss(T0 + MINUTE),), restarts=2, now=T0 + HOUR)
-    assert state_of(decide(stopped, lost, policy())).evictions == 0, (
-        "its pods were deleted on purpose"
-    )
+    lost = observed(losses=(loss(T0 + MINUTE),), restarts=2, now=T0 + HOUR)
+    assert state_of(decide(stopped, lost, policy())).evictions == 0, "its pods were deleted on purpose"
 
 
 def test_a_users_resumption_restarts_the_timeouts() -> None:
     stopped = running(pool="on-demand", rank=2, phase=Phase.STOPPED)
-    decision = decide(stopped, seen(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
+    decision = decide(stopped, observed(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
     assert state_of(decision).since == T0 + HOUR, "hours in which it stood still say nothing of the market"
     assert state_of(decision).failback is None, "so no better tier is tried before it has stayed"
 
 
 def test_counts_survive_a_users_suspension() -> None:
     stopped = decide(running(evictions=2), STOPPED, policy()).state
-    assert state_of(decide(stopped, seen(now=T0 + HOUR), policy())).evictions == 2, "the tier did cost them"
+    assert state_of(decide(stopped, observed(now=T0 + HOUR), policy())).evictions == 2, (
+        "the tier did cost them"
+    )
 
 
 def test_a_tier_that_the_user_selects_is_adopted() -> None:
     stopped = running(phase=Phase.STOPPED, evictions=2)
-    decision = decide(stopped, seen(pool="b-spot"), policy())
+    decision = decide(stopped, observed(pool="b-spot"), policy())
     assert (state_of(decision).pool, state_of(decision).rank) == ("b-spot", 1), "that is where it is"
     assert state_of(decision).evictions == 0, "and nothing has happened there yet"
 
 
 def test_a_job_whose_user_selects_another_pool_is_ignored() -> None:
-    decision = decide(running(phase=Phase.STOPPED), seen(pool="elsewhere"), policy())
+    decision = decide(running(phase=Phase.STOPPED), observed(pool="elsewhere"), policy())
     assert reasons(decision) == ["NotOnLadder"], "an Event says how to put it back"
     assert Suspend not in kinds(decision), "and nothing is done"
 
@@ -121,7 +123,7 @@ def test_a_state_copied_from_another_job_is_ignored() -> None:
 
 
 def test_an_unreadable_annotation_restarts_counting_with_an_event() -> None:
-    decision = decide(UnreadableState(problem="it is no JSON object"), seen(), policy())
+    decision = decide(UnreadableState(problem="it is no JSON object"), observed(), policy())
     assert reasons(decision)[0] == "StateUnreadable", "an event informs the user"
     assert state_of(decision).phase is Phase.RUNNING, "and the job is followed again"
 
@@ -136,43 +138,43 @@ def test_a_suspension_with_an_unreadable_annotation_is_not_ended() -> None:
 
 @pytest.mark.parametrize("state", [None, running()])
 def test_a_job_managed_by_kueue_is_ignored_with_an_event(state: JobState | None) -> None:
-    decision = decide(state, seen(is_managed_by_kueue=True, losses=(loss(),)), policy())
+    decision = decide(state, observed(is_managed_by_kueue=True, losses=(loss(),)), policy())
     assert (decision.actions, reasons(decision)) == ((), ["ManagedByKueue"]), "Kueue would undo a suspension"
-    assert decision.events[0].is_standing, "and it is not said at every look"
+    assert decision.events[0].is_standing, "and it is not recorded at every reconciliation"
 
 
 @pytest.mark.parametrize("state", [None, running()])
 def test_an_unsuspendable_job_is_ignored_with_an_event(state: JobState | None) -> None:
-    decision = decide(state, seen(not_suspendable_reason="set shutdownAfterJobFinishes: true"), policy())
+    decision = decide(state, observed(not_suspendable_reason="set shutdownAfterJobFinishes: true"), policy())
     assert (decision.actions, reasons(decision)) == ((), ["CannotFollow"]), "it would be lost in the move"
     assert "shutdownAfterJobFinishes" in decision.events[0].message, "with the fix"
 
 
 @pytest.mark.parametrize("state", [None, running(), waiting()])
 def test_a_job_in_a_namespace_without_a_policy_stays_where_it_is(state: JobState | None) -> None:
-    decision = decide(state, seen(pods_placed=0, now=T0 + 9 * HOUR), NoPolicy())
+    decision = decide(state, observed(pods_placed=0, now=T0 + 9 * HOUR), NoPolicy())
     assert (decision.actions, reasons(decision)) == ((), ["NoPolicy"]), "there is no ladder to follow"
 
 
 def test_an_invalid_policy_is_quoted_in_the_event() -> None:
-    decision = decide(running(), seen(), NoPolicy(problems=("spec.tiers: got no tier",)))
+    decision = decide(running(), observed(), NoPolicy(problems=("spec.tiers: got no tier",)))
     assert reasons(decision) == ["PolicyUnusable"], "nothing is done by half a ladder"
-    assert "spec.tiers: got no tier" in decision.events[0].message, "and what to fix is said"
+    assert "spec.tiers: got no tier" in decision.events[0].message, "and the message names the fix"
 
 
 def test_a_job_that_does_not_follow_has_no_state() -> None:
-    decision = decide(None, seen(follows=False, losses=(loss(),)), policy())
+    decision = decide(None, observed(follows=False, losses=(loss(),)), policy())
     assert (decision.state, decision.actions, decision.events) == (None, (), ()), "it does not ask for it"
 
 
 def test_a_job_that_stops_following_keeps_its_state_and_is_not_moved() -> None:
-    decision = decide(running(evictions=9), seen(follows=False), policy())
+    decision = decide(running(evictions=9), observed(follows=False), policy())
     assert (decision.state, decision.actions) == (running(evictions=9), ()), "the label was taken off"
 
 
 def test_a_job_outside_its_ladder_is_ignored_with_an_event() -> None:
     for pool in (None, "elsewhere"):
-        decision = decide(None, seen(pool=pool), policy())
+        decision = decide(None, observed(pool=pool), policy())
         assert (decision.state, reasons(decision)) == (None, ["NotOnLadder"]), f"{pool} is on no ladder"
         assert "a-spot, b-spot, on-demand" in decision.events[0].message, (
             "the Event says what it could select"
@@ -181,32 +183,37 @@ def test_a_job_outside_its_ladder_is_ignored_with_an_event() -> None:
 
 def test_a_job_that_ended_before_its_first_reconciliation_is_ignored() -> None:
     for outcome in Outcome:
-        assert not decide(None, seen(outcome=outcome), policy()).actions, "there is nothing to keep"
+        assert not decide(None, observed(outcome=outcome), policy()).actions, "there is nothing to keep"
 
 
 def test_a_reservation_is_released_when_its_job_stops_following() -> None:
     attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
     climbing = running(pool="on-demand", rank=2, failback=attempt)
-    for left in (seen(follows=False, reservation=held()), seen(is_managed_by_kueue=True, reservation=held())):
+    for left in (
+        observed(follows=False, reservation=reserved()),
+        observed(is_managed_by_kueue=True, reservation=reserved()),
+    ):
         decision = decide(climbing, left, policy(return_after=HOUR))
         assert kinds(decision) == [WriteState, ReleaseReservation], "it has no user"
-    gone = decide(None, seen(follows=False, reservation=held()), policy())
+    gone = decide(None, observed(follows=False, reservation=reserved()), policy())
     assert kinds(gone) == [ReleaseReservation], "not even when its state is gone"
 
 
 def test_earlier_losses_do_not_count_at_the_first_reconciliation() -> None:
-    state = state_of(decide(None, seen(restarts=7, disrupted_restarts=3), policy()))
+    state = state_of(decide(None, observed(restarts=7, disrupted_restarts=3), policy()))
     assert (state.restarts, state.disrupted_restarts) == (7, 3), "it is unknown where these happened"
     assert (state.evictions, state.unexplained) == (0, 0), "so none of them counts"
 
 
 def test_a_removed_tier_does_not_disturb_the_job_that_runs_on_it() -> None:
-    decision = decide(running(evictions=99), seen(), policy(tiers=(tier("b-spot"), LAST)))
+    decision = decide(running(evictions=99), observed(), policy(tiers=(tier("b-spot"), LAST)))
     assert not decision.actions, "it has its nodes"
 
 
 def test_a_job_on_a_removed_tier_fails_over_to_the_tier_of_its_rank() -> None:
-    decision = decide(running(), seen(pods_placed=0, losses=(loss(),)), policy(tiers=(tier("b-spot"), LAST)))
+    decision = decide(
+        running(), observed(pods_placed=0, losses=(loss(),)), policy(tiers=(tier("b-spot"), LAST))
+    )
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
         "rank 0 is b now"
     )
@@ -214,7 +221,9 @@ def test_a_job_on_a_removed_tier_fails_over_to_the_tier_of_its_rank() -> None:
 
 def test_a_job_on_a_removed_last_tier_fails_over_to_the_new_last_tier() -> None:
     on_last = running(pool="on-demand", rank=2)
-    decision = decide(on_last, seen(pool="on-demand", pods_placed=0), policy(tiers=(tier(), tier("b-spot"))))
+    decision = decide(
+        on_last, observed(pool="on-demand", pods_placed=0), policy(tiers=(tier(), tier("b-spot")))
+    )
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
         "as low as it goes"
     )
@@ -222,7 +231,7 @@ def test_a_job_on_a_removed_last_tier_fails_over_to_the_new_last_tier() -> None:
 
 def test_a_reordered_tier_is_found_by_its_pool() -> None:
     reordered = policy(tiers=(tier("b-spot"), tier("a-spot"), LAST))
-    decision = decide(running(evictions=3), seen(), reordered)
+    decision = decide(running(evictions=3), observed(), reordered)
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["on-demand"], (
         "below it now"
     )
@@ -235,27 +244,27 @@ def test_events_of_the_job_kind_are_passed_on() -> None:
         is_warning=True,
         is_standing=True,
     )
-    assert decide(running(), seen(notices=(notice,)), policy()).events == (notice,), (
+    assert decide(running(), observed(notices=(notice,)), policy()).events == (notice,), (
         "a script that ends 0 completes"
     )
 
 
 def test_a_jump_forward_does_not_end_a_wait() -> None:
-    jumped = seen(pods_placed=0, now=T0 + HOUR + MINUTE, clock_jump=HOUR)
+    jumped = observed(pods_placed=0, now=T0 + HOUR + MINUTE, clock_jump=HOUR)
     decision = decide(waiting(), jumped, policy())
-    assert Suspend not in kinds(decision), "one minute has passed, whatever the clock says"
+    assert Suspend not in kinds(decision), "one minute has passed, whatever the clock shows"
     assert kinds(decision) == [WriteState], "the shifted times are recorded, since the jump is observed once"
     assert decision.requeue_at == T0 + HOUR + 15 * MINUTE, "and the rest of the wait goes on"
 
 
 def test_a_jump_back_does_not_make_a_wait_longer() -> None:
-    jumped = seen(pods_placed=0, now=T0 - HOUR + MINUTE, clock_jump=-HOUR)
+    jumped = observed(pods_placed=0, now=T0 - HOUR + MINUTE, clock_jump=-HOUR)
     assert decide(waiting(), jumped, policy()).requeue_at == T0 - HOUR + 15 * MINUTE, "14 minutes are left"
 
 
 def test_a_time_in_the_future_becomes_now() -> None:
     decision = decide(
-        waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), seen(pods_placed=0), policy()
+        waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), observed(pods_placed=0), policy()
     )
     assert state_of(decision).waiting_since == T0, "another machine's clock was nine hours ahead"
     assert decision.requeue_at == T0 + 15 * MINUTE, "without waiting for the old time"
@@ -263,13 +272,13 @@ def test_a_time_in_the_future_becomes_now() -> None:
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
 def test_a_loss_is_not_counted_twice_because_the_clock_jumped(jump: timedelta) -> None:
-    counted = state_of(decide(running(), seen(losses=(loss(),)), policy()))
-    after = seen(losses=(loss(),), now=T0 + jump + MINUTE, clock_jump=jump)
+    counted = state_of(decide(running(), observed(losses=(loss(),)), policy()))
+    after = observed(losses=(loss(),), now=T0 + jump + MINUTE, clock_jump=jump)
     assert state_of(decide(counted, after, policy())).evictions == 1, "losses have a clock of their own"
 
 
 def test_a_small_clock_correction_changes_nothing() -> None:
-    steered = seen(now=T0 + SECOND, clock_jump=SECOND)
+    steered = observed(now=T0 + SECOND, clock_jump=SECOND)
     assert not decide(running(), steered, policy()).actions, (
         "a write for every second of NTP would be no help"
     )
@@ -277,9 +286,9 @@ def test_a_small_clock_correction_changes_nothing() -> None:
 
 def test_only_the_end_of_a_pause_may_be_in_the_future() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
-    assert shift_times(paused, seen_suspended()) == paused, "it ends in a minute"
+    assert shift_times(paused, observed_suspended()) == paused, "it ends in a minute"
     ahead = running(phase=Phase.PAUSED, resume_at=T0 + 9 * HOUR)
-    assert shift_times(ahead, seen_suspended()).resume_at == T0 + LONGEST_PAUSE, "a clock was wrong"
+    assert shift_times(ahead, observed_suspended()).resume_at == T0 + LONGEST_PAUSE, "a clock was wrong"
 
 
 def test_every_time_of_the_controllers_clock_is_shifted() -> None:
@@ -295,7 +304,7 @@ def test_every_time_of_the_controllers_clock_is_shifted() -> None:
         losses_counted_until=T0,
     )
     jump = 2 * TOLERANCE
-    moved = shift_times(times, seen(now=T0 + HOUR, clock_jump=jump))
+    moved = shift_times(times, observed(now=T0 + HOUR, clock_jump=jump))
     ours = (
         moved.waiting_since,
         moved.outage_counted_at,

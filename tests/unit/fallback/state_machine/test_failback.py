@@ -31,15 +31,15 @@ from tests.support.builders.job_states import (
     SECOND,
     SPOT,
     T0,
-    held,
     kinds,
     loss,
+    observed,
+    observed_suspended,
     only,
     policy,
     reasons,
+    reserved,
     running,
-    seen,
-    seen_suspended,
     state_of,
     tier,
     waiting,
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 UP = policy(return_after=HOUR, hold_timeout=10 * MINUTE)
 LOW = running(pool="on-demand", rank=2)
-ON_DEMAND = seen(pool="on-demand")
+ON_DEMAND = observed(pool="on-demand")
 
 
-def climbing(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot"):
+def failing_back(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot"):
     return replace(LOW, failback=FailbackAttempt(pool=pool, stage=stage, since=T0))
 
 
@@ -78,7 +78,7 @@ def test_a_failback_does_not_start_early() -> None:
 
 
 def test_there_is_no_failback_from_the_best_tier() -> None:
-    assert not decide(running(), seen(now=T0 + 9 * HOUR), UP).actions, "it is there"
+    assert not decide(running(), observed(now=T0 + 9 * HOUR), UP).actions, "it is there"
 
 
 @pytest.mark.parametrize(
@@ -97,27 +97,27 @@ def test_a_failback_does_not_start_when(trouble: Observation) -> None:
 
 
 def test_a_missing_placeholder_is_created_at_the_next_reconciliation() -> None:
-    for there in (None, held(pods=2, placed=2, tainted=0)):
-        decision = decide(climbing(), replace(ON_DEMAND, reservation=there), UP)
+    for there in (None, reserved(pods=2, placed=2, tainted=0)):
+        decision = decide(failing_back(), replace(ON_DEMAND, reservation=there), UP)
         assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
 
 
 def test_while_placeholders_are_pending_nothing_is_done() -> None:
-    decision = decide(climbing(), replace(ON_DEMAND, reservation=held(placed=3, tainted=0)), UP)
+    decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0)), UP)
     assert not decision.actions, "the job runs on where it is"
 
 
 def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
-    decision = decide(climbing(), replace(ON_DEMAND, reservation=held(tainted=0)), UP)
+    decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved(tainted=0)), UP)
     assert kinds(decision) == [WriteState, TaintReservedNodes], (
         "or a stranger wins a node when its placeholder goes"
     )
-    again = decide(decision.state, replace(ON_DEMAND, reservation=held(tainted=2)), UP)
+    again = decide(decision.state, replace(ON_DEMAND, reservation=reserved(tainted=2)), UP)
     assert kinds(again) == [TaintReservedNodes], "until every node bears it"
 
 
 def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
-    decision = decide(climbing(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=held()), UP)
+    decision = decide(failing_back(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=reserved()), UP)
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose, suspend.tolerate_reservation) == (
         "a-spot",
@@ -128,8 +128,8 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
 
 
 def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
-    listening = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True)
-    asked = decide(climbing(FailbackStage.TAINTING), listening, UP)
+    listening = replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True)
+    asked = decide(failing_back(FailbackStage.TAINTING), listening, UP)
     assert only(asked, RequestCheckpoint).at == T0, "a request with its own identity"
     waits = decide(asked.state, replace(listening, checkpoint_requested_at=T0), UP)
     assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT), "it is given time to answer"
@@ -141,35 +141,37 @@ def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
 
 def test_a_lost_checkpoint_request_is_repeated() -> None:
     asked = decide(
-        climbing(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        failing_back(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
         UP,
     ).state
     decision = decide(
-        asked, replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True, now=T0 + SECOND), UP
+        asked, replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True, now=T0 + SECOND), UP
     )
     assert only(decision, RequestCheckpoint).at == T0, "the same request"
 
 
 def test_a_job_that_does_not_answer_is_moved_after_the_timeout() -> None:
     asked = decide(
-        climbing(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        failing_back(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
         UP,
     ).state
-    late = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True, now=T0 + CHECKPOINT_TIMEOUT)
+    late = replace(
+        ON_DEMAND, reservation=reserved(), checkpoints_on_request=True, now=T0 + CHECKPOINT_TIMEOUT
+    )
     assert Suspend in kinds(decide(asked, late, UP)), "SIGTERM asks it once more"
 
 
 def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
     asked = decide(
-        climbing(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        failing_back(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
         UP,
     ).state
     answered = replace(
         ON_DEMAND,
-        reservation=held(),
+        reservation=reserved(),
         checkpoints_on_request=True,
         checkpoint_requested_at=T0,
         checkpointed_at=T0,
@@ -181,13 +183,13 @@ def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
 
 def test_an_old_checkpoint_is_no_answer() -> None:
     asked = decide(
-        climbing(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        failing_back(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
         UP,
     ).state
     old = replace(
         ON_DEMAND,
-        reservation=held(),
+        reservation=reserved(),
         checkpoints_on_request=True,
         checkpoint_requested_at=T0,
         checkpointed_at=T0 - HOUR,
@@ -196,8 +198,8 @@ def test_an_old_checkpoint_is_no_answer() -> None:
 
 
 def test_after_the_hold_timeout_the_next_tier_is_tried() -> None:
-    late = replace(ON_DEMAND, reservation=held(placed=3, tainted=0), now=T0 + 10 * MINUTE)
-    decision = decide(climbing(), late, UP)
+    late = replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0), now=T0 + 10 * MINUTE)
+    decision = decide(failing_back(), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], (
         "two tiers' capacity is never paid for at once"
     )
@@ -210,24 +212,26 @@ def test_after_the_hold_timeout_the_next_tier_is_tried() -> None:
 
 
 def test_without_capacity_the_failback_ends_and_the_reservation_is_released() -> None:
-    late = replace(ON_DEMAND, reservation=held("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
-    decision = decide(climbing(pool="b-spot"), late, UP)
+    late = replace(ON_DEMAND, reservation=reserved("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
+    decision = decide(failing_back(pool="b-spot"), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
     assert state_of(decision).failback is None, "the attempt is over"
     assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
 
 
 def test_an_unused_reservation_is_released_after_the_timeout() -> None:
-    stuck = replace(ON_DEMAND, reservation=held(), can_be_suspended=False, now=T0 + 10 * MINUTE)
+    stuck = replace(ON_DEMAND, reservation=reserved(), can_be_suspended=False, now=T0 + 10 * MINUTE)
     for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
         assert ReleaseReservation in kinds(
-            decide(climbing(stage, "b-spot"), replace(stuck, reservation=held("b-spot")), UP)
+            decide(failing_back(stage, "b-spot"), replace(stuck, reservation=reserved("b-spot")), UP)
         ), "it costs as much as the nodes it would replace"
 
 
 def test_a_lost_reserved_node_is_requested_again() -> None:
     decision = decide(
-        climbing(FailbackStage.CHECKPOINTING), replace(ON_DEMAND, reservation=held(placed=3, tainted=3)), UP
+        failing_back(FailbackStage.CHECKPOINTING),
+        replace(ON_DEMAND, reservation=reserved(placed=3, tainted=3)),
+        UP,
     )
     state = state_of(decision)
     assert state.failback is not None, "its time is not over"
@@ -236,7 +240,7 @@ def test_a_lost_reserved_node_is_requested_again() -> None:
 
 def test_a_failback_ends_when_return_after_is_removed() -> None:
     for edited in (policy(), replace(UP, tiers=(LOWER, LAST)), replace(UP, tiers=(LAST, SPOT))):
-        decision = decide(climbing(), replace(ON_DEMAND, reservation=held()), edited)
+        decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved()), edited)
         assert kinds(decision) == [WriteState, ReleaseReservation], f"{edited} has no such better tier"
 
 
@@ -279,7 +283,7 @@ def test_a_failover_releases_an_incomplete_reservation() -> None:
         evictions=3,
         failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0),
     )
-    decision = decide(middle, seen(pool="b-spot", reservation=held(placed=2, tainted=0)), UP)
+    decision = decide(middle, observed(pool="b-spot", reservation=reserved(placed=2, tainted=0)), UP)
     assert kinds(decision) == [Suspend, ReleaseReservation], "it cannot wait for the rest"
     assert only(decision, Suspend).pool == "on-demand", "down the ladder"
 
@@ -291,7 +295,7 @@ def test_a_failover_uses_a_complete_reservation() -> None:
         evictions=3,
         failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.CHECKPOINTING, since=T0),
     )
-    decision = decide(middle, seen(pool="b-spot", reservation=held()), UP)
+    decision = decide(middle, observed(pool="b-spot", reservation=reserved()), UP)
     assert only(decision, Suspend).pool == "a-spot", "better than what lies below, and there already"
 
 
@@ -300,45 +304,45 @@ def test_taints_stay_until_all_pods_are_bound() -> None:
         failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
         entered_by_failback=True,
     )
-    early = decide(arrived, seen(pods_placed=3, reservation=held()), UP)
+    early = decide(arrived, observed(pods_placed=3, reservation=reserved()), UP)
     assert kinds(early) == [DeletePlaceholders], "the controller may have died before it did this"
-    kept = decide(arrived, seen(pods_placed=3, reservation=held(pods=0, placed=0, tainted=0)), UP)
+    kept = decide(arrived, observed(pods_placed=3, reservation=reserved(pods=0, placed=0, tainted=0)), UP)
     assert not kept.actions, "a stranger could still take the last node"
-    bound = decide(arrived, seen(reservation=held(pods=0, placed=0, tainted=0)), UP)
+    bound = decide(arrived, observed(reservation=reserved(pods=0, placed=0, tainted=0)), UP)
     assert kinds(bound) == [WriteState, ReleaseReservation], "now they are ordinary nodes"
 
 
 def test_a_short_failback_doubles_the_wait_for_the_next() -> None:
     back = running(entered_by_failback=True, evictions=3, since=T0 - HOUR / 2)
-    thrown_out = state_of(decide(back, seen(), UP))
+    thrown_out = state_of(decide(back, observed(), UP))
     assert thrown_out.short_failbacks == 1, "half an hour is less than the hour it waited for it"
     assert (
         failback_due_at(replace(LOW, short_failbacks=thrown_out.short_failbacks), UP) == T0 - HOUR + 2 * HOUR
     ), "twice as long"
-    assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, (
-        "but with a limit"
-    )
+    assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, "but with a limit"
 
 
 def test_a_lasting_failback_resets_the_wait() -> None:
     back = running(entered_by_failback=True, short_failbacks=3, evictions=3, since=T0 - 2 * HOUR)
-    assert state_of(decide(back, seen(), UP)).short_failbacks == 0, "the market is another one"
+    assert state_of(decide(back, observed(), UP)).short_failbacks == 0, "the market is another one"
 
 
 def test_a_failover_without_failback_is_not_a_short_failback() -> None:
-    assert state_of(decide(running(evictions=3), seen(), UP)).short_failbacks == 0, "it began there"
+    assert state_of(decide(running(evictions=3), observed(), UP)).short_failbacks == 0, "it began there"
 
 
 def test_a_job_that_ends_during_a_failback_leaves_no_reservation() -> None:
     from holdfast.fallback.state_machine.observation import Outcome
 
-    decision = decide(climbing(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=held()), UP)
+    decision = decide(
+        failing_back(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=reserved()), UP
+    )
     assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
 
 
 def test_a_users_suspension_ends_the_failback() -> None:
-    stopped = seen_suspended(pool="on-demand", reservation=held())
-    decision = decide(climbing(), stopped, UP)
+    stopped = observed_suspended(pool="on-demand", reservation=reserved())
+    decision = decide(failing_back(), stopped, UP)
     assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
         "its duration is unknown"
     )
@@ -346,19 +350,19 @@ def test_a_users_suspension_ends_the_failback() -> None:
 
 def test_an_eviction_during_a_failback_is_counted() -> None:
     lost = replace(
-        ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=held(placed=2, tainted=0)
+        ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=reserved(placed=2, tainted=0)
     )
-    state = state_of(decide(climbing(), lost, UP))
-    assert (state.evictions, state.failback) == (1, climbing().failback), "and the hold goes on"
+    state = state_of(decide(failing_back(), lost, UP))
+    assert (state.evictions, state.failback) == (1, failing_back().failback), "and the hold goes on"
 
 
 def test_a_reservation_covers_all_shapes() -> None:
     mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
-    decision = decide(climbing(), replace(ON_DEMAND, shapes=mixed, reservation=held(tainted=0)), UP)
+    decision = decide(failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP)
     assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
 def test_a_job_fails_back_from_a_middle_tier() -> None:
     ladder = policy(tiers=(SPOT, LOWER, tier("c-spot", max_failures=-1)), return_after=HOUR)
-    decision = decide(running(pool="b-spot", rank=1), seen(pool="b-spot"), ladder)
+    decision = decide(running(pool="b-spot", rank=1), observed(pool="b-spot"), ladder)
     assert only(decision, CreatePlaceholders).pool == "a-spot", "the last tier need not be reached for that"

@@ -25,11 +25,11 @@ from tests.support.builders.job_states import (
     StateFields,
     kinds,
     loss,
+    observed,
     only,
     policy,
     reasons,
     running,
-    seen,
     state_of,
     tier,
     waiting,
@@ -49,14 +49,14 @@ def on_last(**fields: Unpack[StateFields]) -> JobState:
 
 
 def test_a_running_job_without_losses_is_not_changed() -> None:
-    decision = decide(running(), seen(), policy())
+    decision = decide(running(), observed(), policy())
     assert decision.state == running(), "nothing has happened"
     assert not decision.actions, "and nothing is written"
     assert decision.requeue_at is None, "nor is anything waited for"
 
 
 def test_the_last_allowed_failure_moves_the_job() -> None:
-    decision = decide(running(evictions=2), seen(losses=(loss(),)), policy())
+    decision = decide(running(evictions=2), observed(losses=(loss(),)), policy())
     suspend = only(decision, Suspend)
     assert suspend.pool == "b-spot", "the next tier of the ladder"
     assert (suspend.state.phase, suspend.state.purpose) == (Phase.SUSPENDING, Purpose.FAILOVER), (
@@ -66,17 +66,17 @@ def test_the_last_allowed_failure_moves_the_job() -> None:
 
 
 def test_one_failure_less_does_not_move_the_job() -> None:
-    decision = decide(running(evictions=1), seen(losses=(loss(),)), policy())
+    decision = decide(running(evictions=1), observed(losses=(loss(),)), policy())
     assert Suspend not in kinds(decision), "maxFailures is 3"
     assert state_of(decision).evictions == 2, "but it is counted"
 
 
 def test_with_max_failures_0_the_first_failure_moves_the_job() -> None:
     ladder = policy(tiers=(tier(max_failures=0), LAST))
-    assert Suspend not in kinds(decide(running(), seen(), ladder)), (
+    assert Suspend not in kinds(decide(running(), observed(), ladder)), (
         "a tier that may cost nothing is still tried"
     )
-    assert only(decide(running(), seen(losses=(loss(),)), ladder), Suspend).pool == "on-demand", (
+    assert only(decide(running(), observed(losses=(loss(),)), ladder), Suspend).pool == "on-demand", (
         "and left at once"
     )
 
@@ -84,48 +84,50 @@ def test_with_max_failures_0_the_first_failure_moves_the_job() -> None:
 @pytest.mark.parametrize("max_failures", [UNLIMITED, None])
 def test_with_max_failures_minus_1_failures_never_move_the_job(max_failures: int | None) -> None:
     ladder = policy(tiers=(tier(max_failures=max_failures), LAST))
-    decision = decide(running(evictions=10_000), seen(losses=(loss(),)), ladder)
-    assert Suspend not in kinds(decision), "its author said so"
+    decision = decide(running(evictions=10_000), observed(losses=(loss(),)), ladder)
+    assert Suspend not in kinds(decision), "its author chose it"
 
 
 def test_after_the_procurement_timeout_the_job_fails_over() -> None:
-    short = seen(pods_placed=3, now=T0 + 15 * MINUTE)
+    short = observed(pods_placed=3, now=T0 + 15 * MINUTE)
     decision = decide(waiting(), short, policy())
     assert only(decision, Suspend).pool == "b-spot", "15 minutes are over and a node is missing"
     assert "NoCapacity" in reasons(decision), "and an Event says why"
 
 
 def test_a_waiting_job_is_requeued_at_the_end_of_its_wait() -> None:
-    decision = decide(waiting(), seen(pods_placed=0, now=T0 + MINUTE), policy())
+    decision = decide(waiting(), observed(pods_placed=0, now=T0 + MINUTE), policy())
     assert decision.requeue_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
 
 
 def test_the_procurement_timeout_applies_after_an_eviction_too() -> None:
-    lost = seen(losses=(loss(),), pods_placed=0)
+    lost = observed(losses=(loss(),), pods_placed=0)
     first = state_of(decide(running(), lost, policy()))
     assert (first.phase, first.waiting_since) == (Phase.WAITING, T0), "the clock starts with the loss"
-    late = seen(losses=(loss(),), pods_placed=0, now=T0 + 15 * MINUTE)
+    late = observed(losses=(loss(),), pods_placed=0, now=T0 + 15 * MINUTE)
     assert only(decide(first, late, policy()), Suspend).pool == "b-spot", (
         "a pool that gives nothing back is left"
     )
 
 
 def test_pods_that_do_not_start_do_not_move_the_job() -> None:
-    stuck = seen(pods_started=0, starting_since=T0 - HOUR, now=T0 + 2 * HOUR)
+    stuck = observed(pods_started=0, starting_since=T0 - HOUR, now=T0 + 2 * HOUR)
     decision = decide(running(), stuck, policy())
     assert not decision.actions, "a bad image would walk the job down to on-demand"
-    assert reasons(decision) == ["SlowStart"], "it is said instead"
+    assert reasons(decision) == ["SlowStart"], "an event is recorded instead"
 
 
 def test_a_job_is_requeued_when_its_start_becomes_slow() -> None:
-    decision = decide(running(), seen(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE))
+    decision = decide(
+        running(), observed(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE)
+    )
     assert (decision.requeue_at, reasons(decision)) == (T0 + 9 * MINUTE, []), (
         "startTimeout has not passed yet"
     )
 
 
 def test_missing_pods_are_distinguished_from_missing_capacity() -> None:
-    refused = seen(pods_placed=0, pods_started=0, pods_remaining=1, pods_missing=3)
+    refused = observed(pods_placed=0, pods_started=0, pods_remaining=1, pods_missing=3)
     first = decide(waiting(), refused, policy())
     assert (first.requeue_at, reasons(first)) == (T0 + PODS_CREATED_WITHIN, []), (
         "operators take a moment to make pods"
@@ -137,12 +139,12 @@ def test_missing_pods_are_distinguished_from_missing_capacity() -> None:
 
 
 def test_existing_pods_without_nodes_are_not_reported_as_missing() -> None:
-    pending = seen(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
+    pending = observed(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
     assert reasons(decide(waiting(), pending, policy())) == [], "they wait for capacity"
 
 
 def test_the_event_of_a_placed_gang_has_its_wait() -> None:
-    decision = decide(waiting(), seen(now=T0 + 90 * SECOND), policy())
+    decision = decide(waiting(), observed(now=T0 + 90 * SECOND), policy())
     assert (state_of(decision).phase, state_of(decision).waiting_since) == (Phase.RUNNING, None), (
         "it waits no more"
     )
@@ -150,74 +152,78 @@ def test_the_event_of_a_placed_gang_has_its_wait() -> None:
 
 
 def test_a_tier_without_pool_is_skipped() -> None:
-    decision = decide(running(evictions=3), seen(pools={"b-spot": NOT_THERE}), policy())
+    decision = decide(running(evictions=3), observed(pools={"b-spot": NOT_THERE}), policy())
     assert only(decision, Suspend).pool == "on-demand", "nothing would ever come of waiting there"
 
 
 def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     missing = {"a-spot": NOT_THERE}
-    early = decide(waiting(), seen(pods_placed=0, pools=missing), policy())
+    early = decide(waiting(), observed(pods_placed=0, pools=missing), policy())
     assert Suspend not in kinds(early), "a pool that is replaced is away for a moment"
     assert early.requeue_at == T0 + MISSING_POOL_GRACE, "it is requeued soon"
-    late = decide(waiting(), seen(pods_placed=0, pools=missing, now=T0 + MISSING_POOL_GRACE), policy())
+    late = decide(waiting(), observed(pods_placed=0, pools=missing, now=T0 + MISSING_POOL_GRACE), policy())
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
 
 def test_without_lower_tier_the_job_stays_with_an_event() -> None:
     missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
-    decision = decide(running(evictions=3), seen(pools=missing), policy())
+    decision = decide(running(evictions=3), observed(pools=missing), policy())
     assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
     assert "add one to the FallbackPolicy" in decision.events[0].message, f"{decision.events}"
 
 
 def test_a_move_waits_until_the_job_honors_a_suspension() -> None:
-    decision = decide(running(evictions=3), seen(can_be_suspended=False), policy())
+    decision = decide(running(evictions=3), observed(can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "KubeRay ignores it in most states"
     assert reasons(decision) == ["MoveBlocked"], "and an Event says what is waited for"
-    assert Suspend in kinds(decide(running(evictions=3), seen(), policy())), "it is made when it can be"
+    assert Suspend in kinds(decide(running(evictions=3), observed(), policy())), "it is made when it can be"
 
 
 def test_on_the_last_tier_evictions_move_nothing() -> None:
-    decision = decide(on_last(evictions=99), seen(pool="on-demand"), policy())
+    decision = decide(on_last(evictions=99), observed(pool="on-demand"), policy())
     assert not decision.actions, "there is nowhere better to be"
 
 
 def test_repeated_application_failures_on_the_last_tier_give_the_job_up() -> None:
-    decision = decide(on_last(application_failures=5), seen(pool="on-demand"), policy())
+    decision = decide(on_last(application_failures=5), observed(pool="on-demand"), policy())
     suspend = only(decision, Suspend)
     assert suspend.state.phase is Phase.GIVEN_UP, "a broken script would use on-demand GPUs forever"
-    assert "suspend: false" in decision.events[0].message, "and how to go on is said"
+    assert "suspend: false" in decision.events[0].message, "and the message says how to continue"
 
 
 def test_application_failures_are_limited_on_the_last_tier_only() -> None:
     ladder = policy(tiers=(tier(max_failures=UNLIMITED), LAST))
-    decision = decide(running(application_failures=50), seen(), ladder)
+    decision = decide(running(application_failures=50), observed(), ladder)
     assert not decision.actions, "other tiers have their own limit"
 
 
 def test_with_application_failures_minus_1_no_job_is_given_up() -> None:
     ladder = policy(application_failures=UNLIMITED)
-    assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "no limit"
+    assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
+        "no limit"
+    )
 
 
 def test_under_evictions_application_failures_are_not_limited() -> None:
     ladder = policy(failures=Failures.EVICTIONS)
-    assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "its budget"
+    assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
+        "its budget"
+    )
 
 
 def test_after_give_up_after_without_capacity_the_job_is_given_up() -> None:
     ladder = policy(give_up_after=HOUR)
     state = waiting(pool="on-demand", rank=2)
-    early = decide(state, seen(pool="on-demand", pods_placed=0), ladder)
+    early = decide(state, observed(pool="on-demand", pods_placed=0), ladder)
     assert early.requeue_at == T0 + HOUR, "there is no other limit"
-    late = decide(state, seen(pool="on-demand", pods_placed=0, now=T0 + HOUR), ladder)
+    late = decide(state, observed(pool="on-demand", pods_placed=0, now=T0 + HOUR), ladder)
     assert only(late, Suspend).state.phase is Phase.GIVEN_UP, "nothing runs and nothing is paid for"
 
 
 def test_without_give_up_after_a_job_waits_indefinitely() -> None:
     decision = decide(
         waiting(pool="on-demand", rank=2),
-        seen(pool="on-demand", pods_placed=0, now=T0 + 900 * HOUR),
+        observed(pool="on-demand", pods_placed=0, now=T0 + 900 * HOUR),
         policy(),
     )
     assert not decision.actions, "the user did not ask for an end"
@@ -225,7 +231,7 @@ def test_without_give_up_after_a_job_waits_indefinitely() -> None:
 
 def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
     given_up = on_last(phase=Phase.GIVEN_UP, application_failures=5)
-    suspended = seen(
+    suspended = observed(
         pool="on-demand",
         suspended=True,
         is_suspension_complete=True,
@@ -234,30 +240,30 @@ def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
         now=T0 + 99 * HOUR,
     )
     assert not decide(given_up, suspended, policy()).actions, "it is suspended for good"
-    resumed = decide(given_up, seen(pool="on-demand"), policy())
+    resumed = decide(given_up, observed(pool="on-demand"), policy())
     assert state_of(resumed).application_failures == 0, "who resumes it gives it a new budget"
     assert state_of(resumed).phase is Phase.WAITING, "and it is on its tier again"
 
 
 def test_past_the_deadline_a_job_fails_over_to_the_last_tier() -> None:
-    decision = decide(running(evictions=3), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
+    decision = decide(running(evictions=3), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert only(decision, Suspend).pool == "on-demand", "there is no time left to try"
 
 
 def test_past_the_deadline_a_running_job_stays() -> None:
-    decision = decide(running(), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
+    decision = decide(running(), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert not decision.actions, "it makes the same progress on spot"
 
 
 def test_pods_of_lost_machines_are_force_deleted() -> None:
-    decision = decide(running(), seen(dead_pods=("train-0",)), policy())
+    decision = decide(running(), observed(dead_pods=("train-0",)), policy())
     assert only(decision, ForceDelete).pods == ("train-0",), "no kubelet is left to end them"
 
 
 def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
-    silent = seen(head_unready_since=T0)
+    silent = observed(head_unready_since=T0)
     assert decide(running(), silent, policy()).requeue_at == T0 + HEAD_TIMEOUT, "it may come back by itself"
-    decision = decide(running(), seen(head_unready_since=T0, now=T0 + HEAD_TIMEOUT), policy())
+    decision = decide(running(), observed(head_unready_since=T0, now=T0 + HEAD_TIMEOUT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
         "its operator would wait forever"
@@ -266,24 +272,24 @@ def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
 
 def test_an_unready_head_of_before_the_restart_does_not_count() -> None:
     restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
-    decision = decide(restarted, seen(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
+    decision = decide(restarted, observed(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
     assert Suspend not in kinds(decision), "a dashboard needs a while to answer"
 
 
 def test_a_repeatedly_lost_head_moves_the_job() -> None:
     hopeless = running(head_restarts=MAX_HEAD_RESTARTS)
-    lost = seen(head_unready_since=T0, now=T0 + HOUR)
+    lost = observed(head_unready_since=T0, now=T0 + HOUR)
     assert only(decide(hopeless, lost, policy()), Suspend).pool == "b-spot", "every path must end"
     last = on_last(head_restarts=MAX_HEAD_RESTARTS)
-    silent = seen(head_unready_since=T0, now=T0 + HOUR, pool="on-demand")
+    silent = observed(head_unready_since=T0, now=T0 + HOUR, pool="on-demand")
     assert only(decide(last, silent, policy()), Suspend).state.phase is Phase.GIVEN_UP, (
         "and on the last tier too"
     )
 
 
 def test_a_failure_is_counted_once_during_its_move() -> None:
-    spent = only(decide(running(evictions=2), seen(losses=(loss(),)), policy()), Suspend).state
-    gone = seen(
+    spent = only(decide(running(evictions=2), observed(losses=(loss(),)), policy()), Suspend).state
+    gone = observed(
         suspended=True,
         is_suspension_complete=True,
         pool="b-spot",
@@ -292,7 +298,7 @@ def test_a_failure_is_counted_once_during_its_move() -> None:
         losses=(loss(),),
     )
     resumed = only(decide(spent, gone, policy()), Resume).state
-    on_next = decide(resumed, seen(pool="b-spot", losses=(loss(),)), policy())
+    on_next = decide(resumed, observed(pool="b-spot", losses=(loss(),)), policy())
     assert state_of(on_next).evictions == 0, "one outage moves a job once"
 
 
@@ -304,9 +310,9 @@ def test_each_tier_starts_its_own_count() -> None:
             loss(now - 20 * MINUTE + n * 5 * MINUTE, Cause.EVICTION, pod=f"{n}", pool=pools[-1])
             for n in range(3)
         )
-        suspend = only(decide(state, seen(pool=pools[-1], losses=lost, now=now), ladder), Suspend)
+        suspend = only(decide(state, observed(pool=pools[-1], losses=lost, now=now), ladder), Suspend)
         pools.append(suspend.pool)
-        rest = seen(
+        rest = observed(
             suspended=True,
             is_suspension_complete=True,
             pool=pools[-1],

@@ -17,31 +17,43 @@ from holdfast.fallback.state_machine.outages import (
 )
 from holdfast.fallback.state_machine.state import OutageKind
 from holdfast.scheduling.ladder import Failures
-from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, WINDOW, loss, policy, running, seen
+from tests.support.builders.job_states import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    T0,
+    WINDOW,
+    loss,
+    observed,
+    policy,
+    running,
+)
 
 EVICTIONS = policy(failures=Failures.EVICTIONS)
 
 
 def test_a_gang_of_lost_pods_is_one_outage() -> None:
     lost = tuple(loss(T0 + number * SECOND, pod=f"p{number}") for number in range(4))
-    assert count_losses(running(), seen(losses=lost), policy()).evictions == 1, "the gang was reclaimed once"
+    assert count_losses(running(), observed(losses=lost), policy()).evictions == 1, (
+        "the gang was reclaimed once"
+    )
 
 
 def test_a_wave_of_reclaims_within_the_window_is_one_outage() -> None:
     wave = (loss(T0, pod="p0"), loss(T0 + WINDOW, pod="p1"))
-    assert count_losses(running(), seen(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
+    assert count_losses(running(), observed(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
         "the window's last moment"
     )
 
 
 def test_a_loss_after_the_window_is_another_outage() -> None:
     lost = (loss(T0, pod="p0"), loss(T0 + WINDOW + SECOND, pod="p1"))
-    later = seen(losses=lost, now=T0 + 2 * WINDOW)
+    later = observed(losses=lost, now=T0 + 2 * WINDOW)
     assert count_losses(running(), later, policy()).evictions == 2, "the wave had ended"
 
 
 def test_the_same_losses_seen_again_are_not_counted_again() -> None:
-    lost = seen(losses=(loss(), loss(T0 + MINUTE, pod="p1")), restarts=1)
+    lost = observed(losses=(loss(), loss(T0 + MINUTE, pod="p1")), restarts=1)
     once = count_losses(running(), lost, policy())
     assert count_losses(once, lost, policy()) == once, (
         "a pod's end stays visible for as long as its object does"
@@ -49,13 +61,13 @@ def test_the_same_losses_seen_again_are_not_counted_again() -> None:
 
 
 def test_a_loss_that_is_reported_late_belongs_to_the_outage_it_was_part_of() -> None:
-    first = count_losses(running(), seen(losses=(loss(T0 + MINUTE),)), policy())
-    late = count_losses(first, seen(losses=(loss(T0, pod="p9"), loss(T0 + MINUTE))), policy())
+    first = count_losses(running(), observed(losses=(loss(T0 + MINUTE),)), policy())
+    late = count_losses(first, observed(losses=(loss(T0, pod="p9"), loss(T0 + MINUTE))), policy())
     assert late.evictions == 1, "watches deliver in any order"
 
 
 def test_a_loss_on_the_tier_before_does_not_count_against_this_one() -> None:
-    lost = seen(losses=(loss(pool="b-spot"),))
+    lost = observed(losses=(loss(pool="b-spot"),))
     assert count_losses(running(), lost, policy()).evictions == 0, (
         "an old gang's pod may be reported after the move"
     )
@@ -63,46 +75,46 @@ def test_a_loss_on_the_tier_before_does_not_count_against_this_one() -> None:
 
 def test_a_loss_before_this_tier_visit_does_not_count() -> None:
     stay = running(losses_counted_until=T0)
-    assert count_losses(stay, seen(losses=(loss(T0),)), policy()).evictions == 0, (
+    assert count_losses(stay, observed(losses=(loss(T0),)), policy()).evictions == 0, (
         "it was counted then, or suspended away"
     )
 
 
 @pytest.mark.parametrize("cause", [Cause.EVICTION, Cause.NODE_GONE])
 def test_a_reclaim_and_a_removed_node_are_both_evictions(cause: Cause) -> None:
-    assert count_losses(running(), seen(losses=(loss(cause=cause),)), policy()).evictions == 1, (
+    assert count_losses(running(), observed(losses=(loss(cause=cause),)), policy()).evictions == 1, (
         f"{cause} is no failure"
     )
 
 
 def test_an_unreachable_node_is_an_eviction_after_a_while() -> None:
     silent = (loss(cause=Cause.UNREACHABLE),)
-    early = seen(losses=silent, now=T0 + UNREACHABLE_AFTER - SECOND)
+    early = observed(losses=silent, now=T0 + UNREACHABLE_AFTER - SECOND)
     assert count_losses(running(), early, policy()).evictions == 0, "it may answer again"
     assert unreachable_deadline(running(), early) == T0 + UNREACHABLE_AFTER, (
         "and must be reconciled again then"
     )
-    late = seen(losses=silent, now=T0 + UNREACHABLE_AFTER)
+    late = observed(losses=silent, now=T0 + UNREACHABLE_AFTER)
     assert count_losses(running(), late, policy()).evictions == 1, (
         "the node controller itself would need minutes"
     )
 
 
 def test_under_any_a_failure_of_the_program_counts_against_the_tier() -> None:
-    state = count_losses(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), policy())
+    state = count_losses(running(), observed(losses=(loss(cause=Cause.APPLICATION),)), policy())
     assert counted_failures(state, Failures.ANY) == 1, "evictions or any other reason"
     assert state.application_failures == 1, "and against the last tier's own budget"
 
 
 def test_under_evictions_a_failure_of_the_program_does_not_count() -> None:
-    state = count_losses(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), EVICTIONS)
+    state = count_losses(running(), observed(losses=(loss(cause=Cause.APPLICATION),)), EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 0, "that is left to the job's own budget"
 
 
 def test_a_peers_earlier_failure_does_not_hide_the_eviction() -> None:
-    peer = seen(losses=(loss(cause=Cause.APPLICATION),))
+    peer = observed(losses=(loss(cause=Cause.APPLICATION),))
     state = count_losses(running(), peer, EVICTIONS)
-    both = seen(losses=(*peer.losses, loss(T0 + 10 * SECOND, pod="p1")), now=T0 + 10 * SECOND)
+    both = observed(losses=(*peer.losses, loss(T0 + 10 * SECOND, pod="p1")), now=T0 + 10 * SECOND)
     state = count_losses(state, both, EVICTIONS)
     assert (state.evictions, state.application_failures) == (1, 0), (
         "the eviction explains the failure before it"
@@ -115,7 +127,7 @@ def test_a_program_that_fails_again_in_its_next_gang_has_failed_twice() -> None:
     again = loss(T0 + MINUTE, Cause.APPLICATION, pod="p2", pod_created_at=T0 + 30 * SECOND)
     state = running()
     for lost in ((first,), (first, peers), (first, peers, again)):
-        state = count_losses(state, seen(losses=lost, now=T0 + MINUTE), policy())
+        state = count_losses(state, observed(losses=lost, now=T0 + MINUTE), policy())
     assert state.application_failures == 2, (
         "the window is for waves of reclaims; a gang dies once, and two gangs twice"
     )
@@ -129,7 +141,7 @@ def test_a_wave_that_reclaims_the_next_gang_too_is_one_wave() -> None:
     )
     state = running()
     for shown in (1, 2, 3, 3):
-        state = count_losses(state, seen(losses=wave[:shown], now=T0 + 2 * MINUTE), policy())
+        state = count_losses(state, observed(losses=wave[:shown], now=T0 + 2 * MINUTE), policy())
     assert (state.evictions, state.application_failures) == (1, 0), (
         "its peers die of it in the new gang as well"
     )
@@ -140,51 +152,51 @@ def test_an_eviction_of_the_gang_before_does_not_explain_a_failure_of_this_one()
     failed = loss(T0 + 90 * SECOND, Cause.APPLICATION, pod="p2", pod_created_at=T0 + MINUTE)
     state = running()
     for lost in (evicted, (*evicted, failed), (*evicted, failed)):
-        state = count_losses(state, seen(losses=lost, now=T0 + 90 * SECOND), policy())
+        state = count_losses(state, observed(losses=lost, now=T0 + 90 * SECOND), policy())
     assert (state.evictions, state.application_failures) == (1, 1), "the new gang failed by itself"
 
 
 def test_an_eviction_of_the_next_gang_outside_any_wave_is_an_outage_of_its_own() -> None:
     failed = loss(T0, Cause.APPLICATION, pod_created_at=T0 - HOUR)
     evicted = loss(T0 + 2 * MINUTE, pod="p1", pod_created_at=T0 + MINUTE)
-    state = count_losses(running(), seen(losses=(failed, evicted), now=T0 + 2 * MINUTE), EVICTIONS)
-    assert (state.evictions, state.application_failures) == (1, 1), "the failure had come and gone before it"
+    state = count_losses(running(), observed(losses=(failed, evicted), now=T0 + 2 * MINUTE), EVICTIONS)
+    assert (state.evictions, state.application_failures) == (1, 1), "the failure happened before it"
 
 
 def test_a_failure_of_the_program_amid_an_eviction_is_part_of_it() -> None:
     lost = (loss(T0), loss(T0 + SECOND, Cause.APPLICATION, pod="p1"))
-    state = count_losses(running(), seen(losses=lost, now=T0 + SECOND), policy())
+    state = count_losses(running(), observed(losses=lost, now=T0 + SECOND), policy())
     assert (state.evictions, state.application_failures) == (1, 0), "the peers of an evicted pod fail"
 
 
 def test_an_old_eviction_does_not_explain_a_new_failure() -> None:
     evicted = loss(T0, pod="p0"), loss(T0 + 20 * SECOND, pod="p1")
-    state = count_losses(running(), seen(losses=evicted), EVICTIONS)
+    state = count_losses(running(), observed(losses=evicted), EVICTIONS)
     failed = (*evicted, loss(T0 + WINDOW + 10 * SECOND, Cause.APPLICATION, pod="p2"))
     for now in (T0 + WINDOW + 10 * SECOND, T0 + 2 * WINDOW):
-        state = count_losses(state, seen(losses=failed, now=now), EVICTIONS)
+        state = count_losses(state, observed(losses=failed, now=now), EVICTIONS)
     assert (state.evictions, state.application_failures) == (1, 1), "its pods are shown again at every look"
 
 
 def test_an_old_loss_does_not_explain_a_new_restart() -> None:
-    old = seen(losses=(loss(),), restarts=1)
+    old = observed(losses=(loss(),), restarts=1)
     state = count_losses(running(), old, policy())
-    away = seen(losses=(loss(),), restarts=2, now=T0 + HOUR)
+    away = observed(losses=(loss(),), restarts=2, now=T0 + HOUR)
     for _ in range(2):
         state = count_losses(state, away, policy())
     assert (state.evictions, state.unexplained) == (1, 1), "that loss was counted an hour ago"
 
 
 def test_a_restart_that_follows_a_counted_loss_is_explained_by_it() -> None:
-    state = count_losses(running(), seen(losses=(loss(),)), policy())
-    later = seen(losses=(loss(),), restarts=1, now=T0 + 2 * WINDOW)
+    state = count_losses(running(), observed(losses=(loss(),)), policy())
+    later = observed(losses=(loss(),), restarts=1, now=T0 + 2 * WINDOW)
     assert counted_failures(count_losses(state, later, policy()), Failures.ANY) == 1, (
         "the Job controller may need a minute and more"
     )
 
 
 def test_unobserved_restarts_are_counted() -> None:
-    away = seen(restarts=2, now=T0 + 10 * WINDOW)
+    away = observed(restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, policy())
     assert (state.unexplained, counted_failures(state, Failures.ANY)) == (2, 2), (
         "the controller was away, the failures were not"
@@ -192,33 +204,33 @@ def test_unobserved_restarts_are_counted() -> None:
 
 
 def test_unobserved_restarts_are_at_most_one_outage_per_window() -> None:
-    state = count_losses(running(since=T0), seen(restarts=5, now=T0 + MINUTE), policy())
+    state = count_losses(running(since=T0), observed(restarts=5, now=T0 + MINUTE), policy())
     assert state.unexplained == 1, "one wave may restart a gang several times"
 
 
 def test_under_evictions_unobserved_restarts_count_if_the_operator_reports_evictions() -> None:
-    away = seen(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
+    away = observed(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
 
 
 def test_the_loss_behind_an_unexplained_restart_is_not_a_second_outage() -> None:
-    state = count_losses(running(), seen(restarts=1), policy())
+    state = count_losses(running(), observed(restarts=1), policy())
     explained = count_losses(
-        state, seen(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy()
+        state, observed(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy()
     )
     assert (explained.evictions, explained.unexplained) == (1, 0), "the counter was seen before the pod"
 
 
 def test_a_counter_that_goes_back_counts_nothing() -> None:
-    state = count_losses(running(restarts=7), seen(restarts=1), policy())
+    state = count_losses(running(restarts=7), observed(restarts=1), policy())
     assert (counted_failures(state, Failures.ANY), state.restarts) == (0, 1), (
         "an etcd that was restored is no failure"
     )
 
 
 def test_an_unexplained_restart_is_no_failure_of_the_program() -> None:
-    state = count_losses(running(), seen(restarts=1), policy())
+    state = count_losses(running(), observed(restarts=1), policy())
     assert state.application_failures == 0, "its cause is unknown, so it ends no job on the last tier"
     assert state.outage_kind is OutageKind.UNEXPLAINED, "and is named for what it is"
 
@@ -237,7 +249,7 @@ def test_each_wave_is_counted_once_whenever_it_is_observed(lost: list[int], look
     for at in [*sorted(looks), 3600]:
         now = T0 + timedelta(seconds=at)
         shown = tuple(each for each in losses if each.at <= now)
-        state = count_losses(state, seen(losses=shown, now=now), policy())
+        state = count_losses(state, observed(losses=shown, now=now), policy())
     assert state.evictions == waves, "the count must not depend on when the controller looks"
 
 
@@ -246,14 +258,14 @@ def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_secon
     first = running(
         evictions=1, restart_expected=True, restarts=2, outage_at=T0 - HOUR, outage_counted_at=T0 - HOUR
     )
-    second = count_losses(first, seen(losses=(loss(),), restarts=3), policy())
+    second = count_losses(first, observed(losses=(loss(),), restarts=3), policy())
     assert (second.evictions, second.unexplained) == (2, 0), "each has cost one"
-    later = seen(losses=(loss(),), restarts=4, disrupted_restarts=2, now=T0 + 2 * WINDOW)
+    later = observed(losses=(loss(),), restarts=4, disrupted_restarts=2, now=T0 + 2 * WINDOW)
     third = count_losses(second, later, policy())
     assert counted_failures(third, Failures.ANY) == 2, (
         "the second's own restart came after its window, and is no third outage"
     )
-    again = seen(losses=(loss(),), restarts=5, disrupted_restarts=3, now=T0 + 4 * WINDOW)
+    again = observed(losses=(loss(),), restarts=5, disrupted_restarts=3, now=T0 + 4 * WINDOW)
     assert counted_failures(count_losses(third, again, policy()), Failures.ANY) == 3, (
         "one more restart was not observed"
     )

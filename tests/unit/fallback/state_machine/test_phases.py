@@ -28,16 +28,16 @@ from tests.support.builders.job_states import (
     SECOND,
     SPOT,
     T0,
-    SeenFields,
-    held,
+    ObservationFields,
     kinds,
     loss,
+    observed,
+    observed_suspended,
     only,
     policy,
     reasons,
+    reserved,
     running,
-    seen,
-    seen_suspended,
     state_of,
     suspending,
     tier,
@@ -45,7 +45,7 @@ from tests.support.builders.job_states import (
 
 
 def test_a_job_is_resumed_on_its_next_tier_once_its_pods_are_gone() -> None:
-    decision = decide(suspending(), seen_suspended(now=T0 + MINUTE), policy())
+    decision = decide(suspending(), observed_suspended(now=T0 + MINUTE), policy())
     resume = only(decision, Resume)
     assert resume.pool == "b-spot", "the tier that the suspension was for"
     assert (resume.state.phase, resume.state.since) == (Phase.WAITING, T0 + MINUTE), (
@@ -55,78 +55,78 @@ def test_a_job_is_resumed_on_its_next_tier_once_its_pods_are_gone() -> None:
 
 
 def test_a_job_with_remaining_pods_is_not_resumed() -> None:
-    decision = decide(suspending(), seen_suspended(pods_remaining=1), policy())
+    decision = decide(suspending(), observed_suspended(pods_remaining=1), policy())
     assert not decision.actions, "inactive is not gone: two gangs would write one checkpoint"
 
 
 def test_a_job_whose_operator_has_not_suspended_it_yet_is_not_resumed() -> None:
-    decision = decide(suspending(), seen_suspended(is_suspension_complete=False), policy())
+    decision = decide(suspending(), observed_suspended(is_suspension_complete=False), policy())
     assert not decision.actions, "the operator would create what it was about to delete"
 
 
 def test_old_child_jobs_are_deleted_before_the_job_is_resumed() -> None:
-    decision = decide(suspending(), seen_suspended(outdated_children=2), policy())
+    decision = decide(suspending(), observed_suspended(outdated_children=2), policy())
     assert kinds(decision) == [DeleteChildren], "resuming merges their selectors with the new ones"
 
 
 def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
-    decision = decide(suspending(), seen_suspended(outdated_children=2, pods_remaining=1), policy())
+    decision = decide(suspending(), observed_suspended(outdated_children=2, pods_remaining=1), policy())
     assert not decision.actions, "they are what makes their pods end"
 
 
 def test_a_template_of_another_pool_is_corrected_first() -> None:
-    decision = decide(suspending(), seen_suspended(pool="a-spot"), policy())
+    decision = decide(suspending(), observed_suspended(pool="a-spot"), policy())
     assert only(decision, Suspend).pool == "b-spot", "another client edited it during the move"
 
 
 def test_an_interrupted_move_continues() -> None:
     for cut_off in (
-        seen_suspended(pods_remaining=4, is_suspension_complete=False),
-        seen_suspended(outdated_children=1),
-        seen_suspended(),
+        observed_suspended(pods_remaining=4, is_suspension_complete=False),
+        observed_suspended(outdated_children=1),
+        observed_suspended(),
     ):
         first, again = (decide(suspending(), cut_off, policy()) for _ in range(2))
         assert first == again, "the annotation and what is there say all that is needed"
 
 
 def test_pods_that_never_terminate_are_reported_and_block_the_resumption() -> None:
-    late = seen_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
+    late = observed_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
-    early = decide(suspending(), seen_suspended(pods_remaining=1), policy())
+    early = decide(suspending(), observed_suspended(pods_remaining=1), policy())
     assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is requeued when it has become slow"
 
 
 def test_pods_on_lost_machines_do_not_delay_a_move() -> None:
-    decision = decide(suspending(), seen_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
+    decision = decide(suspending(), observed_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
     assert only(decision, ForceDelete).pods == ("train-3",), "no kubelet will end them"
 
 
 def test_losses_during_a_suspension_are_not_counted() -> None:
     lost = (loss(T0 + MINUTE, pool="a-spot"), loss(T0 + MINUTE, pool="b-spot"))
-    resumed = only(decide(suspending(), seen_suspended(losses=lost, restarts=3), policy()), Resume).state
-    after = decide(resumed, seen(pool="b-spot", losses=lost, restarts=3, now=T0 + HOUR), policy())
+    resumed = only(decide(suspending(), observed_suspended(losses=lost, restarts=3), policy()), Resume).state
+    after = decide(resumed, observed(pool="b-spot", losses=lost, restarts=3, now=T0 + HOUR), policy())
     assert state_of(after).evictions == 0, "its pods were going anyway"
     assert state_of(after).unexplained == 0, "nor do the restarts that came of it"
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_job_that_ends_while_suspended_is_finished(outcome: Outcome) -> None:
-    decision = decide(suspending(), seen_suspended(outcome=outcome), policy())
+    decision = decide(suspending(), observed_suspended(outcome=outcome), policy())
     assert kinds(decision) == [WriteState], "a failure during suspension still runs the failure policy"
     assert state_of(decision).phase is Phase.FINISHED, "what has ended cannot be resumed"
-    again = decide(decision.state, seen_suspended(outcome=outcome), policy())
-    assert (again.actions, again.events) == ((), ()), "and it is said once"
+    again = decide(decision.state, observed_suspended(outcome=outcome), policy())
+    assert (again.actions, again.events) == ((), ()), "and the event is recorded once"
 
 
 def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again() -> None:
-    decision = decide(suspending(), seen(pool="b-spot", pods_remaining=6), policy())
+    decision = decide(suspending(), observed(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
     assert "SuspendedAgain" in reasons(decision), "and an event informs the user"
 
 
 def test_a_client_that_keeps_resuming_a_job_succeeds_eventually() -> None:
-    decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), seen(pool="b-spot"), policy())
+    decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), observed(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
         "it runs where it selects"
@@ -135,34 +135,34 @@ def test_a_client_that_keeps_resuming_a_job_succeeds_eventually() -> None:
 
 @pytest.mark.parametrize("without", [NoPolicy(), NoPolicy(problems=("spec.tiers: got none",))])
 def test_a_move_is_completed_without_its_policy(without: NoPolicy) -> None:
-    assert only(decide(suspending(), seen_suspended(), without), Resume).pool == "b-spot", (
+    assert only(decide(suspending(), observed_suspended(), without), Resume).pool == "b-spot", (
         "the move is finished"
     )
 
 
 def test_a_move_is_completed_without_the_jobs_label() -> None:
-    assert only(decide(suspending(), seen_suspended(follows=False), policy()), Resume).pool == "b-spot", (
+    assert only(decide(suspending(), observed_suspended(follows=False), policy()), Resume).pool == "b-spot", (
         "as promised"
     )
 
 
 def test_a_target_tier_that_is_removed_is_skipped() -> None:
-    decision = decide(suspending(), seen_suspended(), policy(tiers=(SPOT, LAST)))
+    decision = decide(suspending(), observed_suspended(), policy(tiers=(SPOT, LAST)))
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.rank) == ("on-demand", 1), "what stands in its place now"
-    resumed = decide(suspend.state, seen_suspended(pool="on-demand"), policy(tiers=(SPOT, LAST)))
+    resumed = decide(suspend.state, observed_suspended(pool="on-demand"), policy(tiers=(SPOT, LAST)))
     assert only(resumed, Resume).pool == "on-demand", "and the move is finished there"
 
 
 def test_a_reordered_ladder_does_not_change_the_target_tier() -> None:
     reordered = policy(tiers=(tier("b-spot"), SPOT, LAST))
-    assert only(decide(suspending(), seen_suspended(), reordered), Resume).pool == "b-spot", (
+    assert only(decide(suspending(), observed_suspended(), reordered), Resume).pool == "b-spot", (
         "it is still a tier"
     )
 
 
 def test_a_target_pool_that_is_deleted_is_skipped() -> None:
-    gone = seen_suspended(pools={"b-spot": PoolStatus(exists=False)})
+    gone = observed_suspended(pools={"b-spot": PoolStatus(exists=False)})
     assert only(decide(suspending(), gone, policy()), Suspend).pool == "on-demand", (
         "it would wait there for nothing"
     )
@@ -170,12 +170,12 @@ def test_a_target_pool_that_is_deleted_is_skipped() -> None:
 
 def test_without_any_pool_a_job_is_resumed() -> None:
     gone = {name: PoolStatus(exists=False) for name in ("a-spot", "b-spot", "on-demand")}
-    decision = decide(suspending(), seen_suspended(pools=gone), policy())
+    decision = decide(suspending(), observed_suspended(pools=gone), policy())
     assert Resume in kinds(decision), "waiting for nodes is not being suspended"
 
 
 def test_kueue_may_take_over_a_suspended_job() -> None:
-    decision = decide(suspending(), seen_suspended(is_managed_by_kueue=True), policy())
+    decision = decide(suspending(), observed_suspended(is_managed_by_kueue=True), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.STOPPED), (
         "Kueue resumes what it admits"
     )
@@ -183,27 +183,27 @@ def test_kueue_may_take_over_a_suspended_job() -> None:
 
 def test_a_restart_in_place_keeps_what_was_counted() -> None:
     restart = suspending(pool="a-spot", rank=0, purpose=Purpose.RESTART, evictions=2)
-    state = only(decide(restart, seen_suspended(pool="a-spot"), policy()), Resume).state
+    state = only(decide(restart, observed_suspended(pool="a-spot"), policy()), Resume).state
     assert (state.evictions, state.moves, state.since) == (2, 0, T0 - HOUR), "it has not left its tier"
 
 
 def test_a_failback_resumes_with_a_toleration_and_deletes_the_placeholders() -> None:
     attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0)
     up = suspending(pool="a-spot", rank=0, purpose=Purpose.FAILBACK, failback=attempt)
-    decision = decide(up, seen_suspended(pool="a-spot", reservation=held()), policy())
+    decision = decide(up, observed_suspended(pool="a-spot", reservation=reserved()), policy())
     assert kinds(decision) == [Resume, DeletePlaceholders], "room is made once the job is there to take it"
     assert only(decision, Resume).tolerate_reservation, "its pods alone may have these nodes"
     assert only(decision, Resume).state.entered_by_failback, "and the stay counts as a return"
 
 
-LOST = seen(outcome=Outcome.FAILED, failure_cause=Cause.EVICTION, can_be_recreated=True)
+LOST = observed(outcome=Outcome.FAILED, failure_cause=Cause.EVICTION, can_be_recreated=True)
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_job_that_has_ended_is_closed_with_an_event(outcome: Outcome) -> None:
-    decision = decide(running(), seen(outcome=outcome), policy())
+    decision = decide(running(), observed(outcome=outcome), policy())
     assert (kinds(decision), reasons(decision)) == ([WriteState], [outcome.value]), "once"
-    assert decision.requeue_at is None, "and never looked at again"
+    assert decision.requeue_at is None, "and never reconciled again"
 
 
 def test_a_failed_job_without_the_annotation_is_not_recreated() -> None:
@@ -224,7 +224,7 @@ def test_a_job_with_the_annotation_is_recreated_after_an_eviction() -> None:
 
 def test_the_recreated_job_adopts_its_state() -> None:
     made = only(decide(running(evictions=1), LOST, policy()), Recreate).state
-    decision = decide(made, seen(uid="the-new-one", restarts=0), policy())
+    decision = decide(made, observed(uid="the-new-one", restarts=0), policy())
     assert (state_of(decision).uid, state_of(decision).evictions) == ("the-new-one", 2), (
         "it is the same training"
     )
@@ -275,10 +275,10 @@ def test_without_a_policy_no_job_is_recreated() -> None:
     "obstacle", [{}, {"pods_remaining": 1}, {"pool": "b-spot"}, {"outdated_children": 1}]
 )
 def test_a_paused_job_resumes_after_its_pause_or_without_a_ladder(
-    obstacle: SeenFields, *, follows: bool, has_policy: bool, is_over: bool
+    obstacle: ObservationFields, *, follows: bool, has_policy: bool, is_over: bool
 ) -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 if is_over else T0 + SECOND, evictions=1)
-    observation = replace(seen_suspended(pool="a-spot", follows=follows), **obstacle)
+    observation = replace(observed_suspended(pool="a-spot", follows=follows), **obstacle)
     decision = decide(paused, observation, policy() if has_policy else NoPolicy())
     if follows and has_policy and not is_over:
         assert (decision.actions, decision.state) == ((), paused), "the other gang needs the nodes"
@@ -296,7 +296,7 @@ def test_a_paused_job_resumes_after_its_pause_or_without_a_ladder(
 @pytest.mark.parametrize("pool", ["a-spot", "b-spot", None])
 def test_a_job_that_another_client_resumes_is_waiting_again(phase: Phase, pool: str | None) -> None:
     suspended = running(phase=phase, evictions=2, moves=3, yields=1, resuspensions=MAX_RESUSPENSIONS)
-    decision = decide(suspended, seen(pool=pool, pods_placed=0), policy())
+    decision = decide(suspended, observed(pool=pool, pods_placed=0), policy())
     state = only(decision, WriteState).state
     assert state.phase is Phase.WAITING, "it needs nodes"
     is_same_visit = phase is Phase.PAUSED
@@ -314,13 +314,13 @@ def test_a_job_that_another_client_resumes_is_waiting_again(phase: Phase, pool: 
 @pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.WAITING])
 def test_a_job_that_a_user_suspends_is_stopped_until_the_user_resumes_it(phase: Phase) -> None:
     state = replace(running(evictions=2, resumed_at=T0 - HOUR), phase=phase)
-    stopped = only(decide(state, seen_suspended(pool="a-spot"), policy()), WriteState).state
+    stopped = only(decide(state, observed_suspended(pool="a-spot"), policy()), WriteState).state
     assert (stopped.phase, stopped.evictions, stopped.suspended_by_us) == (Phase.STOPPED, 2, False), (
         "the suspension is the user's"
     )
-    later = seen_suspended(pool="a-spot", now=T0 + 9 * HOUR)
+    later = observed_suspended(pool="a-spot", now=T0 + 9 * HOUR)
     assert decide(stopped, later, policy()).actions == (), "the controller never ends it"
-    resumed = only(decide(stopped, seen(now=T0 + 9 * HOUR, pods_placed=0), policy()), WriteState).state
+    resumed = only(decide(stopped, observed(now=T0 + 9 * HOUR, pods_placed=0), policy()), WriteState).state
     assert (resumed.phase, resumed.evictions, resumed.since) == (Phase.WAITING, 2, T0 + 9 * HOUR), (
         "the tier visit continues with new timeouts"
     )

@@ -1,4 +1,4 @@
-"""The annotation: every state can be written and read again, and every text has an answer."""
+"""The state annotation: every state survives a round trip, and every text can be read."""
 
 from __future__ import annotations
 
@@ -87,4 +87,4 @@ def test_an_annotation_that_is_nested_too_deeply_is_named() -> None:
 
 def test_times_are_written_in_utc() -> None:
     state = replace(running(), since=T0.astimezone())
-    assert '"2030-05-01T12:00:00Z"' in write_state(state), "whatever zone the machine is in"
+    assert '"2030-05-01T12:00:00Z"' in write_state(state), "whatever the machine's time zone is"

@@ -15,7 +15,7 @@ from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import Phase, read_state
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
-from tests.support.fakes.job_world import World
+from tests.support.fakes.job_world import JobWorld
 
 if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy
@@ -42,7 +42,7 @@ jumps = st.sampled_from([MINUTE, -MINUTE, HOUR, -HOUR, 24 * HOUR, -24 * HOUR])
 class LadderMachine(RuleBasedStateMachine):
     """A job, its world, and a controller that looks now and then, dies, and acts on what is no longer so."""
 
-    world: World
+    world: JobWorld
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,11 +50,11 @@ class LadderMachine(RuleBasedStateMachine):
 
     @initialize(ladder=st.sampled_from(LADDERS[:4]), checkpoints_on_request=st.booleans())
     def begin(self, ladder: Policy | NoPolicy, *, checkpoints_on_request: bool) -> None:
-        self.world = World(policy=ladder, checkpoints_on_request=checkpoints_on_request)
+        self.world = JobWorld(policy=ladder, checkpoints_on_request=checkpoints_on_request)
 
     @rule(dies_after=st.sampled_from([None, None, None, 0, 1]))
-    def controller_looks(self, dies_after: int | None) -> None:
-        self.world.look(dies_after)
+    def controller_reconciles(self, dies_after: int | None) -> None:
+        self.world.reconcile(dies_after)
 
     @rule()
     def controller_decides_and_is_slow(self) -> None:

@@ -105,16 +105,16 @@ def test_a_control_plane_in_a_zone_that_the_project_lacks_is_a_problem() -> None
 
 
 def test_a_pool_with_a_zone_without_its_machine_is_a_problem_that_names_other_zones() -> None:
-    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
-    (problem,) = preflight_problems(gcp_platform(), project(sold=sold))
+    offered = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
+    (problem,) = preflight_problems(gcp_platform(), project(offered=offered))
     assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
     assert "us-central1-b" in problem.value, "the zone that lacks it"
     assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix, "and what to write"
 
 
 def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> None:
-    sold = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
-    problems = list(preflight_problems(gcp_platform(), project(sold=sold)))
+    offered = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
+    problems = list(preflight_problems(gcp_platform(), project(offered=offered)))
     assert [problem.field for problem in problems] == [
         f"{PLATFORM}.pools[2].machineType",
         f"{PLATFORM}.pools[3].machineType",
@@ -123,20 +123,20 @@ def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> N
 
 
 def test_a_machine_that_the_region_lacks_is_a_problem() -> None:
-    (problem, _) = preflight_problems(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
+    (problem, _) = preflight_problems(gcp_platform(), project(offered=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
 
 
 def test_system_nodes_that_a_zone_lacks_are_a_problem() -> None:
-    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
-    assert refused(gcp_platform(), project(sold=sold)) == [".cluster.zones"], (
+    offered = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
+    assert refused(gcp_platform(), project(offered=offered)) == [".cluster.zones"], (
         "the cluster would have no services"
     )
 
 
 def test_failed_queries_cause_one_warning_and_no_problem() -> None:
     found = project(
-        zones=None, sold={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
+        zones=None, offered={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
     )
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
     (warning,) = preflight_warnings(found)
@@ -335,7 +335,7 @@ def test_query_results_become_typed_values() -> None:
     assert found.number == NUMBER, "which principals are named with"
     assert found.zones == ZONES, "in order, however they are listed"
     assert found.cluster_zones == ZONES[:3], "those that are written"
-    assert found.sold["us-central1-f"] == WITH_A100, "what each zone has of the stack's machines"
+    assert found.offered["us-central1-f"] == WITH_A100, "what each zone has of the stack's machines"
     assert found.newest == NEWEST, "what each channel has"
     assert not found.failed_queries, "nothing stays open"
 

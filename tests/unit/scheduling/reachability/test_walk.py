@@ -10,7 +10,7 @@ from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
 from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
-from tests.support.fakes.job_world import PlayedTier, end_of
+from tests.support.fakes.job_world import MarketTier, end_of
 
 TOO_FEW = Limits(nodes=1)
 NO_NODES = Limits(nodes=0)
@@ -208,24 +208,24 @@ def known(fact: TierFacts) -> TierFacts:
     )
 
 
-TAKES_ON_DEMAND = PlayedTier(takes_the_job=True, is_on_demand=True)
-TAKES_ON_SPOT = PlayedTier(takes_the_job=True, is_on_demand=False, max_failures=2, has_timeout=True)
+TAKES_ON_DEMAND = MarketTier(takes_the_job=True, is_on_demand=True)
+TAKES_ON_SPOT = MarketTier(takes_the_job=True, is_on_demand=False, max_failures=2, has_timeout=True)
 
 
-def is_admitted(one: PlayedTier) -> bool:
+def is_admitted(one: MarketTier) -> bool:
     """Whether the API server and the stack's configuration accept it above the last tier."""
     return one.max_failures is not None or one.has_timeout
 
 
 upper = st.builds(
-    PlayedTier,
+    MarketTier,
     takes_the_job=st.booleans(),
     is_on_demand=st.booleans(),
     max_failures=st.sampled_from([None, UNLIMITED, 0, 1, 5]),
     has_timeout=st.booleans(),
 ).filter(is_admitted)
 last = st.builds(
-    PlayedTier,
+    MarketTier,
     takes_the_job=st.booleans(),
     is_on_demand=st.booleans(),
     max_failures=st.sampled_from([None, UNLIMITED]),
@@ -233,18 +233,18 @@ last = st.builds(
 played_ladders = st.tuples(st.lists(upper, max_size=4), last).map(lambda drawn: [*drawn[0], drawn[1]])
 
 
-def facts(number: int, one: PlayedTier) -> TierFacts:
+def facts(number: int, one: MarketTier) -> TierFacts:
     make = on_demand if one.is_on_demand else spot
     pool = make(f"pool-{number}", limits=Limits(nodes=8 if one.takes_the_job else 0))
     return tier(number, pool, max_failures=one.max_failures, has_timeout=one.has_timeout)
 
 
-def walked(played: Sequence[PlayedTier]) -> Outcome:
+def walked(played: Sequence[MarketTier]) -> Outcome:
     return walk(shape(), [facts(number, one) for number, one in enumerate(played, start=1)]).outcome
 
 
 @given(played_ladders)
-def test_walk_ends_where_the_controller_moves_the_job(played: list[PlayedTier]) -> None:
+def test_walk_ends_where_the_controller_moves_the_job(played: list[MarketTier]) -> None:
     assert walked(played) is end_of(played), "the walk predicts the controller's decisions"
 
 
@@ -260,5 +260,5 @@ def test_walk_ends_where_the_controller_moves_the_job(played: list[PlayedTier]) 
     ],
     ids=["spot", "no-room", "no-room-no-timeout", "unlimited-with-timeout", "unlimited", "by-failures"],
 )
-def test_controller_moves_a_job_past_a_tier_as_the_tier_allows(above: PlayedTier, end: Outcome) -> None:
+def test_controller_moves_a_job_past_a_tier_as_the_tier_allows(above: MarketTier, end: Outcome) -> None:
     assert end_of([above, TAKES_ON_DEMAND]) is end, "the walk is compared with this"
