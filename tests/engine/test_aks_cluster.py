@@ -100,7 +100,7 @@ def everything(stack: CloudProgram) -> list[CloudObject]:
 
 
 @pytest.mark.parametrize("change", [replace, fixed], ids=["nap", "fixed"])
-def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(
+def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(
     stack: CloudProgram, change: Callable[[AksClusterArgs], AksClusterArgs]
 ) -> None:
     planned = stack.preview(program(change))
@@ -159,7 +159,7 @@ def test_a_cluster_is_opened_upgraded_and_given_system_nodes_in_place(stack: Clo
     assert stack.up(program(changed)).changed == 0, "the stack has converged"
 
 
-def test_whoever_runs_up_next_takes_nobodys_place(stack: CloudProgram) -> None:
+def test_another_deployer_replaces_no_access_entry(stack: CloudProgram) -> None:
     stack.up(program())
 
     def by_another(args: AksClusterArgs) -> AksClusterArgs:
@@ -170,7 +170,7 @@ def test_whoever_runs_up_next_takes_nobodys_place(stack: CloudProgram) -> None:
     )
 
 
-def test_the_deployers_role_is_there_before_the_cluster_and_after_all_that_is_in_it(
+def test_the_deployers_role_outlives_the_cluster_and_its_objects(
     stack: CloudProgram,
 ) -> None:
     stack.up(program())
@@ -183,7 +183,7 @@ def test_the_deployers_role_is_there_before_the_cluster_and_after_all_that_is_in
     )
 
 
-def test_a_key_for_the_disks_may_be_read_before_the_cluster_is_made(stack: CloudProgram) -> None:
+def test_access_to_the_disk_key_is_granted_before_the_cluster_is_created(stack: CloudProgram) -> None:
     def with_key(args: AksClusterArgs) -> AksClusterArgs:
         return replace(args, disk_encryption_set_id=DISKS)
 
@@ -193,7 +193,7 @@ def test_a_key_for_the_disks_may_be_read_before_the_cluster_is_made(stack: Cloud
     assert everything(stack) == [], "the role on the user's own disk encryption set is taken back"
 
 
-def test_a_pool_beside_the_cluster_is_never_lost_by_a_change_of_it(stack: CloudProgram) -> None:
+def test_a_change_of_the_cluster_keeps_its_other_pools(stack: CloudProgram) -> None:
     stack.up(program(fixed, pool="spot"))
     with stack.cloud("azure-native").changing() as inventory:
         (cluster,) = inventory.of_type(_CLUSTER)
@@ -216,7 +216,7 @@ def test_a_pool_beside_the_cluster_is_never_lost_by_a_change_of_it(stack: CloudP
     )
 
 
-def test_a_private_cluster_is_made_and_says_from_where_it_is_reached(stack: CloudProgram) -> None:
+def test_a_private_cluster_names_the_network_that_reaches_it(stack: CloudProgram) -> None:
     def private(args: AksClusterArgs) -> AksClusterArgs:
         return replace(args, access=PrivateAccess(public_name=True))
 
@@ -229,7 +229,7 @@ def test_a_private_cluster_is_made_and_says_from_where_it_is_reached(stack: Clou
         stack.up(program())
 
 
-def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
     def protected(args: AksClusterArgs) -> AksClusterArgs:
         return replace(args, protected=True)
 

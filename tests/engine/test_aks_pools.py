@@ -96,7 +96,7 @@ def program(*pools: AksPoolArgs, scaling: Scaling = "fixed") -> Callable[[], Non
     return run
 
 
-def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
+def test_pools_are_created_and_unchanged_by_a_second_up(stack: CloudProgram) -> None:
     pools = (CPU, A100_SPOT, A100)
     made = stack.up(program(*pools))
     assert made.changes["create"] > len(pools), "the cluster is there as well"
@@ -107,7 +107,7 @@ def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
     )
 
 
-def test_the_autoscalers_nodes_are_no_difference(stack: CloudProgram) -> None:
+def test_nodes_of_the_autoscaler_are_no_drift(stack: CloudProgram) -> None:
     stack.up(program(CPU))
     with stack.cloud("azure-native").changing() as console:
         (pool,) = console.of_type(AGENT_POOL)
@@ -123,7 +123,7 @@ def test_the_autoscalers_nodes_are_no_difference(stack: CloudProgram) -> None:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_made_in_place_where_aks_can(stack: CloudProgram, what: str) -> None:
+def test_changes_are_in_place_where_aks_allows_it(stack: CloudProgram, what: str) -> None:
     change, operation = CHANGES[what]
     stack.up(program(A100_SPOT))
     planned = stack.preview(program(change(A100_SPOT)))
@@ -133,6 +133,6 @@ def test_a_change_is_made_in_place_where_aks_can(stack: CloudProgram, what: str)
     assert pool.id.endswith("/agentPools/a100spot"), "under the name it had, and AKS refused none of it"
 
 
-def test_a_pool_is_refused_where_nodes_are_provisioned(stack: CloudProgram) -> None:
+def test_a_scale_set_pool_is_rejected_with_node_auto_provisioning(stack: CloudProgram) -> None:
     with pytest.raises(EngineFailure, match=r"nodeProvisioningProfile\.mode is Auto"):
         stack.up(program(CPU, scaling="nap"))

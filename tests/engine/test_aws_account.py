@@ -50,7 +50,7 @@ def grant(stack: CloudProgram, code: str, vcpus: int) -> None:
         )
 
 
-def test_what_the_stand_in_cannot_know_is_said_and_refuses_nothing(stack: CloudProgram) -> None:
+def test_facts_that_the_simulator_does_not_know_are_named_and_reject_nothing(stack: CloudProgram) -> None:
     made = stack.up(asking_first)
     assert made.outputs["zones"] == ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"], (
         "the account's zones, in order"
@@ -62,7 +62,7 @@ def test_what_the_stand_in_cannot_know_is_said_and_refuses_nothing(stack: CloudP
     assert stack.up(asking_first).changed == 0, "asking again changes nothing"
 
 
-def test_a_quota_of_none_ends_the_run_in_one_message_before_anything_is_made(stack: CloudProgram) -> None:
+def test_a_quota_of_zero_stops_the_run_before_any_change(stack: CloudProgram) -> None:
     grant(stack, P4_SPOT, 0)
     with pytest.raises(EngineFailure) as refused:
         stack.up(asking_first)
@@ -73,7 +73,7 @@ def test_a_quota_of_none_ends_the_run_in_one_message_before_anything_is_made(sta
     assert not stack.objects("aws:s3/bucket:Bucket"), "what comes after it in the program was not made"
 
 
-def test_the_same_stack_is_made_once_the_quota_is_granted(stack: CloudProgram) -> None:
+def test_the_stack_is_created_with_a_granted_quota(stack: CloudProgram) -> None:
     grant(stack, P4_SPOT, 0)
     with pytest.raises(EngineFailure):
         stack.preview(asking_first)

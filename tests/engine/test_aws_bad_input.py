@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
         "an unreachable endpoint",
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: str) -> None:
+def test_an_invalid_field_is_one_line_and_starts_nothing(tmp_path: Path, mistake: str) -> None:
     change, field, fix = INVALID_CONFIGS[mistake]
     workspace_of(tmp_path, "aws", aws_document(change))
     (line,) = refusal(tmp_path, "rehearse", "aws").splitlines()
@@ -37,7 +37,7 @@ def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: s
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
 
 
-def test_a_key_that_stands_twice_is_refused_as_the_engine_would(tmp_path: Path) -> None:
+def test_a_duplicate_key_is_rejected_as_by_the_engine(tmp_path: Path) -> None:
     workspace_of(tmp_path, "aws", aws_document())
     with (tmp_path / "stacks" / "Pulumi.aws.yaml").open("a") as file:
         file.write("  aws:region: eu-west-1\n")

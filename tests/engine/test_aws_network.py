@@ -63,7 +63,7 @@ def _order(outcome: Outcome, operation: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("program", [_network(nat="per-zone"), _isolated], ids=["per-zone", "isolated"])
-def test_a_network_is_made_left_alone_and_taken_down_whole(
+def test_a_network_is_created_unchanged_by_a_second_up_and_destroyed(
     stack: CloudProgram, program: Callable[[], None]
 ) -> None:
     made = stack.up(program)
@@ -85,7 +85,7 @@ def test_a_network_is_made_left_alone_and_taken_down_whole(
     assert stack.cloud().read().all() == [], "something outlived the stack"
 
 
-def test_a_gateway_in_each_zone_is_had_without_touching_a_subnet(stack: CloudProgram) -> None:
+def test_a_gateway_in_each_zone_changes_no_subnet(stack: CloudProgram) -> None:
     before = stack.up(_network(nat="single")).outputs["subnets"]
     planned = stack.preview(_network(nat="per-zone"))
     assert "replace" not in planned.changes, (
@@ -100,7 +100,7 @@ def test_a_gateway_in_each_zone_is_had_without_touching_a_subnet(stack: CloudPro
     )
 
 
-def test_a_zone_is_added_without_touching_the_others(stack: CloudProgram) -> None:
+def test_an_added_zone_changes_no_other_zone(stack: CloudProgram) -> None:
     before = stack.up(_network(zones=_ZONES[:2])).outputs["subnets"]
     after = stack.up(_network(zones=_ZONES))
     assert isinstance(before, list), "a list of ids"

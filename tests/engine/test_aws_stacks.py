@@ -80,7 +80,7 @@ def _images(client: KubeClient) -> list[str]:
     return [str(mapping(container)["image"]) for pod in pods for container in sequence(pod["containers"])]
 
 
-def test_it_is_made_with_the_spot_role_that_the_account_has(stack: Stack) -> None:
+def test_it_adopts_the_spot_role_of_the_account(stack: Stack) -> None:
     before = _spot_role(stack)
     with stack.session() as rehearsal:
         made = rehearsal.up()
@@ -91,13 +91,13 @@ def test_it_is_made_with_the_spot_role_that_the_account_has(stack: Stack) -> Non
     assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
 
 
-def test_nothing_in_the_cluster_comes_from_outside_the_mirror(stack: Stack, client: KubeClient) -> None:
+def test_every_image_in_the_cluster_comes_from_the_mirror(stack: Stack, client: KubeClient) -> None:
     images = _images(client)
     assert len(images) >= 3, "JobSet, KubeRay and Karpenter run something"
     assert [image for image in images if not image.startswith(f"{IMAGES}/")] == [], "it would never start"
 
 
-def test_machines_get_the_profile_that_the_stack_made_for_them(stack: Stack, client: KubeClient) -> None:
+def test_machines_get_the_instance_profile_of_the_stack(stack: Stack, client: KubeClient) -> None:
     (profile,) = _aws(stack).read().of_type("aws:iam/instanceProfile:InstanceProfile")
     for found in client.list("karpenter.k8s.aws/v1", "EC2NodeClass"):
         assert mapping(found["spec"])["instanceProfile"] == profile.outputs["name"], (
@@ -121,7 +121,7 @@ def test_a_rayjob_runs_on_spot(stack: Stack, client: KubeClient) -> None:
     assert "spot" in {str(labels["karpenter.sh/capacity-type"]) for labels in bought}, "its workers select it"
 
 
-def test_what_karpenter_does_of_its_own_accord_is_no_drift(stack: Stack) -> None:
+def test_machines_of_karpenter_are_no_drift(stack: Stack) -> None:
     with stack.session() as rehearsal:
         found = rehearsal.refresh()
         after = rehearsal.up(judged=True)
@@ -179,7 +179,7 @@ def test_a_destroy_without_karpenter_names_the_machines_that_block_it(blocked: E
     assert "finalizer karpenter.sh/termination blocks it (Karpenter removes it when" in message, message
 
 
-def test_destroyed_under_a_running_rayjob_it_leaves_nothing_but_the_accounts_role(
+def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
     stack: Stack, client: KubeClient, destroyed: Outcome
 ) -> None:
     assert destroyed.problems == (), "the engine has nothing to complain of"
@@ -216,7 +216,7 @@ def test_destroyed_under_a_running_rayjob_it_leaves_nothing_but_the_accounts_rol
         ("aws:ec2:VpcEndpoint network-", "aws:ec2:Vpc network-"),
     ],
 )
-def test_it_goes_in_the_order_that_leaves_nothing(
+def test_it_is_destroyed_in_an_order_that_leaves_nothing(
     blocked: EngineFailure, destroyed: Outcome, first: str, then: str
 ) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
@@ -226,7 +226,7 @@ def test_it_goes_in_the_order_that_leaves_nothing(
     assert gone.too_early(earlier, later) == [], f"it went before all of {first} was gone"
 
 
-def test_its_pools_outlive_no_machine(blocked: EngineFailure, destroyed: Outcome) -> None:
+def test_node_classes_outlive_their_pools(blocked: EngineFailure, destroyed: Outcome) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
     for pool in gone.matching(":NodePool pool-"):
         (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")

@@ -80,7 +80,7 @@ def test_chart_tag_and_digest_are_of_the_pinned_version(deployment: Json, pod: J
     assert container["image"] == wanted, "the repository's chart carries an older release's tag and digest"
 
 
-def test_two_controllers_go_to_two_zones_or_stay_pending(deployment: Json, pod: Json) -> None:
+def test_two_controllers_run_in_two_zones_or_stay_pending(deployment: Json, pod: Json) -> None:
     assert value(deployment, "spec", "replicas") == 2, "one takes over from the other"
     (spread,) = objects(pod, "topologySpreadConstraints")
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == (
@@ -93,7 +93,7 @@ def test_two_controllers_go_to_two_zones_or_stay_pending(deployment: Json, pod: 
     assert anti[0]["topologyKey"] == "kubernetes.io/hostname", "nor on one node"
 
 
-def test_controllers_run_on_system_nodes_and_on_none_they_made(pod: Json) -> None:
+def test_controllers_run_on_system_nodes_only(pod: Json) -> None:
     assert mapping(pod, "nodeSelector")["holdfast.dev/system"] == "true", "the system nodes"
     assert {"key": "CriticalAddonsOnly", "operator": "Exists"} in objects(pod, "tolerations"), (
         "which are tainted"
@@ -101,7 +101,7 @@ def test_controllers_run_on_system_nodes_and_on_none_they_made(pod: Json) -> Non
     assert pod["priorityClassName"] == "system-cluster-critical", "no job takes its place"
 
 
-def test_the_controller_is_told_what_it_needs(environment: dict[str, object]) -> None:
+def test_the_controller_has_its_settings(environment: dict[str, object]) -> None:
     told = {
         name: environment.get(name) for name in ("CLUSTER_NAME", "INTERRUPTION_QUEUE", "EKS_CONTROL_PLANE")
     }
@@ -113,7 +113,7 @@ def test_the_controller_is_told_what_it_needs(environment: dict[str, object]) ->
     assert "ISOLATED_VPC" not in environment, "it reaches IAM and the price list"
 
 
-def test_an_isolated_controller_is_told_so(tmp_path: Path) -> None:
+def test_an_isolated_controller_is_configured_so(tmp_path: Path) -> None:
 
     isolated = karpenter_values(replace(CONTROLLER, isolated=True), "notices")
     (found,) = [
@@ -199,7 +199,7 @@ def test_every_image_of_a_chart_comes_from_the_mirror(chart: str) -> None:
 
 
 @pytest.mark.parametrize("chart", ["jobset", "kuberay-operator"])
-def test_two_replicas_keep_away_from_each_other(chart: str) -> None:
+def test_two_replicas_have_anti_affinity(chart: str) -> None:
     (deployment,) = chart_objects(chart, "Deployment")
     assert value(deployment, "spec", "replicas") == 2, "as many as asked for"
     pod = pod_of(deployment)
@@ -215,7 +215,7 @@ def test_two_replicas_keep_away_from_each_other(chart: str) -> None:
 @pytest.mark.parametrize(
     ("chart", "efa"), [("nvidia-device-plugin", False), ("aws-efa-k8s-device-plugin", True)]
 )
-def test_a_device_plugin_runs_on_nodes_that_have_its_devices_and_on_no_others(chart: str, efa: bool) -> None:
+def test_a_device_plugin_runs_only_on_nodes_with_its_devices(chart: str, efa: bool) -> None:
     plugin = pod_of(next(found for found in chart_objects(chart, "DaemonSet") if _name(found) == chart))
     assert is_let_in(plugin, node_labels(pool(has_gpus=True), efa=efa)), (
         "the nodes of such a pool wait for it"

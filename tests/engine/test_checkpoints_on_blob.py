@@ -104,7 +104,7 @@ def kinds_left(stack: CloudProgram) -> set[str]:
     return {one.type for one in stack.cloud("azure-native").read().all()}
 
 
-def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoints(
+def test_a_development_stack_is_destroyed_with_its_checkpoints(
     stack: CloudProgram,
 ) -> None:
     made = stack.up(for_development)
@@ -120,7 +120,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
     assert kinds_left(stack) == set(), "of the stack nothing is left"
 
 
-def test_each_namespace_is_given_its_own_container_by_an_identity_of_its_own(stack: CloudProgram) -> None:
+def test_each_namespace_gets_access_to_its_container_by_its_identity(stack: CloudProgram) -> None:
     made = stack.up(for_development)
     identities = {one.outputs["principalId"]: one for one in stack.objects(_IDENTITY)}
     given = {str(one.inputs["scope"]).rpartition("/")[2]: one for one in stack.objects(_ASSIGNMENT)}
@@ -140,7 +140,7 @@ def test_each_namespace_is_given_its_own_container_by_an_identity_of_its_own(sta
         assert subject == f"system:serviceaccount:{namespace}:trainer", "which only they are"
 
 
-def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_store_as_it_was(
+def test_a_protected_stack_retains_its_store_after_an_unprotected_destroy(
     stack: CloudProgram,
 ) -> None:
     stack.up(for_production)
@@ -159,7 +159,7 @@ def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_stor
     )
 
 
-def test_a_new_stack_does_not_meet_the_store_that_an_old_one_left(stack: CloudProgram) -> None:
+def test_a_new_stack_does_not_conflict_with_a_retained_store(stack: CloudProgram) -> None:
     stack.up(for_production)
     stack.up(unprotected)
     stack.destroy()
@@ -169,7 +169,7 @@ def test_a_new_stack_does_not_meet_the_store_that_an_old_one_left(stack: CloudPr
     )
 
 
-def test_an_identity_that_is_made_anew_gets_its_container_without_a_clash_of_names(
+def test_a_recreated_identity_gets_its_container_again(
     stack: CloudProgram,
 ) -> None:
     stack.up(for_development)
@@ -189,7 +189,7 @@ def test_another_cluster_is_trusted_in_place(stack: CloudProgram) -> None:
     assert {one.id for one in stack.objects(_IDENTITY)} == identities, "pods keep their identity"
 
 
-def test_a_namespace_that_is_dropped_from_a_protected_stack_does_not_lose_its_checkpoints_by_that(
+def test_a_namespace_removed_from_a_protected_stack_keeps_its_checkpoints(
     stack: CloudProgram,
 ) -> None:
     stack.up(for_production)

@@ -132,7 +132,7 @@ def kinds_left(stack: CloudProgram) -> set[str]:
 
 
 @pytest.mark.parametrize("program", [for_development, with_real_folders])
-def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoints(
+def test_a_development_stack_is_destroyed_with_its_checkpoints(
     stack: CloudProgram, program: Callable[[], None]
 ) -> None:
     made = stack.up(program)
@@ -149,7 +149,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
     )
 
 
-def test_each_namespace_is_given_its_own_folder(stack: CloudProgram) -> None:
+def test_each_namespace_gets_access_to_its_folder(stack: CloudProgram) -> None:
     stack.up(for_development)
     given = {one.inputs["managedFolder"]: str(one.inputs["member"]) for one in stack.objects(_FOLDER_GRANT)}
     assert {folder: member.rpartition("/subject/")[2] for folder, member in given.items()} == {
@@ -158,7 +158,7 @@ def test_each_namespace_is_given_its_own_folder(stack: CloudProgram) -> None:
     }, "and no other"
 
 
-def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_bucket_as_it_was(
+def test_a_protected_stack_retains_its_bucket_after_an_unprotected_destroy(
     stack: CloudProgram,
 ) -> None:
     stack.up(for_production)
@@ -177,7 +177,7 @@ def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_buck
     assert stack.objects(_OBJECT), "with the checkpoints in it"
 
 
-def test_a_new_stack_does_not_meet_the_bucket_that_an_old_one_left(stack: CloudProgram) -> None:
+def test_a_new_stack_does_not_conflict_with_a_retained_bucket(stack: CloudProgram) -> None:
     stack.up(for_production)
     stack.up(unprotected)
     stack.destroy()
@@ -187,7 +187,7 @@ def test_a_new_stack_does_not_meet_the_bucket_that_an_old_one_left(stack: CloudP
     )
 
 
-def test_in_a_project_without_a_cluster_there_is_nobody_to_give_a_folder_to(project: CloudProgram) -> None:
+def test_without_a_cluster_in_the_project_no_folder_is_granted(project: CloudProgram) -> None:
     with pytest.raises(EngineFailure, match=r"Identity Pool does not exist \(ml\.svc\.id\.goog\)"):
         project.up(for_development)
     assert project.up(with_its_cluster).changes["create"], "after the first cluster, there is"

@@ -93,7 +93,7 @@ def kinds_left(stack: CloudProgram) -> set[str]:
     return {token.rpartition("/")[2].partition(":")[0] for token in left}
 
 
-def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoints(
+def test_a_development_stack_is_destroyed_with_its_checkpoints(
     stack: CloudProgram,
 ) -> None:
     made = stack.up(for_development)
@@ -108,7 +108,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
     assert kinds_left(stack) == set(), "neither the bucket nor a way to it is left"
 
 
-def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_bucket_as_it_was(
+def test_a_protected_stack_retains_its_bucket_after_an_unprotected_destroy(
     stack: CloudProgram,
 ) -> None:
     stack.up(for_production)
@@ -126,7 +126,7 @@ def test_a_protected_stack_refuses_to_go_and_once_that_is_lifted_leaves_the_buck
     assert stack.objects(_BUCKET) == [bucket], "and it is the bucket that it was"
 
 
-def test_a_new_stack_does_not_meet_the_bucket_that_an_old_one_left(stack: CloudProgram) -> None:
+def test_a_new_stack_does_not_conflict_with_a_retained_bucket(stack: CloudProgram) -> None:
     stack.up(for_production)
     stack.up(unprotected)
     stack.destroy()

@@ -54,7 +54,7 @@ def program(change: Callable[[EksClusterArgs], EksClusterArgs] = replace) -> Cal
     return run
 
 
-def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(stack: CloudProgram) -> None:
+def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(stack: CloudProgram) -> None:
     planned = stack.preview(program())
     made = stack.up(program())
     assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
@@ -85,7 +85,7 @@ def test_a_cluster_moves_to_new_add_ons_and_nodes_in_place(stack: CloudProgram) 
     assert template["version"] == "2", "the nodes roll to the template's new version"
 
 
-def test_other_machines_are_there_before_the_old_ones_go(stack: CloudProgram) -> None:
+def test_new_machines_exist_before_old_ones_are_deleted(stack: CloudProgram) -> None:
     stack.up(program())
     (before,) = stack.objects(_GROUP)
 
@@ -98,7 +98,7 @@ def test_other_machines_are_there_before_the_old_ones_go(stack: CloudProgram) ->
     assert stack.up(program(other)).changed == 0, "the stack has converged"
 
 
-def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
     def protected(args: EksClusterArgs) -> EksClusterArgs:
         return replace(args, protected=True)
 

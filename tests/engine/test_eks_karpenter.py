@@ -55,7 +55,7 @@ def program(*, isolated: bool) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["connected", "isolated"])
-def test_karpenter_is_made_left_alone_and_destroyed_without_a_trace(
+def test_karpenter_is_created_unchanged_by_a_second_up_and_destroyed(
     stack: CloudProgram, isolated: bool
 ) -> None:
     planned = stack.preview(program(isolated=isolated))

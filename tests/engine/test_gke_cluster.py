@@ -67,7 +67,7 @@ def program(change: Callable[[GkeClusterArgs], GkeClusterArgs] = replace) -> Cal
     return run
 
 
-def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(stack: CloudProgram) -> None:
+def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(stack: CloudProgram) -> None:
     planned = stack.preview(program())
     made = stack.up(program())
     assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
@@ -103,7 +103,7 @@ def test_a_cluster_is_opened_closed_and_upgraded_in_place(stack: CloudProgram) -
     assert stack.up(program(changed)).changed == 0, "the stack has converged"
 
 
-def test_another_way_in_leaves_what_is_in_the_cluster(stack: CloudProgram) -> None:
+def test_another_access_mode_keeps_the_objects_of_the_cluster(stack: CloudProgram) -> None:
     stack.up(program())
     by_name = program(lambda args: replace(args, access=DnsEndpoint(allow_external=True)))
     outcome = stack.up(by_name)
@@ -140,7 +140,7 @@ def test_a_key_is_granted_before_the_cluster_and_kept_granted_after_it(stack: Cl
     assert len(stack.objects(_CLUSTER)) == 1, "an existing grant does not block a new one"
 
 
-def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
     def protected(args: GkeClusterArgs) -> GkeClusterArgs:
         return replace(args, protected=True)
 

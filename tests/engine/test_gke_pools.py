@@ -74,7 +74,7 @@ def program(*pools: GkePoolArgs) -> Callable[[], None]:
     return run
 
 
-def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
+def test_pools_are_created_and_unchanged_by_a_second_up(stack: CloudProgram) -> None:
     pools = (CPU, A100_SPOT, H100_SPOT)
     made = stack.up(program(*pools))
     assert made.changes["create"] > len(pools), "the cluster is there as well"
@@ -94,7 +94,7 @@ def test_gpu_pools_are_tainted_once_by_gke(stack: CloudProgram) -> None:
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_made_in_place_where_gke_can(stack: CloudProgram, what: str) -> None:
+def test_changes_are_in_place_where_gke_allows_it(stack: CloudProgram, what: str) -> None:
     change, operation = CHANGES[what]
     stack.up(program(A100_SPOT))
     planned = stack.preview(program(change(A100_SPOT)))
@@ -110,7 +110,7 @@ def test_compact_machines_move_to_another_zone_as_a_new_pool(stack: CloudProgram
     )
 
 
-def test_nodes_that_were_added_by_hand_are_no_difference(stack: CloudProgram) -> None:
+def test_nodes_added_by_hand_are_no_drift(stack: CloudProgram) -> None:
     stack.up(program(CPU))
     with stack.cloud("gcp").changing() as console:
         (pool,) = [one for one in console.of_type(POOL) if one.id.endswith("/cpu")]

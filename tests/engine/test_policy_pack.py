@@ -137,9 +137,7 @@ def stopped(
     return failure.value.outcome
 
 
-def test_every_mandatory_rule_stops_an_update_before_anything_is_made(
-    place: Path, providers: EchoStandIns
-) -> None:
+def test_every_mandatory_rule_stops_an_update_before_any_change(place: Path, providers: EchoStandIns) -> None:
     with pytest.raises(EngineFailure) as failure:
         run(place, providers, of_violations, Rehearsal.up)
     verdicts = {verdict.policy: verdict for verdict in failure.value.outcome.verdicts}
@@ -170,7 +168,7 @@ def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
     assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
 
 
-def test_the_example_is_stopped_by_what_its_page_shows(place: Path, providers: EchoStandIns) -> None:
+def test_the_example_violates_the_policies_that_its_page_names(place: Path, providers: EchoStandIns) -> None:
     outcome = stopped(place, providers, example, EXAMPLE / "policies.json")
     found = {verdict.policy: verdict for verdict in outcome.verdicts}
     assert {name for name, verdict in found.items() if verdict.stops} == {
@@ -186,7 +184,7 @@ def test_the_example_is_stopped_by_what_its_page_shows(place: Path, providers: E
         assert " ".join(said.split()) in shown, f"docs/policies.md shows another report than this: {said}"
 
 
-def test_levels_and_settings_are_a_teams_own(place: Path, providers: EchoStandIns) -> None:
+def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoStandIns) -> None:
     settings = {
         "all": "disabled",
         "training-reaches-on-demand": "advisory",
@@ -200,7 +198,7 @@ def test_levels_and_settings_are_a_teams_own(place: Path, providers: EchoStandIn
     )
 
 
-def test_what_a_team_wants_mended_is_made_mended(
+def test_remediations_are_applied_where_a_team_enables_them(
     place: Path, providers: EchoStandIns, tmp_path: Path
 ) -> None:
     def program() -> None:
@@ -255,7 +253,7 @@ def asked(address: str) -> analyzer_pb2.AnalyzerInfo:
 
 
 @pytest.mark.parametrize("command", LAUNCHERS.values(), ids=LAUNCHERS.keys())
-def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> None:
+def test_the_pack_lists_its_policies(command: list[str], tmp_path: Path) -> None:
     with launched(command, tmp_path) as address:
         info = asked(address)
     assert info.name == "holdfast", "the pack's name stands before every verdict"
@@ -265,7 +263,7 @@ def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> Non
     assert levels == {**rules, **fixes}, "every rule has its own level, and what fixes is off"
 
 
-def test_the_engine_is_answered_by_the_packs_own_servicer(tmp_path: Path) -> None:
+def test_the_launcher_serves_the_engine(tmp_path: Path) -> None:
     (_, command), *_ = LAUNCHERS.items()
     with launched(command, tmp_path) as address, grpc.insecure_channel(address) as channel:
         request = stack_request(with_ladder(A100_SPOT))

@@ -72,7 +72,7 @@ def _lock_folder(root: Path) -> Path:
     return EngineFolder.of("dev", a_target(root, _nothing).workspace).locks("holdfast", "dev")
 
 
-def test_a_preview_shows_the_engines_plan_and_makes_nothing(tmp_path: Path) -> None:
+def test_a_preview_shows_the_plan_and_creates_nothing(tmp_path: Path) -> None:
     stage, shown = a_target(tmp_path, network), list[str]()
     outcome = run(stage, lambda rehearsal: rehearsal.preview(), show=shown.append)
     assert outcome.changes == {"create": 7}, "the stack and six resources"
@@ -81,7 +81,7 @@ def test_a_preview_shows_the_engines_plan_and_makes_nothing(tmp_path: Path) -> N
     assert stage.checkpoint().resources == (), "a preview wrote state"
 
 
-def test_an_up_makes_everything_the_second_changes_nothing_and_destroy_leaves_nothing(tmp_path: Path) -> None:
+def test_up_creates_a_second_up_changes_nothing_and_destroy_deletes(tmp_path: Path) -> None:
     stage = a_target(tmp_path, network)
     types = frozenset({"aws:ec2/vpc:Vpc", "aws:s3/bucket:Bucket"})
     assert run(stage, lambda rehearsal: rehearsal.up()).changes == {"create": 7}, "not everything was made"
@@ -94,7 +94,7 @@ def test_an_up_makes_everything_the_second_changes_nothing_and_destroy_leaves_no
     assert stage.objects(types) == (), "something outlived the stack"
 
 
-def test_a_secret_is_neither_shown_nor_in_the_engines_files(tmp_path: Path) -> None:
+def test_a_secret_is_not_printed_nor_stored_in_plain_text(tmp_path: Path) -> None:
     stage, shown = a_target(tmp_path, _a_secret), list[str]()
     outcome = run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
     assert outcome.outputs == {"login": {"user": "me", "password": "[secret]"}}, "only the secret is hidden"
@@ -116,9 +116,7 @@ def test_a_secret_survives_from_run_to_run(tmp_path: Path) -> None:
     assert run(stage, lambda rehearsal: rehearsal.up()).changed == 0, "the state could not be decrypted again"
 
 
-def test_settings_of_the_users_own_engine_do_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_of_the_users_engine_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "https://api.example.invalid")
     monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "pul-0000")
     monkeypatch.setenv("PULUMI_STACK", "prod")
@@ -135,7 +133,7 @@ def test_settings_of_the_users_own_engine_do_not_matter(
     ],
     ids=["a refused configuration", "a fault", "a fault in a computed value"],
 )
-def test_a_program_that_fails_is_one_message_without_a_traceback(
+def test_a_failing_program_is_one_message_without_a_traceback(
     tmp_path: Path, program: Callable[[], None], said: str
 ) -> None:
     stage, shown = a_target(tmp_path, program, packages=()), list[str]()
@@ -153,7 +151,7 @@ def test_the_traceback_of_a_fault_is_kept_in_a_file(tmp_path: Path) -> None:
     assert "in _a_fault" in log.read_text(), "the log names the function that failed"
 
 
-def test_a_mandatory_policy_stops_the_run_and_is_the_verdict(tmp_path: Path) -> None:
+def test_a_violated_mandatory_policy_stops_the_run(tmp_path: Path) -> None:
     stage = a_target(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "MANDATORY"),))
     with pytest.raises(EngineFailure, match="mandatory policies are violated: no-vpc") as failed:
         run(stage, lambda rehearsal: rehearsal.preview())
@@ -162,7 +160,7 @@ def test_a_mandatory_policy_stops_the_run_and_is_the_verdict(tmp_path: Path) -> 
     assert "one too many" in verdict.message, "the rule's own words are missing"
 
 
-def test_an_advisory_policy_is_told_and_stops_nothing(tmp_path: Path) -> None:
+def test_a_violated_advisory_policy_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     stage = a_target(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "ADVISORY"),))
     outcome = run(stage, lambda rehearsal: rehearsal.preview())
     assert [verdict.stops for verdict in outcome.verdicts] == [False], (
@@ -171,7 +169,7 @@ def test_an_advisory_policy_is_told_and_stops_nothing(tmp_path: Path) -> None:
     assert list(outcome.packs) == ["strict"], "the pack that judged is not named"
 
 
-def test_an_interrupted_run_ends_in_order_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_the_run_after_an_interrupted_one_continues(tmp_path: Path) -> None:
     def once_made(line: str) -> None:
         if "network created" in line:
             press_ctrl_c()
@@ -208,24 +206,24 @@ def _project(root: Path, platform: str) -> Path:
     return root
 
 
-def test_an_unknown_stack_is_refused_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_stack_is_rejected_with_the_existing_ones(tmp_path: Path) -> None:
     said = refusal(_project(tmp_path, "{cloud: local}"), "rehearse", "prod")
     assert "no stack 'prod'" in said, "the stack is not named"
     assert "stacks: local" in said, "the user does not learn what is allowed"
 
 
 @pytest.mark.parametrize("command", ["rehearse", "preview", "up", "refresh", "destroy", "down", "crash"])
-def test_a_refused_configuration_is_told_before_anything_is_started(tmp_path: Path, command: str) -> None:
+def test_an_invalid_configuration_is_reported_before_any_start(tmp_path: Path, command: str) -> None:
     said = refusal(_project(tmp_path, "{cloud: ibm}"), command, "local")
     assert "holdfast:platform.cloud" in said, "the field is not named"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
 
 
-def test_outside_a_project_the_command_says_where_to_go(tmp_path: Path) -> None:
+def test_outside_a_project_the_command_names_the_missing_file(tmp_path: Path) -> None:
     assert "Pulumi.yaml" in refusal(tmp_path, "up", "local"), "the user does not learn what is missing"
 
 
-def test_a_stack_that_was_never_up_is_taken_down_without_harm(tmp_path: Path) -> None:
+def test_down_of_a_stack_that_was_never_up_succeeds(tmp_path: Path) -> None:
     platform = (CHECKOUT / "stacks" / "Pulumi.local.yaml").read_text()
     root = _project(tmp_path, "{}")
     (root / "stacks" / "Pulumi.local.yaml").write_text(platform)
@@ -251,7 +249,7 @@ def _platform(*, is_protected: bool, is_retained: bool = False) -> Callable[[], 
     return program
 
 
-def test_a_destroy_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
+def test_a_destroy_of_a_protected_stack_deletes_nothing(tmp_path: Path) -> None:
     stage = a_target(tmp_path, _platform(is_protected=True))
     run(stage, lambda rehearsal: rehearsal.up())
     before = stage.checkpoint()
@@ -262,7 +260,7 @@ def test_a_destroy_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
     assert len(stage.checkpoint().resources) == len(before.resources), "something was forgotten"
 
 
-def test_with_the_protection_lifted_it_goes(tmp_path: Path) -> None:
+def test_without_protection_it_is_destroyed(tmp_path: Path) -> None:
     run(a_target(tmp_path, _platform(is_protected=True)), lambda rehearsal: rehearsal.up())
     lifted = a_target(tmp_path, _platform(is_protected=False))
     run(lifted, lambda rehearsal: rehearsal.up())
@@ -271,7 +269,7 @@ def test_with_the_protection_lifted_it_goes(tmp_path: Path) -> None:
     assert lifted.objects(_ALL) == (), "something is left"
 
 
-def test_what_is_retained_is_known_before_and_there_after_a_destroy(tmp_path: Path) -> None:
+def test_retained_resources_exist_after_a_destroy(tmp_path: Path) -> None:
     stage = a_target(tmp_path, _platform(is_protected=False, is_retained=True))
     run(stage, lambda rehearsal: rehearsal.up())
     kept = retained(stage.checkpoint())

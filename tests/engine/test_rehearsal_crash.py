@@ -42,7 +42,7 @@ def _kill_up(stage: CloudTarget, at: str) -> None:
 
 
 @pytest.mark.seeded
-def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_path: Path) -> None:
+def test_the_run_after_a_kill_converges_with_an_undisturbed_run(tmp_path: Path) -> None:
     seed = seed_of(None, os.environ.get(SEED_VARIABLE))
     print(f"{SEED_VARIABLE}={seed}")
     stage = a_target(tmp_path, network)
@@ -54,7 +54,7 @@ def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_pat
 
 
 @pytest.mark.soak
-def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbed_one_does(
+def test_the_last_run_after_several_kills_converges_with_an_undisturbed_run(
     tmp_path: Path,
 ) -> None:
     stage = a_target(tmp_path, network)
@@ -66,14 +66,14 @@ def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbe
     )
 
 
-def test_a_kill_that_never_comes_is_told(tmp_path: Path) -> None:
+def test_a_kill_that_never_happens_is_reported(tmp_path: Path) -> None:
     stage = a_target(tmp_path, network)
     baseline = run_uninterrupted(stage)
     (told,) = prove_in_sequence(stage, [urn("nowhere", _VPC)], baseline).faults
     assert told.startswith("no up was killed after urn:"), "a resource that is not made would count as proved"
 
 
-def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_path: Path) -> None:
+def test_an_object_created_just_before_the_kill_is_adopted(tmp_path: Path) -> None:
     stage, shown = a_target(tmp_path, lambda: _vpc("10.0.0.0/16")), list[str]()
     _kill_up(stage, urn("network", _VPC))
     (made,) = stage.objects(frozenset({_VPC}))
@@ -84,7 +84,7 @@ def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_p
     )
 
 
-def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: Path) -> None:
+def test_a_killed_replacement_ends_with_one_object(tmp_path: Path) -> None:
     run(a_target(tmp_path, lambda: _vpc("10.0.0.0/16")), lambda rehearsal: rehearsal.up())
     changed = a_target(tmp_path, lambda: _vpc("10.1.0.0/16"))
     _kill_up(changed, urn("network", _VPC))
@@ -96,7 +96,7 @@ def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: P
     assert changed.objects(frozenset({_VPC})) == (), "one of the two was lost sight of"
 
 
-def test_a_stack_that_was_killed_on_the_way_can_be_destroyed_at_once(tmp_path: Path) -> None:
+def test_a_stack_of_a_killed_run_can_be_destroyed_at_once(tmp_path: Path) -> None:
     stage = a_target(tmp_path, lambda: _vpc("10.0.0.0/16"))
     _kill_up(stage, urn("network", _VPC))
     run(stage, lambda rehearsal: rehearsal.destroy())

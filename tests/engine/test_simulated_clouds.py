@@ -28,7 +28,7 @@ def stack(tmp_path: Path) -> CloudProgram:
     return CloudProgram(root=tmp_path)
 
 
-def test_a_preview_makes_nothing_and_leaves_computed_outputs_unknown(stack: CloudProgram) -> None:
+def test_a_preview_creates_nothing_and_leaves_computed_outputs_unknown(stack: CloudProgram) -> None:
     seen: list[str] = []
 
     def program() -> None:
@@ -44,7 +44,7 @@ def test_a_preview_makes_nothing_and_leaves_computed_outputs_unknown(stack: Clou
     assert seen == ["arn:aws:s3:::ckpt"], "after the create the ARN is known"
 
 
-def test_a_stack_is_made_left_alone_updated_replaced_and_destroyed(stack: CloudProgram) -> None:
+def test_resources_are_created_updated_replaced_and_destroyed(stack: CloudProgram) -> None:
     made = stack.up(network)
     assert made.changes["create"] == 3, "the stack, a VPC and a subnet are created"
     assert str(made.outputs["subnet"]).startswith("arn:aws:ec2:us-east-1:"), "the ARN is not well shaped"
@@ -63,7 +63,7 @@ def test_a_stack_is_made_left_alone_updated_replaced_and_destroyed(stack: CloudP
     assert stack.cloud().read().all() == [], "something outlived the stack"
 
 
-def test_a_replaced_bucket_with_a_made_up_name_gets_another(stack: CloudProgram) -> None:
+def test_a_replaced_bucket_gets_another_generated_name(stack: CloudProgram) -> None:
     def program(generation: int) -> None:
         from pulumi_aws import s3
 
@@ -78,7 +78,7 @@ def test_a_replaced_bucket_with_a_made_up_name_gets_another(stack: CloudProgram)
     )
 
 
-def test_a_refresh_drops_what_was_deleted_behind_the_engine_and_up_makes_it_again(
+def test_an_object_deleted_by_hand_is_created_again_after_a_refresh(
     stack: CloudProgram,
 ) -> None:
     stack.up(network)
@@ -90,7 +90,7 @@ def test_a_refresh_drops_what_was_deleted_behind_the_engine_and_up_makes_it_agai
     assert len(stack.objects(_SUBNET)) == 1, "there is one subnet in the program"
 
 
-def test_an_existing_bucket_is_imported_and_a_missing_one_refused(stack: CloudProgram) -> None:
+def test_only_an_existing_bucket_can_be_imported(stack: CloudProgram) -> None:
     with pytest.raises(EngineFailure, match="resource 'ckpt' does not exist"):
         stack.up(lambda: bucket("ckpt", import_id="ckpt"))
     with stack.cloud().changing() as console:
@@ -124,7 +124,7 @@ def test_invokes_and_instances_answer_for_their_own_regions(tmp_path: Path) -> N
     )
 
 
-def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:
+def test_google_and_azure_are_simulated_too(tmp_path: Path) -> None:
     config = {"gcp:project": "acme", "azure-native:location": "westeurope"}
     stack = CloudProgram(root=tmp_path, packages=("gcp", "azure-native"), config=config)
 
@@ -165,7 +165,7 @@ def _register(token: str, inputs: dict[str, str]) -> None:
     pulumi.CustomResource(token, "one", dict(inputs))
 
 
-def test_a_name_that_is_taken_stops_the_run_in_the_clouds_words(stack: CloudProgram) -> None:
+def test_a_taken_name_stops_the_run_with_the_error_of_the_cloud(stack: CloudProgram) -> None:
     with stack.cloud().changing() as console:
         console.put(CloudObject(type=_BUCKET, id="ckpt", urn="", inputs={"bucket": "ckpt"}))
     with pytest.raises(
@@ -182,7 +182,7 @@ def test_a_name_that_is_taken_stops_the_run_in_the_clouds_words(stack: CloudProg
         (_SUBNET, {"cidrBlock": "10.0.0.0/24"}, "missing required property 'vpcId' (aws:ec2/subnet:Subnet"),
     ],
 )
-def test_what_the_sdk_does_not_know_stops_the_preview(
+def test_an_unknown_property_stops_the_preview(
     stack: CloudProgram, token: str, inputs: dict[str, str], reason: str
 ) -> None:
     with pytest.raises(EngineFailure) as caught:

@@ -42,7 +42,7 @@ def overlooked() -> None:
     SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=None))
 
 
-def test_an_account_without_the_role_gets_it_and_keeps_it(stack: CloudProgram) -> None:
+def test_the_role_is_created_where_it_is_missing_and_retained(stack: CloudProgram) -> None:
     made = stack.up(found_by_looking)
     assert made.changes["create"] == 3, "the stack, the component and the role are created"
     assert [role.id for role in stack.objects(ROLE)] == [ARN], "there is one role, and this is its ARN"
@@ -56,7 +56,7 @@ def test_an_account_without_the_role_gets_it_and_keeps_it(stack: CloudProgram) -
     assert [role.id for role in stack.objects(ROLE)] == [ARN], "others use the role: it outlives the stack"
 
 
-def test_a_role_of_somebody_elses_is_adopted_by_a_caller_who_only_reads(stack: CloudProgram) -> None:
+def test_an_existing_role_is_adopted_with_read_access(stack: CloudProgram) -> None:
     create_spot_role(stack.cloud())
     deny_iam_writes(stack.cloud())
     (before,) = stack.objects(ROLE)
@@ -71,7 +71,7 @@ def test_a_role_of_somebody_elses_is_adopted_by_a_caller_who_only_reads(stack: C
     assert stack.objects(ROLE) == [before], "description, tags and the role itself are as they were"
 
 
-def test_a_creation_lost_to_another_says_run_again_and_the_next_run_adopts(stack: CloudProgram) -> None:
+def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -> None:
     create_spot_role(stack.cloud())
     with pytest.raises(EngineFailure) as caught:
         stack.up(overlooked)
@@ -83,7 +83,7 @@ def test_a_creation_lost_to_another_says_run_again_and_the_next_run_adopts(stack
     assert stack.up(found_by_looking).changes["import"] == 1, "what the message promised is so"
 
 
-def test_a_caller_who_may_not_make_the_role_is_told_so_in_awss_words(stack: CloudProgram) -> None:
+def test_a_caller_without_permission_gets_the_error_of_aws(stack: CloudProgram) -> None:
     deny_iam_writes(stack.cloud())
     with pytest.raises(EngineFailure) as caught:
         stack.up(found_by_looking)

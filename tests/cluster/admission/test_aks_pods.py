@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission.rules import DO_NOT_DISRUPT, SAFE_TO_EVICT, aks_rules
+from holdfast.components.admission.rules import (
+    DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
+    USE_WORKLOAD_IDENTITY,
+    aks_rules,
+    workload_identity_rule,
+)
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
 from tests.support.builders.training_jobs import POOLS, container, pod
-from holdfast.components.admission.workload_identity import USES_IDENTITY, workload_identity_rule
-from tests.support.clusters.admission import OTHER_NAMESPACE
-from tests.support.json_objects import obj
 from tests.support.clusters.admission import (
+    OTHER_NAMESPACE,
     TRAINING_NAMESPACE,
     admitted,
     annotations_of,
     running_rules,
     tolerations_of,
 )
+from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -48,7 +53,7 @@ def in_force(client: KubeClient) -> bool:
     return (
         {SAFE_TO_EVICT} <= annotations_of(found).keys()
         and len(tolerations_of(found)) == 3
-        and USES_IDENTITY in labels(admitted(client, of_account("trainer")))
+        and USE_WORKLOAD_IDENTITY in labels(admitted(client, of_account("trainer")))
     )
 
 

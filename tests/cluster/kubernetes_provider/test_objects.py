@@ -46,7 +46,9 @@ def test_an_object_is_created_changed_and_deleted(client: KubeClient, namespace:
     assert client.get("v1", "ConfigMap", "conf", namespace) is None, "the object outlives its resource"
 
 
-def test_a_preview_shows_what_the_server_adds_and_makes_nothing(client: KubeClient, namespace: str) -> None:
+def test_a_preview_shows_defaults_of_the_server_and_creates_nothing(
+    client: KubeClient, namespace: str
+) -> None:
     shown = Resource(client=client, token=DEPLOYMENT).plan(deployment(namespace))
     assert fields(shown, "spec")["replicas"] == 1, "the server's defaults are not shown"
     assert fields(shown, "metadata")["uid"] is UNKNOWN, "a dry run's uid is not the one it will have"
@@ -68,13 +70,13 @@ def test_a_preview_shows_the_inputs_where_the_server_cannot_say_more(
     assert fields(shown, "metadata")["name"] == "a", "the first preview of a stack would fail"
 
 
-def test_a_preview_refuses_what_the_server_refuses(client: KubeClient, namespace: str) -> None:
+def test_a_preview_rejects_what_the_server_rejects(client: KubeClient, namespace: str) -> None:
     wrong: Properties = {**config_map(namespace), "data": {"not a key": "1"}}
     with pytest.raises(RehearsalError, match="not a key"):
         Resource(client=client, token=CONFIG_MAP).plan(wrong)
 
 
-def test_an_object_that_somebody_else_made_is_refused(client: KubeClient, namespace: str) -> None:
+def test_an_object_of_another_owner_is_rejected(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP, name="first").create(config_map(namespace))
     second = Resource(client=client, token=CONFIG_MAP, name="second")
     with pytest.raises(RehearsalError, match=r"ConfigMap .*conf already exists.*alias"):
@@ -90,7 +92,7 @@ def test_a_provider_that_upserts_takes_the_object_over(client: KubeClient, names
     assert fields(outcome.outputs, "data")["k"] == "2", "the setting is passed over"
 
 
-def test_an_interrupted_create_is_taken_up_again(client: KubeClient, namespace: str) -> None:
+def test_an_interrupted_create_is_adopted(client: KubeClient, namespace: str) -> None:
     interrupted = Resource(client=client, token=CONFIG_MAP)
     interrupted.create(config_map(namespace))
     again = Resource(client=client, token=CONFIG_MAP)
@@ -99,13 +101,13 @@ def test_an_interrupted_create_is_taken_up_again(client: KubeClient, namespace: 
     assert again.create(config_map(namespace)).id == f"{namespace}/conf", "the second run could not go on"
 
 
-def test_what_was_never_made_is_not_taken_up(client: KubeClient, namespace: str) -> None:
+def test_an_object_that_was_never_created_is_not_adopted(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     found = resource.resources.made(resource.operation, resource.check(config_map(namespace)))
     assert found is None, "recovery would adopt an object that is not there"
 
 
-def test_another_managers_field_is_named_with_its_owner(client: KubeClient, namespace: str) -> None:
+def test_a_field_conflict_names_the_other_manager(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
     theirs: Json = as_object(config_map(namespace, "theirs"))
@@ -114,7 +116,7 @@ def test_another_managers_field_is_named_with_its_owner(client: KubeClient, name
         resource.update(config_map(namespace, "2"))
 
 
-def test_a_change_by_hand_is_taken_back(client: KubeClient, namespace: str) -> None:
+def test_a_change_by_hand_is_reverted(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
     by_hand: Json = as_object(config_map(namespace, "mine"))
@@ -147,7 +149,7 @@ def test_an_object_deleted_by_hand_is_gone_after_a_refresh(client: KubeClient, n
     assert resource.refresh() == GONE, "the next up would not bring it back"
 
 
-def test_the_servers_own_way_of_writing_is_no_drift(client: KubeClient, namespace: str) -> None:
+def test_normalized_values_are_no_drift(client: KubeClient, namespace: str) -> None:
     inputs = deployment(namespace)
     container: Properties = {"name": "c", "image": "a", "resources": {"requests": {"cpu": "1000m"}}}
     spec: Properties = {
@@ -161,7 +163,7 @@ def test_the_servers_own_way_of_writing_is_no_drift(client: KubeClient, namespac
     assert resource.changed_paths({**inputs, "spec": spec}) == set(), "up after a refresh would change it"
 
 
-def test_what_a_secret_holds_comes_back_secret(client: KubeClient, namespace: str) -> None:
+def test_outputs_of_a_secret_are_secret(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token="kubernetes:core/v1:Secret")
     inputs: Properties = {"metadata": {"name": "s", "namespace": namespace}, "stringData": {"p": Secret("w")}}
     outcome = resource.create(inputs)
@@ -170,7 +172,7 @@ def test_what_a_secret_holds_comes_back_secret(client: KubeClient, namespace: st
     assert resource.changed_paths(inputs) == set(), "stringData is only ever written"
 
 
-def test_a_patch_gives_its_fields_back_and_leaves_the_object(client: KubeClient, namespace: str) -> None:
+def test_a_deleted_patch_releases_its_fields_and_keeps_the_object(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP, name="owner").create(config_map(namespace))
     patch = Resource(client=client, token=f"{CONFIG_MAP}Patch", name="patch")
     patch.create({**config_map(namespace), "kind": "ConfigMap", "data": {"mine": "1"}})
@@ -180,7 +182,7 @@ def test_a_patch_gives_its_fields_back_and_leaves_the_object(client: KubeClient,
     assert live["data"] == {"k": "1"}, "the patched field stays"
 
 
-def test_a_deployment_that_never_runs_fails_with_the_pods_own_reason(
+def test_a_deployment_that_never_runs_fails_with_the_reason_of_the_pod(
     client: KubeClient, namespace: str
 ) -> None:
     resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
@@ -188,9 +190,7 @@ def test_a_deployment_that_never_runs_fails_with_the_pods_own_reason(
         resource.create(deployment(namespace, selector={"no-node": "has-this"}))
 
 
-def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
-    client: KubeClient, namespace: str
-) -> None:
+def test_an_unready_deployment_is_repaired_by_the_next_run(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
     with pytest.raises(InitFailedError):
         resource.create(deployment(namespace, selector={"no-node": "has-this"}))
@@ -199,9 +199,7 @@ def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
     assert fields(outcome.outputs, "status")["availableReplicas"] == 1, "its pod does not run"
 
 
-def test_a_refresh_tells_of_a_deployment_that_does_not_run_any_more(
-    client: KubeClient, namespace: str
-) -> None:
+def test_a_refresh_reports_a_deployment_that_stopped_running(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=DEPLOYMENT)
     resource.create(deployment(namespace))
     nowhere: Json = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-this"}}}}}
@@ -234,7 +232,7 @@ def test_a_custom_object_waits_for_its_definition(client: KubeClient, namespace:
     assert outcome.id == f"{namespace}/w", "a program that makes both at once would fail"
 
 
-def test_a_kind_that_no_definition_can_bring_is_refused_at_once(client: KubeClient, namespace: str) -> None:
+def test_an_unknown_built_in_kind_is_rejected_at_once(client: KubeClient, namespace: str) -> None:
     nothing: Properties = {"metadata": {"name": "w", "namespace": namespace}}
     with pytest.raises(RehearsalError, match=r"does not serve kind Widget of apps/v1.*CRD"):
         Resource(client=client, token="kubernetes:apps/v1:Widget").create(nothing)
@@ -272,7 +270,7 @@ def let_go(client: KubeClient, namespace: str) -> None:
     client.merge_patch("v1", "ConfigMap", "conf", {"metadata": {"finalizers": None}}, namespace=namespace)
 
 
-def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace: str) -> None:
+def test_a_blocking_finalizer_is_named(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP, timeout=2)
     resource.create(held(namespace))
     with pytest.raises(
@@ -284,7 +282,7 @@ def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace:
     assert client.get("v1", "ConfigMap", "conf", namespace) is None, "the next run could not go on"
 
 
-def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, namespace: str) -> None:
+def test_a_blocking_dependent_is_named_with_its_remover(client: KubeClient, namespace: str) -> None:
     pool = Resource(client=client, token=CONFIG_MAP, name="pool", timeout=2)
     pool.create({"metadata": {"name": "pool", "namespace": namespace}})
     owner = client.get("v1", "ConfigMap", "pool", namespace)
@@ -318,7 +316,7 @@ def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, n
     pool.delete()
 
 
-def test_what_holds_its_namespace_is_named(client: KubeClient, namespace: str) -> None:
+def test_an_object_that_blocks_its_namespace_is_named(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP).create(held(namespace))
     space = Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace, timeout=4)
     with pytest.raises(DeletionTimeoutError) as failure:
@@ -358,7 +356,7 @@ def test_a_deletion_waits_for_the_finalizers_owner(client: KubeClient, namespace
     )
 
 
-def test_a_create_waits_for_the_old_object_to_go(client: KubeClient, namespace: str) -> None:
+def test_a_create_waits_for_the_deletion_of_the_old_object(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(held(namespace))
     client.delete("v1", "ConfigMap", "conf", namespace=namespace)
@@ -372,20 +370,20 @@ def test_a_create_waits_for_the_old_object_to_go(client: KubeClient, namespace: 
     assert live["data"] == {"k": "new"}, "the old object was taken for the new one"
 
 
-def test_what_is_not_there_is_deleted(client: KubeClient, namespace: str) -> None:
+def test_deleting_a_missing_object_succeeds(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP, id=f"{namespace}/never")
     resource.delete()
     assert client.get("v1", "ConfigMap", "never", namespace) is None, "a second destroy would fail"
 
 
-def test_an_object_whose_kind_is_gone_is_deleted(client: KubeClient) -> None:
+def test_deleting_an_object_of_an_undefined_kind_succeeds(client: KubeClient) -> None:
     token = f"kubernetes:g{uuid4().hex[:8]}.test/v1:Widget"
     with pytest.raises(NoSuchKind):
         client.get(token.split(":")[1], "Widget", "w")
     Resource(client=client, token=token, id="default/w").delete()
 
 
-def test_a_whole_namespace_is_waited_for(client: KubeClient, namespace: str) -> None:
+def test_deleting_a_namespace_waits_for_its_objects(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP).create({"metadata": {"name": "a", "namespace": namespace}})
     Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace).delete()
     assert client.get("v1", "Namespace", namespace) is None, "a new one of its name would be refused"

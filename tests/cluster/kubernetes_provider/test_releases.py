@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 
-def test_a_release_is_made_changed_and_removed(
+def test_a_release_is_created_changed_and_deleted(
     client: KubeClient, namespace: str, resource: Resource
 ) -> None:
     outcome = resource.create(web(namespace))
@@ -48,7 +48,7 @@ def test_a_release_is_made_changed_and_removed(
     assert client.get("apps/v1", "Deployment", "web", namespace) is None, "the objects outlive the release"
 
 
-def test_a_preview_renders_the_chart_and_makes_nothing(
+def test_a_preview_renders_the_chart_and_creates_nothing(
     client: KubeClient, namespace: str, resource: Resource
 ) -> None:
     assert resource.plan(web(namespace))["status"] is UNKNOWN, "there is no status before there is a release"
@@ -57,13 +57,13 @@ def test_a_preview_renders_the_chart_and_makes_nothing(
     assert not statuses(client, namespace), "a preview made a release"
 
 
-def test_an_unchanged_release_is_left_alone_even_after_a_refresh(namespace: str, resource: Resource) -> None:
+def test_an_unchanged_release_has_no_diff_after_a_refresh(namespace: str, resource: Resource) -> None:
     resource.create(web(namespace, size="big"))
     resource.refresh()
     assert resource.changed_paths(web(namespace, size="big")) == set(), "a second up would upgrade it"
 
 
-def test_values_changed_by_hand_are_seen(
+def test_values_changed_by_hand_are_drift(
     kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:
     resource.create(web(namespace, size="big"))
@@ -91,7 +91,7 @@ def test_an_edited_chart_is_a_change(charts: ChartMirror, namespace: str, resour
     assert resource.changed_paths(web(namespace)) == {"chart"}, "an edited chart would never be upgraded"
 
 
-def test_a_failed_install_names_the_pods_trouble_and_the_next_run_mends_it(
+def test_a_failed_install_names_the_reason_of_the_pod_and_the_next_run_repairs_it(
     client: KubeClient, namespace: str, resource: Resource
 ) -> None:
     with pytest.raises(InitFailedError, match=r"web is failed.*pod web-.*didn't match"):
@@ -112,7 +112,7 @@ def test_a_failed_atomic_install_leaves_nothing(
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["install", "upgrade"])
-def test_a_release_in_which_helm_was_killed_is_taken_up(
+def test_a_release_of_a_killed_helm_is_adopted(
     client: KubeClient,
     kubeconfig: Path,
     charts: ChartMirror,
@@ -132,7 +132,7 @@ def test_a_release_in_which_helm_was_killed_is_taken_up(
     assert label(client, namespace) == "big", "the release is not what the program says"
 
 
-def test_a_release_in_which_helm_was_killed_can_be_removed(
+def test_a_release_of_a_killed_helm_can_be_deleted(
     client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:
     resource.create(web(namespace))
@@ -142,7 +142,7 @@ def test_a_release_in_which_helm_was_killed_can_be_removed(
     assert client.get("apps/v1", "Deployment", "web", namespace) is None, "its objects are left"
 
 
-def test_a_release_that_somebody_else_made_is_refused(
+def test_a_release_of_another_owner_is_rejected(
     client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:
     resource.create(web(namespace))
@@ -150,7 +150,7 @@ def test_a_release_that_somebody_else_made_is_refused(
         release(client, kubeconfig, charts, name="two").create(web(namespace))
 
 
-def test_an_interrupted_create_is_taken_up_again(
+def test_an_interrupted_create_is_adopted(
     client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:
     resource.create(web(namespace))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 
 
-def test_a_program_comes_up_stays_changes_and_goes(
+def test_a_program_is_created_unchanged_updated_and_destroyed(
     stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
     assert stack.preview(team(name)) == {"create": 8}, "the plan of an empty stack is wrong"
@@ -46,7 +46,7 @@ def test_a_program_comes_up_stays_changes_and_goes(
     assert client.get("v1", "Namespace", name) is None, "the namespace is left"
 
 
-def test_what_was_changed_or_deleted_by_hand_is_brought_back(
+def test_changes_and_deletions_by_hand_are_reverted(
     stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
     stack.up(team(name))
@@ -67,7 +67,7 @@ def test_what_was_changed_or_deleted_by_hand_is_brought_back(
     stack.destroy()
 
 
-def test_a_chart_of_an_operator_comes_up_stays_changes_and_goes(
+def test_an_operator_chart_is_created_unchanged_updated_and_destroyed(
     stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
     def program(cpu: str) -> Callable[[], None]:
@@ -97,7 +97,7 @@ def test_a_chart_of_an_operator_comes_up_stays_changes_and_goes(
     assert not client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is left"
 
 
-def test_a_run_killed_after_a_create_is_finished_by_the_next(
+def test_a_run_completes_a_create_that_was_killed(
     stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
     faults = Faults(on_crash=stack.process.kill)
@@ -111,7 +111,7 @@ def test_a_run_killed_after_a_create_is_finished_by_the_next(
     assert client.get("v1", "Namespace", name) is None, "an object is left that no state knows"
 
 
-def test_a_deployment_that_never_runs_says_why_and_is_mended_by_the_next_run(
+def test_a_deployment_that_never_runs_names_the_reason_and_the_next_run_repairs_it(
     stack: KubernetesStack, name: str
 ) -> None:
     def program(selector: dict[str, str]) -> Callable[[], None]:

@@ -89,7 +89,7 @@ def bounds_of(stack: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("cloud", STACKS)
-def test_the_examples_of_a_cloud_are_let_in_all_at_once(client: KubeClient, cloud: str) -> None:
+def test_the_quota_admits_all_examples_of_a_cloud_together(client: KubeClient, cloud: str) -> None:
     bounds = bounds_of(STACKS[cloud])
     for file in sorted((CHECKOUT / "examples" / cloud).glob("*.yaml")):
         job = cast("Json", yaml.safe_load(file.read_text()))
@@ -102,7 +102,7 @@ def test_the_examples_of_a_cloud_are_let_in_all_at_once(client: KubeClient, clou
 
 
 @pytest.mark.parametrize("cloud", STACKS)
-def test_the_gang_of_every_declared_shape_is_let_in(client: KubeClient, cloud: str) -> None:
+def test_the_quota_admits_the_gang_of_every_declared_shape(client: KubeClient, cloud: str) -> None:
     bounds = bounds_of(STACKS[cloud])
     for ladder in every(program(STACKS[cloud]), ":FallbackPolicy"):
         for shape in ladder_of(ladder).known_shapes:
@@ -113,7 +113,7 @@ def test_the_gang_of_every_declared_shape_is_let_in(client: KubeClient, cloud: s
             wait_until_counted(client, namespace, taken)
 
 
-def test_gpus_beyond_the_quota_are_refused_and_pods_without_still_come_in(client: KubeClient) -> None:
+def test_gpus_beyond_the_quota_are_rejected_and_pods_without_gpus_admitted(client: KubeClient) -> None:
     namespace = make_training_namespace(client, quota_limits(Quota(gpus=16, pods=10)))
     create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
     with pytest.raises(KubeError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
@@ -121,13 +121,13 @@ def test_gpus_beyond_the_quota_are_refused_and_pods_without_still_come_in(client
     create(client, namespace, [SAYS_NOTHING])
 
 
-def test_a_ladder_of_cpus_lets_no_gpu_in(client: KubeClient) -> None:
+def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
     namespace = make_training_namespace(client, bounds_of("local")["tabular"])
     with pytest.raises(KubeError, match="exceeded quota"):
         create(client, namespace, [EIGHT_GPUS])
 
 
-def test_pods_that_have_ended_make_room(client: KubeClient) -> None:
+def test_terminated_pods_do_not_count(client: KubeClient) -> None:
     namespace = make_training_namespace(client, quota_limits(Quota(gpus=0, pods=1)))
     name = f"pod-{next(NUMBERS)}"
     client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")

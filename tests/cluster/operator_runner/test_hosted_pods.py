@@ -127,7 +127,7 @@ def is_running(pod: Json) -> bool:
     return mapping(pod.get("status")).get("phase") == "Running" and not waiting(pod)
 
 
-def test_a_pod_is_ready_when_its_program_says_so_and_no_sooner(hosting: Hosting) -> None:
+def test_a_pod_is_ready_only_when_its_program_is(hosting: Hosting) -> None:
     hosting.apply(state("early", "wait"), pod("early"))
     running = hosting.wait_for_pod("early", is_running, "the program runs")
     assert not is_ready(running), "it does not answer its probe with success yet"
@@ -150,7 +150,7 @@ def test_a_program_acts_as_its_pods_service_account(hosting: Hosting) -> None:
     assert claims["exp"] - claims["iat"] >= 24 * 3600, "for a working day, after which it is renewed"
 
 
-def test_a_program_that_ends_is_started_again_and_counted(hosting: Hosting) -> None:
+def test_a_program_that_exits_is_restarted_and_counted(hosting: Hosting) -> None:
     hosting.apply(state("ends", "ready"), pod("ends"))
     hosting.wait_for_pod("ends", is_ready, "it is ready")
     hosting.apply(state("ends", "end"))
@@ -163,7 +163,7 @@ def test_a_program_that_ends_is_started_again_and_counted(hosting: Hosting) -> N
     assert restarts_of(again) >= 1, "the restart was counted"
 
 
-def test_a_pod_waits_for_what_it_mounts_and_says_so(hosting: Hosting) -> None:
+def test_a_pod_waits_for_its_volumes_with_an_event(hosting: Hosting) -> None:
     hosting.apply(pod("hungry"))
     blocked = hosting.wait_for_pod("hungry", lambda pod: bool(waiting(pod)), "the pod says what it waits for")
     assert waiting(blocked)["message"] == f"waiting for ConfigMap hungry in {NAMESPACE}", "by name"
@@ -173,7 +173,7 @@ def test_a_pod_waits_for_what_it_mounts_and_says_so(hosting: Hosting) -> None:
     )
 
 
-def test_a_deleted_pods_process_and_files_go(hosting: Hosting) -> None:
+def test_a_deleted_pod_loses_its_process_and_files(hosting: Hosting) -> None:
     hosting.apply(state("short", "ready"), pod("short"))
     uid = str(mapping(hosting.wait_for_pod("short", is_ready, "it is ready")["metadata"])["uid"])
     mine = [each for each in hosting.processes() if uid in each.environ().get("KUBECONFIG", "")]
@@ -183,7 +183,7 @@ def test_a_deleted_pods_process_and_files_go(hosting: Hosting) -> None:
     assert alive == [], "the process ended with its pod"
 
 
-def test_a_host_starts_once_comes_back_after_a_kill_and_stops_for_good(tmp_path: Path) -> None:
+def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(tmp_path: Path) -> None:
     with running_control_plane(tmp_path / "killed") as workspace:
         host = OperatorRunner(workspace, "local", report=lambda _: None)
         host.stop()

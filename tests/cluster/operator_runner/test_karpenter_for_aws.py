@@ -49,7 +49,7 @@ def pool(karpenter: HostedKarpenter, name: str, *types: str, capacity: str = "sp
     )
 
 
-def test_two_controllers_run_in_two_zones_and_one_of_them_leads(karpenter: HostedKarpenter) -> None:
+def test_two_controllers_run_in_two_zones_and_one_leads(karpenter: HostedKarpenter) -> None:
     pods = karpenter.charts.pods(NAMESPACE)
     assert len({str(mapping(pod["spec"])["nodeName"]) for pod in pods}) == 2, "each on a node of its own"
     assert all(is_ready(pod) for pod in pods), "the one that waits is ready to take over"
@@ -58,7 +58,7 @@ def test_two_controllers_run_in_two_zones_and_one_of_them_leads(karpenter: Hoste
     )
 
 
-def test_a_node_class_becomes_ready_and_is_held_by_a_finalizer(karpenter: HostedKarpenter) -> None:
+def test_a_node_class_becomes_ready_and_has_a_finalizer(karpenter: HostedKarpenter) -> None:
     karpenter.apply(node_class("made"))
     made = karpenter.wait_for_class("made", is_ready, "the class is ready")
     assert finalizers(made) == ["karpenter.k8s.aws/termination"], "as AWS's provider holds it"
@@ -96,7 +96,7 @@ def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: HostedKar
     assert karpenter.machines("leaving") == [], "which was drained first"
 
 
-def test_a_pool_that_is_out_of_stock_leaves_its_pods_to_the_next_one(karpenter: HostedKarpenter) -> None:
+def test_pods_of_a_sold_out_pool_go_to_the_next_pool(karpenter: HostedKarpenter) -> None:
     pool(karpenter, "scarce", "c7i.2xlarge", weight=50)
     pool(karpenter, "plenty", "m7i.2xlarge", capacity="on-demand")
     stock(karpenter, "scarce", "0")
@@ -112,7 +112,7 @@ def test_a_pool_that_is_out_of_stock_leaves_its_pods_to_the_next_one(karpenter: 
     assert karpenter.machines("scarce") == [], "and no machine of the first is waited for"
 
 
-def test_a_pool_sells_again_once_it_is_back_in_stock(karpenter: HostedKarpenter) -> None:
+def test_a_pool_provisions_again_when_capacity_returns(karpenter: HostedKarpenter) -> None:
     pool(karpenter, "emptied", "r7i.xlarge")
     stock(karpenter, "emptied", "0")
     karpenter.apply(job_pod("waits", {"team": "emptied"}))

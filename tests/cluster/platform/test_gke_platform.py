@@ -52,7 +52,7 @@ def _example(platform: Platform, name: str) -> Json:
     return acting_as(load_example(CHECKOUT, name, cloud="gcp"), platform.trainer())
 
 
-def test_a_job_on_spot_gpus_loses_a_node_and_comes_back(stack: Stack, client: KubeClient) -> None:
+def test_a_job_on_spot_gpus_restarts_after_a_lost_node(stack: Stack, client: KubeClient) -> None:
     said: list[str] = []
     platform = _platform(stack, client, "vision", said.append)
     seen = restart_on_spot(platform, _example(platform, "jobset-spot-gpu"))
@@ -65,7 +65,7 @@ def test_a_job_on_spot_gpus_loses_a_node_and_comes_back(stack: Stack, client: Ku
     )
 
 
-def test_a_ray_jobs_workers_are_on_spot_and_its_head_is_not(stack: Stack, client: KubeClient) -> None:
+def test_only_the_workers_of_a_rayjob_run_on_spot(stack: Stack, client: KubeClient) -> None:
     platform = _platform(stack, client, "tabular")
     seen = rayjob_placement(platform, _example(platform, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "the scene did not go as it should"

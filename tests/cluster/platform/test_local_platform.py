@@ -67,7 +67,7 @@ def platform(client: KubeClient) -> Platform:
     return Platform(client=client, namespace="tabular", say=lambda _: None)
 
 
-def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client: KubeClient) -> None:
+def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient) -> None:
     pods = client.list(
         "v1",
         "Pod",
@@ -88,33 +88,33 @@ def test_a_second_up_changes_nothing(stack: Stack) -> None:
     assert processes_of(stack.workspace) == before, "and the same processes run"
 
 
-def test_a_jobset_on_spot_loses_its_node_and_comes_back_on_a_new_one(platform: Platform) -> None:
+def test_a_jobset_on_spot_restarts_on_a_new_node(platform: Platform) -> None:
     seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
     assert unmet_by_restart(seen) == [], "the scene went as it should"
     assert {each.gpus for each in (*seen.before, *seen.after)} == {0}, "a CPU job buys no GPUs"
 
 
-def test_a_jobset_on_spot_gpus_does_so_too(client: KubeClient) -> None:
+def test_a_jobset_on_spot_gpus_restarts_on_a_new_node(client: KubeClient) -> None:
     vision = Platform(client=client, namespace="vision", say=lambda _: None)
     seen = restart_on_spot(vision, load_example(CHECKOUT, "jobset-spot-gpu"))
     assert unmet_by_restart(seen) == [], "the scene went as it should"
     assert {each.gpus for each in (*seen.before, *seen.after)} == {8}, "each pod has a machine of eight"
 
 
-def test_a_pod_that_selects_nothing_never_lands_on_spot_or_on_gpus(platform: Platform) -> None:
+def test_a_pod_without_selectors_runs_on_the_default_pool(platform: Platform) -> None:
     seen = default_placement(platform, load_example(CHECKOUT, "helper-pod"))
     assert unmet_by_default_placement(seen) == [], "the scene went as it should"
     assert seen.plain.pool == "cpu", "the default pool"
 
 
-def test_a_rayjobs_workers_are_on_spot_and_its_head_is_not(platform: Platform) -> None:
+def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "the scene went as it should"
     assert seen.submitters, "the pod that submits the job was placed as well"
 
 
 @pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
-def test_a_job_walks_down_to_on_demand_word_for_word(platform: Platform, example: str) -> None:
+def test_an_unchanged_example_moves_down_to_on_demand(platform: Platform, example: str) -> None:
     job = load_example(CHECKOUT, example)
     with left_at_the_first_failure(platform), applied(platform, job):
         first = wait_until_workers_run(platform, "cpu-spot")
@@ -124,7 +124,7 @@ def test_a_job_walks_down_to_on_demand_word_for_word(platform: Platform, example
     assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first)), "no pod of the old gang is left"
 
 
-def test_the_fallback_controller_was_refused_nothing(stack: Stack) -> None:
+def test_no_request_of_the_fallback_controller_is_forbidden(stack: Stack) -> None:
     log = (stack.workspace.logs_dir(stack.name) / "fallback-controller.log").read_text()
     assert "this replica leads" in log, "it runs as its own service account"
     assert "orbidden" not in log, "its rights are enough for what it does"
@@ -172,14 +172,14 @@ def wait_until_workers_run(platform: Platform, pool: str) -> list[Json]:
     )
 
 
-def test_a_scene_leaves_nothing_behind_and_can_be_played_again(platform: Platform) -> None:
+def test_a_scenario_leaves_nothing_and_can_run_again(platform: Platform) -> None:
     assert platform.pods() == [], "no pod of an earlier scene is left"
     assert platform.client.list("karpenter.sh/v1", "NodeClaim") == [], "and no machine"
     again = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
     assert unmet_by_restart(again) == [], "the second time went as the first"
 
 
-def test_operators_come_back_when_their_host_was_killed(stack: Stack, platform: Platform) -> None:
+def test_operators_restart_after_a_kill_of_the_operator_runner(stack: Stack, platform: Platform) -> None:
     host = OperatorRunner(stack.workspace, stack.name, report=lambda _: None)
     record = read_record(host.layout.record)
     assert record is not None, "the host is known"

@@ -71,7 +71,7 @@ def test_a_node_class_is_stored_unchanged(cluster: KubeClient, args: Ec2NodeClas
     )
 
 
-def test_what_the_server_adds_to_a_node_class_is_nothing(cluster: KubeClient) -> None:
+def test_the_server_adds_nothing_to_a_node_class(cluster: KubeClient) -> None:
     written, kept = mapping(node_class(), "spec"), mapping(admitted(cluster, node_class()), "spec")
     assert set(kept) == set(written), "an unset default would be a permanent diff"
 
@@ -86,7 +86,7 @@ def test_what_the_server_adds_to_a_node_class_is_nothing(cluster: KubeClient) ->
     ],
     ids=["two-identities", "no-subnet", "unknown-family", "reserved-tag"],
 )
-def test_a_node_class_that_karpenter_could_not_use_is_refused(
+def test_a_node_class_that_karpenter_rejects_is_rejected(
     cluster: KubeClient, changes: dict[str, object], refusal: str
 ) -> None:
     with pytest.raises(KubeError, match=refusal):

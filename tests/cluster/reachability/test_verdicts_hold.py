@@ -73,7 +73,7 @@ def trials(karpenter: HostedCharts, jobs: tuple[TriedJob, ...]) -> tuple[Trial, 
     return try_out(karpenter.client, jobs)
 
 
-def test_a_tier_takes_a_job_exactly_if_its_whole_gang_gets_nodes_there(
+def test_a_tier_is_reachable_exactly_if_the_whole_gang_gets_nodes(
     seed: int, jobs: tuple[TriedJob, ...], trials: tuple[Trial, ...]
 ) -> None:
     rules = rules_of(jobs)
@@ -83,7 +83,7 @@ def test_a_tier_takes_a_job_exactly_if_its_whole_gang_gets_nodes_there(
     assert left_open == OPEN, f"seed {seed}: it has a verdict on every other tier"
 
 
-def test_a_ladder_ends_where_its_tiers_lead(
+def test_the_end_of_a_ladder_follows_from_its_tiers(
     seed: int, jobs: tuple[TriedJob, ...], trials: tuple[Trial, ...]
 ) -> None:
     rules = rules_of(jobs)
@@ -96,7 +96,7 @@ def test_a_ladder_ends_where_its_tiers_lead(
         )
 
 
-def test_karpenter_itself_says_so_of_every_gang_that_waits(seed: int, trials: Sequence[Trial]) -> None:
+def test_karpenter_reports_every_gang_without_capacity(seed: int, trials: Sequence[Trial]) -> None:
     silent = [trial.tier.name for trial in trials if not trial.is_whole and not trial.said]
     assert not silent, f"seed {seed}: nothing is taken for a refusal that is none"
 
