@@ -1,8 +1,8 @@
 """How often to checkpoint, from the notice a cloud gives, the checkpoint's size, and how fast it is written.
 
-A checkpoint that can be written within the notice is written on the notice, and the interval only bounds what losses
-*without* notice cost. One that cannot be must be on a schedule short enough for every eviction. In both cases the
-interval is Young's: √(2·w·m) for a write of w and a mean time m between the losses it is to bound.
+A checkpoint that fits into the notice is written at the notice, and the interval only bounds the cost of losses
+*without* notice. One that does not fit needs a schedule short enough for every eviction. In both cases the interval is
+Young's: √(2·w·m) for a write time w and a mean time m between the losses.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpointing:
-    """A job's checkpoints and the losses they are for.
+    """The checkpoints of a job, and the losses they protect against.
 
-    `size_gib` is what all pods write together, `gib_per_second` how fast they do; `notice_seconds` what pods really get
+    `size_gib` is what all pods write together, `gib_per_second` their speed; `notice_seconds` the time that pods get
     between SIGTERM and SIGKILL; `evictions_per_hour` and `losses_without_notice_per_hour` are the job's, not a node's.
 
     Raises ValueError, naming the field, for a negative or infinite value, or a speed of 0.
@@ -36,17 +36,17 @@ class Checkpointing:
 
     @property
     def write_seconds(self) -> float:
-        """How long a checkpoint takes."""
+        """The duration of writing a checkpoint, in seconds."""
         return self.size_gib / self.gib_per_second
 
     @property
     def fits_in_notice(self) -> bool:
-        """Whether a checkpoint that is begun on the notice is ended in time."""
+        """Whether a checkpoint that starts at the notice ends in time."""
         return self.write_seconds <= self.notice_seconds
 
     @property
     def interval_seconds(self) -> float:
-        """How often to checkpoint; infinite where every loss comes with enough notice."""
+        """The interval between checkpoints; infinite if every loss comes with enough notice."""
         unsaved = self.losses_without_notice_per_hour + (
             0 if self.fits_in_notice else self.evictions_per_hour
         )
@@ -54,7 +54,7 @@ class Checkpointing:
 
     @property
     def overhead(self) -> float:
-        """The part of the time that is spent on writing or repeated after a loss, at that interval."""
+        """The share of time spent on writing checkpoints or on repeated work, at that interval."""
         if math.isinf(self.interval_seconds) or self.interval_seconds == 0:
             return 0.0
         unsaved = self.losses_without_notice_per_hour + (

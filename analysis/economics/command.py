@@ -12,12 +12,12 @@ from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
-from holdfast.analysis.economics.tier_costs import Market, Rung, advise, judge
+from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_RUNG = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
+_TIER = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,25 +27,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Prices are relative: on-demand is 1."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("source", help="the source's table and worked example, and where the table is wrong")
+    commands.add_parser("source", help="the table and the worked example of the source, with its errors")
     _add_job(commands.add_parser("cost", help="cost of a job that runs partly on spot, as a range"))
     ladder = commands.add_parser(
-        "ladder", help="what each rung costs, and up to which rate of evictions it pays"
+        "ladder", help="what each tier costs, and up to which rate of evictions it is worth it"
     )
     ladder.add_argument(
-        "rungs", nargs="+", type=rung, metavar=_RUNG, help="best first; the last one on-demand"
+        "tiers", nargs="+", type=tier, metavar=_TIER, help="first tier first; the last one on-demand"
     )
     failures = commands.add_parser("max-failures", help="what maxFailures of a spot tier should be")
     _number(failures, "--hours", "of training")
     _number(failures, "--spot-price", "where on-demand is 1")
     _number(failures, "--evictions-per-hour", "of the job, not of a node")
-    _number(failures, "--hours-per-eviction", "restart, wait and repeated steps together")
-    _number(failures, "--slack-hours", "how much later the job may end (default: any)", required=False)
+    _number(failures, "--hours-per-eviction", "restart, wait and repeated steps in total")
+    _number(failures, "--slack-hours", "how much later the job may end (default: no limit)", required=False)
     checkpoints = commands.add_parser("checkpoints", help="how often to checkpoint")
     _number(checkpoints, "--size-gib", "of one checkpoint, all pods together")
     _number(checkpoints, "--gib-per-second", "at which all pods together write")
     _number(
-        checkpoints, "--notice-seconds", "that pods really get: 120 on EC2, 25 on GKE, often under 10 on AKS"
+        checkpoints,
+        "--notice-seconds",
+        "that pods actually get: 120 on EC2, 25 on GKE, often under 10 on AKS",
     )
     _number(checkpoints, "--evictions-per-hour", "of the job, not of a node")
     _number(checkpoints, "--losses-without-notice-per-hour", "crashes, vanished nodes", default=0.0)
@@ -54,19 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
 
 
-def rung(text: str) -> Rung:
+def tier(text: str) -> PricedTier:
     """Read `a100-spot:0.32:0.05:0.2`. Raises argparse's error for anything else."""
     pool, *numbers = text.split(":")
     if not pool or len(numbers) not in {1, 3}:
         raise argparse.ArgumentTypeError(
-            f'"{text}": allowed: {_RUNG}, such as a100-spot:0.32:0.05:0.2 or a100:1'
+            f'"{text}": allowed: {_TIER}, such as a100-spot:0.32:0.05:0.2 or a100:1'
         )
     try:
         price, rate, added = (float(number) for number in [*numbers, "0", "0"][:3])
         market = Market(price=price, evictions_per_hour=rate, hours_per_eviction=added)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
-    return Rung(pool=pool, market=market)
+    return PricedTier(pool=pool, market=market)
 
 
 def _add_job(
@@ -76,11 +78,11 @@ def _add_job(
     failures: float | None = None,
     hours_per_failure: float | None = None,
 ) -> None:
-    _number(command, "--hours", "undisturbed, on on-demand", default=hours)
+    _number(command, "--hours", "without failures, on on-demand", default=hours)
     if command.prog.endswith("cost"):
         _number(command, "--spot-share", "of the job, 0 to 1")
-    _number(command, "--failures", "that disturb it", default=failures)
-    _number(command, "--hours-per-failure", "that each adds", default=hours_per_failure)
+    _number(command, "--failures", "during the job", default=failures)
+    _number(command, "--hours-per-failure", "added by each failure", default=hours_per_failure)
     _number(command, "--spot-price", "where on-demand is 1", default=SOURCE_SPOT_PRICE)
 
 
@@ -150,9 +152,8 @@ def _job(parsed: Namespace, spot_share: float) -> MixedJob:
 ANSWERS: Mapping[str, Callable[[Namespace], str]] = {
     "source": lambda _: reports.source_report(),
     "cost": _cost,
-    "ladder": lambda parsed: reports.ladder_report(judge(parsed.rungs)),
+    "ladder": lambda parsed: reports.ladder_report(compare_tiers(parsed.tiers)),
     "max-failures": _max_failures,
     "checkpoints": _checkpoints,
     "curves": _curves,
 }
-

@@ -20,9 +20,9 @@ SOURCE_SPOT_PRICE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Between:
-    """A value that the two equations bound: `spread` is where the added hours are shared, `on_demand` where they are not.
+    """A value between the results of the two equations: `spread` shares the added hours, `on_demand` does not.
 
-    For a cost `spread` is the lower bound; for what may be added to a job it is the higher one.
+    For a cost `spread` is the lower bound; for the time that may be added to a job it is the upper one.
     """
 
     spread: float
@@ -37,9 +37,9 @@ class Between:
 class MixedJob:
     """A job that runs partly on spot.
 
-    `hours` is what it takes undisturbed (T, more than 0), `spot_share` the part of it that runs on spot (α, 0 to 1),
-    `failures` how often it is disturbed (M, 0 or more), `hours_per_failure` what each one adds (Δt, 0 or more),
-    `spot_price` the price of spot where on-demand is 1 (more than 0).
+    `hours` is its duration without failures (T, more than 0), `spot_share` the share on spot (α, 0 to 1), `failures` their
+    number (M, 0 or more), `hours_per_failure` the hours that each adds (Δt, 0 or more), `spot_price` the price of spot
+    relative to on-demand (more than 0).
 
     Raises ValueError, naming the field, for a value outside these bounds.
     """
@@ -59,29 +59,29 @@ class MixedJob:
 
     @property
     def added_hours(self) -> float:
-        """What the failures add: MΔt."""
+        """The hours that the failures add: MΔt."""
         return self.failures * self.hours_per_failure
 
     @property
     def total_hours(self) -> float:
-        """How long the job takes with its failures: T + MΔt."""
+        """The duration of the job with its failures: T + MΔt."""
         return self.hours + self.added_hours
 
     @property
     def cost(self) -> Between:
-        """What it costs, in on-demand hours."""
+        """The cost in on-demand hours."""
         blended = 1 - (1 - self.spot_price) * self.spot_share
         return Between(spread=self.total_hours * blended, on_demand=self.hours * blended + self.added_hours)
 
     @property
     def saving(self) -> Between:
-        """The part of the on-demand cost that is saved; negative where spot costs more."""
+        """The saved share of the on-demand cost; negative if spot costs more."""
         cost = self.cost
         return Between(spread=1 - cost.spread / self.hours, on_demand=1 - cost.on_demand / self.hours)
 
     @property
     def failures_to_break_even(self) -> Between:
-        """After how many failures the job costs what it would on on-demand alone; infinite where each adds nothing."""
+        """The number of failures at which the job costs as much as on on-demand; infinite if a failure adds no time."""
         tolerated = tolerated_extension(self.spot_share, self.spot_price)
         if self.hours_per_failure == 0:
             return Between(spread=math.inf, on_demand=math.inf)
@@ -90,7 +90,7 @@ class MixedJob:
 
 
 def tolerated_extension(spot_share: float, spot_price: float = SOURCE_SPOT_PRICE) -> Between:
-    """How much longer than on-demand a job may take before it costs more, as a part of its undisturbed hours.
+    """How much longer than on-demand a job may take before it costs more, as a share of its hours without failures.
 
     0.56 means 56 % longer. Where all of a job is on spot this is `1 / s - 1` with the hours spread, and `1 - s` with
     them billed on-demand.
@@ -116,7 +116,7 @@ _TRUNCATION: Final = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One row of the table: what is printed, and what the equations bound."""
+    """One row of the table: the printed value, and the range of the equations."""
 
     spot_share: float
     printed: float
@@ -124,12 +124,12 @@ class Row:
 
     @property
     def is_right(self) -> bool:
-        """Whether the printed value is the spread equation's, but for digits that were cut off."""
+        """Whether the printed value is that of the spread equation, apart from truncated digits."""
         return 0 <= self.tolerated.spread - self.printed < _TRUNCATION
 
     @property
     def remark(self) -> str:
-        """What is wrong with the printed value; empty where nothing is."""
+        """The error in the printed value, empty if there is none."""
         if self.is_right:
             return ""
         total = 1 + self.tolerated.spread

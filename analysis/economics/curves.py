@@ -1,4 +1,4 @@
-"""The curves of the cost model, as numbers."""
+"""The curves of the cost model, as numbers, text and pictures."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Curve:
 
     @property
     def lines(self) -> tuple[tuple[str, Sequence[float]], ...]:
-        """Each line with its name, which says where it lies: a terminal may have no colour."""
+        """Each line with a name that describes its position, since a terminal may have no color."""
         return (("upper: added hours as the work", self.spread), ("lower: all on-demand", self.on_demand))
 
 
 def saving_curve(job: MixedJob) -> Curve:
-    """What is saved, per cent, over the share of the job that runs on spot."""
+    """The saving in percent, over the share of the job on spot."""
     jobs = [
         MixedJob(
             hours=job.hours,
@@ -54,7 +54,7 @@ def saving_curve(job: MixedJob) -> Curve:
 
 
 def tolerance_curve(spot_price: float) -> Curve:
-    """How much longer the job may take before it costs more, per cent, over the share on spot."""
+    """How much longer the job may take before it costs more, in percent, over the share on spot."""
     tolerated = [tolerated_extension(share, spot_price) for share in _shares()]
     return Curve(
         title=f"How much longer a job may take before it costs more than on-demand, spot at {spot_price:g}",
@@ -83,7 +83,7 @@ _LINES = 14
 
 
 def as_text(curve: Curve) -> str:
-    """Draw the curve with characters, without colour: it is read in logs too."""
+    """Draw the curve with characters and without color, so that logs can show it."""
     from uniplot import plot_to_string
 
     drawn = plot_to_string(

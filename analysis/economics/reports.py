@@ -1,4 +1,4 @@
-"""What the command prints, as text."""
+"""The text that `holdfast economics` prints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.analysis.economics.checkpoint_interval import Checkpointing
-    from holdfast.analysis.economics.tier_costs import Advice, Verdict
+    from holdfast.analysis.economics.tier_costs import Advice, TierComparison
 
 
 def source_report() -> str:
-    """The source's table and worked example, beside what the equations give."""
+    """The source's table and worked example, compared with the equations."""
     rows = [
         f"{row.spot_share:>6.0%}  {row.printed:>7.0%}  {row.tolerated.spread:>13.1%}  "
         f"{row.tolerated.on_demand:>19.1%}  {row.remark}".rstrip()
@@ -34,7 +34,7 @@ def source_report() -> str:
 
 
 def cost_report(job: MixedJob) -> str:
-    """What a job costs, what it saves, and how many failures it bears."""
+    """The cost of a job, its saving, and the failures until it breaks even."""
     return "\n".join(
         [
             f"takes            {job.total_hours:.2f} h instead of {job.hours:g} h",
@@ -45,13 +45,13 @@ def cost_report(job: MixedJob) -> str:
     )
 
 
-def ladder_report(verdicts: Sequence[Verdict]) -> str:
-    """What an hour of training costs on each rung, and whether the rung is worth having."""
-    width = max(len(verdict.rung.pool) for verdict in verdicts)
+def ladder_report(verdicts: Sequence[TierComparison]) -> str:
+    """The cost of an hour of training on each tier, and whether the tier is worth it."""
+    width = max(len(verdict.tier.pool) for verdict in verdicts)
     lines = [f"{'pool':<{width}}  on-demand hours per hour of training  verdict"]
     for verdict in verdicts:
-        cost = verdict.rung.market.cost_per_useful_hour
-        lines.append(f"{verdict.rung.pool:<{width}}  {cost:>36.2f}  {_verdict(verdict)}")
+        cost = verdict.tier.market.cost_per_useful_hour
+        lines.append(f"{verdict.tier.pool:<{width}}  {cost:>36.2f}  {_verdict(verdict)}")
     return "\n".join(lines)
 
 
@@ -69,7 +69,7 @@ def advice_report(advice: Advice) -> str:
 
 
 def checkpoint_report(checkpoints: Checkpointing) -> str:
-    """How often to checkpoint, and what it costs."""
+    """The checkpoint interval and its cost."""
     write, notice = checkpoints.write_seconds, checkpoints.notice_seconds
     if checkpoints.fits_in_notice:
         first = f"a checkpoint takes {write:.0f} s and fits into the notice of {notice:.0f} s: write one on SIGTERM"
@@ -85,9 +85,9 @@ def _sentence(job: MixedJob) -> str:
     return f"{job.hours:g} h, {job.spot_share:.0%} on spot, {job.failures:g} failures of {job.hours_per_failure:g} h each"
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: TierComparison) -> str:
     if verdict.cheapest_below is None:
-        return "the last rung"
+        return "the last tier"
     below = verdict.cheapest_below.pool
     if not verdict.is_worth_it:
         return f"leave it out: {below} is cheaper"

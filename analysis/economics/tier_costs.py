@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """What a pool's capacity costs and how long it lasts.
+    """The price of a pool's capacity and its evictions.
 
     `price` is what an hour costs where on-demand is 1; `evictions_per_hour` how often a running gang is interrupted;
     `hours_per_eviction` what an interruption adds: the restart, the wait for machines, the steps since the last
@@ -39,17 +39,17 @@ class Market:
 
     @property
     def hours_per_useful_hour(self) -> float:
-        """How long an hour of training takes here: each hour meets λ evictions, and each adds Δt."""
+        """The duration of an hour of training here: each hour has λ evictions, and each adds Δt."""
         return 1 + self.evictions_per_hour * self.hours_per_eviction
 
     @property
     def cost_per_useful_hour(self) -> float:
-        """What an hour of training costs here, in on-demand hours, if interrupted hours are billed."""
+        """The cost of an hour of training here, in on-demand hours, if interrupted hours are billed."""
         return self.price * self.hours_per_useful_hour
 
     @property
     def break_even_evictions_per_hour(self) -> float:
-        """The rate above which on-demand is cheaper; infinite where an eviction adds nothing, 0 where spot costs more."""
+        """The rate above which on-demand is cheaper; infinite if an eviction adds no time, 0 if spot costs more."""
         if self.price >= 1:
             return 0.0
         return math.inf if self.hours_per_eviction == 0 else (1 / self.price - 1) / self.hours_per_eviction
@@ -61,7 +61,7 @@ class Market:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rung:
+class PricedTier:
     """One tier of a ladder: its pool's name and its market."""
 
     pool: str
@@ -69,44 +69,44 @@ class Rung:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What is to be said of a rung.
+class TierComparison:
+    """A tier compared with the cheapest tier below it.
 
-    `evictions_left` is how many more evictions per hour it would bear before the cheapest rung below it were the
-    better place; negative where that is so already.
+    `evictions_left` is how many more evictions per hour it can have before the cheapest tier below is cheaper; negative
+    if that one is cheaper already.
     """
 
-    rung: Rung
-    cheapest_below: Rung | None
+    tier: PricedTier
+    cheapest_below: PricedTier | None
     evictions_left: float
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether a job is better here than on every rung below."""
+        """Whether training is cheaper here than on every tier below."""
         return self.cheapest_below is None or self.evictions_left > 0
 
 
-def judge(ladder: Sequence[Rung]) -> tuple[Verdict, ...]:
-    """Hold each rung against the cheapest one below it, the last against nothing.
+def compare_tiers(ladder: Sequence[PricedTier]) -> tuple[TierComparison, ...]:
+    """Compare each tier with the cheapest one below it; the last has none.
 
-    A rung pays up to the rate at which an hour of training costs as much as it does there: `λ = (c / p - 1) / Δt`.
+    A tier is worth it up to the rate at which an hour of training costs the same on both: `λ = (c / p - 1) / Δt`.
     """
-    return tuple(_verdict(rung, ladder[place + 1 :]) for place, rung in enumerate(ladder))
+    return tuple(_verdict(tier, ladder[place + 1 :]) for place, tier in enumerate(ladder))
 
 
-def _verdict(rung: Rung, below: Sequence[Rung]) -> Verdict:
+def _verdict(tier: PricedTier, below: Sequence[PricedTier]) -> TierComparison:
     if not below:
-        return Verdict(rung=rung, cheapest_below=None, evictions_left=float("inf"))
+        return TierComparison(tier=tier, cheapest_below=None, evictions_left=float("inf"))
     cheapest = min(below, key=lambda other: other.market.cost_per_useful_hour)
-    market, goal = rung.market, cheapest.market.cost_per_useful_hour
+    market, goal = tier.market, cheapest.market.cost_per_useful_hour
     if market.hours_per_eviction == 0:
         left = float("inf") if market.price < goal else float("-inf")
     else:
         left = (goal / market.price - 1) / market.hours_per_eviction - market.evictions_per_hour
-    return Verdict(rung=rung, cheapest_below=cheapest, evictions_left=left)
+    return TierComparison(tier=tier, cheapest_below=cheapest, evictions_left=left)
 
 
-#: Of a hundred jobs on a pool that behaves as usual, how many may not be moved by mere bad luck.
+#: The share of jobs on a pool with its usual rate of evictions that must not be moved by chance.
 CONFIDENCE = 0.95
 
 #: From this mean the normal distribution is within one of the Poisson quantile, and summing would take long.
@@ -115,10 +115,10 @@ _NORMAL_FROM = 1e5
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """A `maxFailures`, and what bounds it.
+    """A `maxFailures`, and its bounds.
 
-    `by_luck`, `by_money` and `by_time` are the three bounds; infinite where there is none. `reason` says which one
-    decided, in a sentence.
+    `by_luck`, `by_money` and `by_time` are the three bounds, infinite if there is none. `reason` names the deciding one in
+    a sentence.
     """
 
     max_failures: int
@@ -131,8 +131,8 @@ class Advice:
 def advise(market: Market, *, hours: float, slack_hours: float | None = None) -> Advice:
     """Return the `maxFailures` for a job of `hours` on a spot pool.
 
-    `slack_hours` is how much later than undisturbed the job may end, None where nobody waits for it. Raises ValueError
-    for hours of 0 or less and a negative slack.
+    `slack_hours` is how much later the job may end than without failures, None for no limit. Raises ValueError for hours
+    of 0 or less and a negative slack.
     """
     if not hours > 0:
         raise ValueError(f"hours: got {hours}; allowed: more than 0")
@@ -153,7 +153,7 @@ def advise(market: Market, *, hours: float, slack_hours: float | None = None) ->
 
 
 def restarts_within(slack_hours: float, hours_per_eviction: float) -> float:
-    """How many restarts fit into the slack; infinite where one takes no time."""
+    """The number of restarts that fit into the slack; infinite if one takes no time."""
     restarts = math.inf if hours_per_eviction == 0 else slack_hours / hours_per_eviction
     return restarts if math.isinf(restarts) else math.floor(restarts)
 

@@ -14,7 +14,7 @@ from holdfast.analysis.replay.comparison import compare
 from holdfast.analysis.replay.ladders import NamedPolicy, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.reports import comparison_document, comparison_report, rates_report
-from holdfast.analysis.replay.trace import Weather, rates, read_trace, synthetic_trace, write_trace
+from holdfast.analysis.replay.trace import SyntheticMarket, rates, read_trace, synthetic_trace, write_trace
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
 from holdfast.scheduling.quantities import DurationError, parse_duration
 
@@ -26,7 +26,7 @@ _POOL: Final = "POOL:PRICE[:TRACE]"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolArgument:
-    """One pool as it is given: its name, price and trace file."""
+    """One pool of the command line: its name, price and trace file."""
 
     pool: str
     price: float
@@ -40,11 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.'
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_run(commands.add_parser("run", help="ladders beside on-demand, staying on spot, and hindsight"))
+    _add_run(
+        commands.add_parser(
+            "run", help="compare ladders with on-demand, with staying on spot, and with hindsight"
+        )
+    )
     rates = commands.add_parser("rates", help="evictions per hour and waits in a trace")
     rates.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
     rates.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
-    _add_synthetic(commands.add_parser("synthetic", help="make a trace from a seed, to try this out"))
+    _add_synthetic(commands.add_parser("synthetic", help="make a trace from a seed"))
 
 
 def pool(text: str) -> PoolArgument:
@@ -96,7 +100,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=pool,
         metavar=_POOL,
-        help="the ladder, best first; without a trace: always there",
+        help="the ladder, first tier first; a pool without a trace always has capacity",
     )
     command.add_argument("--work", type=duration, metavar="TIME", help="of training", required=True)
     command.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
@@ -112,16 +116,19 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         "--checkpoint-every",
         type=duration,
         metavar="TIME",
-        help="an eviction takes back what was done since (default: a checkpoint is written on the notice)",
+        help="an eviction loses the work since the last one (default: a checkpoint is written at the notice)",
     )
     _add_ladder(command.add_argument_group("the ladder", "several values: a row for each combination"))
     command.add_argument(
         "--starts", type=int, default=20, metavar="N", help="spread over the traces (default: 20)"
     )
     command.add_argument(
-        "--within", type=duration, metavar="TIME", help="hindsight has to finish; rows that do not are late"
+        "--within",
+        type=duration,
+        metavar="TIME",
+        help="hindsight must finish in this time; jobs that take longer are late",
     )
-    command.add_argument("--json", action="store_true", help="every replay, for one's own evaluation")
+    command.add_argument("--json", action="store_true", help="print every replay as JSON")
 
 
 def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -205,11 +212,13 @@ def _policies(parsed: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
 def _rates(parsed: Namespace) -> str:
     if parsed.nodes < 1:
         raise ValueError(f"nodes: got {parsed.nodes}; allowed: 1 or more")
-    return rates_report([(path, rates(read_trace(path), parsed.nodes)) for path in parsed.traces], parsed.nodes)
+    return rates_report(
+        [(path, rates(read_trace(path), parsed.nodes)) for path in parsed.traces], parsed.nodes
+    )
 
 
 def _synthetic(parsed: Namespace) -> str:
-    weather = Weather(
+    weather = SyntheticMarket(
         instances=parsed.instances, there=parsed.there, gone=parsed.gone, gap=parsed.gap, length=parsed.length
     )
     trace = synthetic_trace(weather, parsed.seed)
@@ -221,4 +230,3 @@ def _synthetic(parsed: Namespace) -> str:
 LADDER = tuple(field.name for field in fields(Numbers))
 
 ANSWERS: Mapping[str, Callable[[Namespace], str]] = {"run": _run, "rates": _rates, "synthetic": _synthetic}
-

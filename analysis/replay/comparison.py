@@ -1,4 +1,4 @@
-"""Several ladders beside on-demand, staying on spot and hindsight, over several starts."""
+"""Compares ladders with on-demand, with staying on spot and with hindsight, over several starts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Averages:
-    """A row's numbers; None where no start's job finished.
+    """The averages of a row; None if the job finished from no start.
 
-    `finished` of `starts` did. `at_best`: what hindsight would have paid on average to finish no later than each did.
-    `late`: how many finished after the time that was given.
+    The job finished from `finished` of `starts`. `at_best`: the average cost of hindsight that finishes no later. `late`:
+    how many finished after the deadline.
     """
 
     starts: int
@@ -39,7 +39,7 @@ class Averages:
 
 
 def averages(row: Row, within_hours: float) -> Averages:
-    """Return a row's numbers."""
+    """Return the averages of a row."""
     done = [each for each in row.replayed if each.is_finished]
     costs, hours = [each.cost for each in done], [each.hours for each in done]
     return Averages(
@@ -59,7 +59,7 @@ def averages(row: Row, within_hours: float) -> Averages:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean of values; None of none."""
+    """The mean of values, None without values."""
     return fmean(values) if values else None
 
 
@@ -73,9 +73,9 @@ MOST_STARTS: Final = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One way to run the job: what became of it from each start, and what hindsight would have paid to be as fast.
+    """One way to run the job: its replay from each start, and the cost of hindsight that is as fast.
 
-    `at_best` is None from a start from which it did not finish.
+    `at_best` is None for a start from which the job did not finish.
     """
 
     name: str
@@ -85,9 +85,9 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All rows, and hindsight within a time: None from a start from which nothing finishes in it.
+    """All rows, and the cost of hindsight within a time: None for a start from which no schedule finishes.
 
-    `has_deadline`: that time was asked for, and rows can be late; else it is that of the traces.
+    `has_deadline`: the user set that time, and rows can be late; otherwise it is the length of the traces.
     """
 
     job: Workload
@@ -109,9 +109,9 @@ def compare(
 ) -> Comparison:
     """Replay every policy, on-demand and staying on each pool that has a trace from starts spread over the traces.
 
-    `within`: in what time hindsight has to finish; None: in that of the traces.
+    `within`: the time in which hindsight must finish; None for the length of the traces.
 
-    Raises ValueError for traces that are shorter than the job, for a time that is shorter, and for no start.
+    Raises ValueError for traces or a time shorter than the job, and without a start.
     """
     until = horizon(job, market)
     for field, limit in (("the traces", until), ("within", within)):

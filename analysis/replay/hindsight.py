@@ -1,14 +1,14 @@
-"""What a job costs at least, if one knows the traces beforehand: the bound that ladders are held against.
+"""The least cost of a job for a scheduler that knows the traces in advance: the bound to compare ladders with.
 
-A schedule is a sequence of runs, each on one pool while that has room for the whole gang. A run is paid for from its
-first minute and makes progress once the restart time is over; nothing that was done is ever lost, machines boot
-beforehand and unpaid, and waiting costs nothing. Whatever a ladder does costs no less than such a schedule.
+A schedule is a sequence of runs, each on one pool while that has capacity for the whole gang. A run is paid for from
+its start and makes progress after the restart time; no work is lost, machines boot in advance at no cost, and waiting
+costs nothing. No ladder costs less than the best such schedule.
 
 The cheapest schedule with enough progress before a deadline is bounded from below by Lagrange's dual: each hour of
-progress is given a worth, the schedule with the best balance is found by dynamic programming over the times at which
+progress has a worth, the schedule with the best balance is found by dynamic programming over the times at which
 capacity changes (a schedule that ends a run between two of them is never better balanced), and the worth is raised
-until the progress is enough. The bound is the highest of all balances. What it gives away is that a last run can be cut
-short but not its restart: the best schedule there is may cost about a restart more.
+until the progress is sufficient. The bound is the highest of all balances. It is not exact: the last run can be cut short
+but not its restart, so the best schedule may cost about one restart more.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """Hours in which nothing changes, and the prices by the numbers of the pools that have room for the gang."""
+    """Hours without a change of capacity, and the prices of the pools with capacity for the gang, by pool number."""
 
     hours: float
     prices: tuple[tuple[int, float], ...]
 
 
 class Schedule(NamedTuple):
-    """What a schedule costs, and how many hours of progress it makes."""
+    """The cost of a schedule, and its hours of progress."""
 
     cost: float
     progress: float
 
 
 def least_cost(stretches: Sequence[Stretch], *, work: float, restart: float) -> float | None:
-    """Return the bound on the cost of `work` hours within the stretches, in hours at a price of 1; None: not to be done.
+    """Return the lower bound of the cost of `work` hours within the stretches, in hours at a price of 1; None if impossible.
 
     `restart`: hours that each run is paid for before it makes progress.
     """
@@ -67,7 +67,7 @@ def least_cost(stretches: Sequence[Stretch], *, work: float, restart: float) -> 
 def stretches(
     pools: Sequence[tuple[float, Sequence[tuple[timedelta, int]]]], nodes: int, until: timedelta
 ) -> list[Stretch]:
-    """Cut the time until a deadline where any pool's room for the gang changes. `pools`: each one's price and steps."""
+    """Split the time until a deadline where any pool's capacity for the gang changes. `pools`: price and steps of each."""
     changes = {at for _, steps in pools for at in _turns(steps, nodes) if at < until}
     times = [*sorted(changes), until]
     places = [0] * len(pools)

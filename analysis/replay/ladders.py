@@ -1,4 +1,4 @@
-"""The ladders that are compared: one from a FallbackPolicy, or one for each combination of the numbers that were given."""
+"""The ladders to compare: one from a FallbackPolicy, or one for each combination of the given numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from holdfast.analysis.replay.market import Market
     from holdfast.scheduling.json import Json
 
-# More rows than a screen has help nobody choose, and each takes its time.
+# A table that does not fit on a screen is hard to read, and each row takes time.
 MOST_LADDERS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPolicy:
-    """A policy and what its row is called."""
+    """A policy and the name of its row."""
 
     name: str
     policy: Policy
@@ -35,9 +35,9 @@ class NamedPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """A ladder's numbers, the first three with all values that are to be tried. None: no limit, or never.
+    """The numbers of a ladder, the first three with all values to try. None: no limit, or never.
 
-    The defaults are the one-way rule: five failures, 15 minutes, and no way back.
+    The defaults are those of a ladder without failback: five failures, 15 minutes.
     """
 
     max_failures: Sequence[int] = (5,)
@@ -50,7 +50,7 @@ class Numbers:
 def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
     """Return a ladder over the market's pools for each combination.
 
-    Raises ValueError for too many, and for one with a tier that nothing leads away from.
+    Raises ValueError for too many combinations, and for a tier without maxFailures and procurementTimeout.
     """
     combinations = list(product(numbers.max_failures, numbers.procurement_timeout, numbers.return_after))
     if len(combinations) > MOST_LADDERS:
@@ -59,7 +59,7 @@ def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
 
 
 def stay(pool: str) -> NamedPolicy:
-    """Staying on one pool for ever."""
+    """Return the policy of staying on one pool."""
     return NamedPolicy(
         name=f"stay on {pool}", policy=Policy(tiers=(PolicyTier(pool=pool, max_failures=UNLIMITED),))
     )
@@ -73,7 +73,7 @@ def read_ladder(path: Path, market: Market) -> NamedPolicy:
     try:
         document = cast("object", yaml.safe_load(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
+        raise ValueError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
     policy = parse_policy(cast("Json", document) if isinstance(document, dict) else None)
     if not isinstance(policy, NoPolicy):
         return _fitting(policy, path, market)

@@ -1,4 +1,4 @@
-"""The pools of a replay: what each costs, and what its trace says there was of it."""
+"""The job and the pools of a replay: prices, and capacity over time from traces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _AT_ONCE = timedelta(0)
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A job: how long it trains undisturbed, on how many instances at once, and what a disturbance costs it.
+    """A job: the duration of its training without evictions, its instances, and the cost of a disruption.
 
-    `restart`: from the last instance's arrival to the first new step; paid for, and part of every start, the first
-    included. `boot`: how long an instance needs to arrive, paid for as well. `grace`: how long pods take to terminate
-    on a move. `checkpoint_every`: what an eviction takes back at most; None where the notice is long enough for a
-    checkpoint.
+    `restart`: from the start of the last instance to the first new step, at every start; billed. `boot`: the start of an
+    instance; billed. `grace`: the termination of pods on a move. `checkpoint_every`: the most work that an eviction loses;
+    None if the notice is long enough for a checkpoint.
 
-    Raises ValueError, naming the field, for what is no job.
+    Raises ValueError, naming the field, for an invalid value.
     """
 
     work: timedelta
@@ -50,15 +49,15 @@ class Workload:
 
     @property
     def undisturbed(self) -> timedelta:
-        """What it takes on machines that nobody takes away: the measure of all costs."""
+        """The duration without evictions, which is the unit of all costs."""
         return self.boot + self.restart + self.work
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolMarket:
-    """A pool, its price where on-demand is 1, and its trace; None for a pool that always has capacity.
+    """A pool, its price relative to on-demand, and its trace; None for a pool that always has capacity.
 
-    Raises ValueError for a price that is none.
+    Raises ValueError for a price of 0 or less.
     """
 
     pool: str
@@ -72,9 +71,9 @@ class PoolMarket:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """The pools, best first. Traces are taken to begin at the same time, and are cut to the shortest.
+    """The pools, first tier first. All traces begin at the same time, and are cut to the length of the shortest.
 
-    Raises ValueError for no pool, and one that is named twice.
+    Raises ValueError without a pool, and for a repeated one.
     """
 
     pools: tuple[PoolMarket, ...]
@@ -89,7 +88,7 @@ class Market:
 
     @property
     def length(self) -> timedelta | None:
-        """What the traces have in common; None where there is none."""
+        """The length of the shortest trace, None without a trace."""
         return min((each.trace.length for each in self.pools if each.trace), default=None)
 
     @property
@@ -98,10 +97,10 @@ class Market:
         return {each.pool: each.price for each in self.pools}
 
     def from_start(self, start: timedelta, nodes: int) -> Mapping[str, Sequence[tuple[timedelta, int]]]:
-        """Return each pool's steps as a gang of so many nodes sees them that starts so long after the traces do.
+        """Return the capacity of each pool over time for a gang of `nodes` that starts at `start` in the traces.
 
-        They go on from the beginning when they end, so that every start sees all of them once. A pool that always has
-        capacity has one step.
+        At their end the traces continue from the beginning, so that every start covers all of them once. A pool that
+        always has capacity has one step.
         """
         length = self.length or _AT_ONCE
         return {

@@ -1,4 +1,4 @@
-"""Replaying one job from one start: the controller's decisions on what the traces say there was."""
+"""Replays one job from one start: the controller's decisions on the capacity in the traces."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _AT_ONCE: Final = timedelta(0)
 # A replay has no date of its own: any that a state may bear will do.
 _START: Final = datetime(2020, 1, 1, tzinfo=UTC)
 
-# Where every pool always has capacity nothing disturbs a job, and twice the time is plenty.
+# If every pool always has capacity, a job runs without evictions, and twice its time is sufficient.
 _ENOUGH: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """What became of a job.
+    """The result of a replay.
 
-    `is_finished`: within the length of the traces. `cost`: where the undisturbed job on on-demand costs 1; of one that
-    did not finish, what was paid until then. `hours`: until it finished. `moves`: tiers entered after the first.
-    `evictions`: of the gang. `lost_hours`: in which it had its machines and got no further: restarts, and work that was
-    done again. `waited_hours`: in which it had not all of them.
+    `is_finished`: within the length of the traces. `cost`: relative to the job without evictions on on-demand; for an
+    unfinished job, the cost until the end of the traces. `hours`: until it finished. `moves`: tiers entered after the
+    first. `evictions`: of the gang. `lost_hours`: with all machines but without progress: restarts and repeated work.
+    `waited_hours`: without all machines.
     """
 
     is_finished: bool
@@ -47,12 +47,12 @@ class Replayed:
 
 
 def horizon(job: Workload, market: Market) -> timedelta:
-    """For how long a job is replayed: once through the traces."""
+    """The longest duration of a replay: the length of the traces."""
     return market.length or job.undisturbed * _ENOUGH
 
 
 def on_demand(job: Workload) -> Replayed:
-    """What the job is on on-demand alone, undisturbed, at a price of 1."""
+    """The result of the job on on-demand alone, without evictions, at a price of 1."""
     return Replayed(
         is_finished=True,
         cost=1.0,
@@ -65,7 +65,7 @@ def on_demand(job: Workload) -> Replayed:
 
 
 def replay(job: Workload, market: Market, policy: Policy, start: timedelta) -> Replayed:
-    """Let a job follow a policy from a start in the traces, by the same decisions as the controller's."""
+    """Replay a job that follows a policy from a start in the traces, with the controller's own decisions."""
     plan = JobPlan(
         uid="job",
         created=_START,
@@ -80,7 +80,7 @@ def replay(job: Workload, market: Market, policy: Policy, start: timedelta) -> R
     pools = {
         pool: [(_START + at, number) for at, number in steps]
         for pool, steps in market.from_start(start, job.nodes).items()
-        # What happens elsewhere would be looked at for nothing.
+        # Changes of other pools would only cost time.
         if policy.rank_of(pool) is not None
     }
     run = simulate([plan], policy, Steps(pools=pools), start=_START, until=_START + horizon(job, market))
@@ -88,9 +88,9 @@ def replay(job: Workload, market: Market, policy: Policy, start: timedelta) -> R
 
 
 def hindsight(job: Workload, market: Market, start: timedelta, within: timedelta) -> float | None:
-    """What the job costs at least from a start if it is to finish within a time, where undisturbed on-demand costs 1.
+    """Return the least cost of the job from a start within a time, relative to on-demand without evictions.
 
-    On-demand at a price of 1 may be used beside the market's pools. None: it cannot be done in that time.
+    On-demand at a price of 1 is available beside the market's pools. None if no schedule finishes in that time.
     """
     steps = market.from_start(start, job.nodes)
     pools = [(each.price, steps[each.pool]) for each in market.pools]
@@ -111,7 +111,7 @@ def _replayed(run: Simulation, job: Workload, prices: Mapping[str, float]) -> Re
         is_finished=ran.outcome is Outcome.COMPLETED,
         cost=paid / (job.nodes * (job.undisturbed / _HOUR)),
         hours=took / _HOUR,
-        moves=sum(said.report.reason == "Moved" for said in run.said),
+        moves=sum(each.report.reason == "Moved" for each in run.events),
         evictions=ran.restarts,
         lost_hours=(ran.placed_for - ran.progress) / _HOUR,
         waited_hours=(took - ran.placed_for) / _HOUR,

@@ -1,4 +1,4 @@
-"""What the command prints, as text."""
+"""What `holdfast replay` prints, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADINGS: Final = ("cost", "worst", "at best", "hours", "worst", "moves", "evic
 
 
 def comparison_report(comparison: Comparison) -> str:
-    """The table, and what has to be said of it."""
+    """The table and its notes."""
     rows = [[row.name, *_cells(row, comparison)] for row in comparison.rows]
     rows.append(["hindsight", *_hindsight_cells(comparison)])
     headings = ["", *_HEADINGS, *(["late"] if comparison.has_deadline else [])]
@@ -31,7 +31,7 @@ def comparison_report(comparison: Comparison) -> str:
 
 
 def rates_report(found: Sequence[tuple[Path, Rates]], nodes: int) -> str:
-    """What a gang of some size meets in each trace."""
+    """The evictions and waits of a gang in each trace."""
     headings = ["", "there", "evictions per hour", "mean wait h", "longest wait h"]
     rows = [
         [

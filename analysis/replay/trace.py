@@ -1,4 +1,4 @@
-"""An availability trace: how many instances a pool could have had, at regular times."""
+"""Availability traces: the capacity of a pool at regular times, from a file or made from a seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """How many instances were to be had: `data[i]` from `i * gap` until `(i + 1) * gap`."""
+    """The number of available instances: `data[i]` from `i * gap` until `(i + 1) * gap`."""
 
     gap: timedelta
     data: tuple[int, ...]
@@ -34,17 +34,17 @@ class Trace:
 
     @property
     def most(self) -> int:
-        """The most instances that it ever has."""
+        """The largest number of available instances."""
         return max(self.data)
 
     @cached_property
     def changes(self) -> tuple[tuple[int, int], ...]:
-        """At which ticks the number changes, the first included, and to what."""
+        """The ticks at which the number changes, including the first, with the new number."""
         ticks = range(len(self.data))
         return tuple((at, self.data[at]) for at in ticks if at == 0 or self.data[at] != self.data[at - 1])
 
     def steps(self, nodes: int, length: timedelta) -> list[tuple[timedelta, int]]:
-        """Return when the number changes within a length, and to what; more than so many nodes are nothing more."""
+        """Return the times at which the number changes within a length, with the new number; numbers are capped at `nodes`."""
         steps: list[tuple[timedelta, int]] = []
         for tick, number in self.changes:
             at, room = self.gap * tick, min(number, nodes)
@@ -55,7 +55,7 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What a gang of some size meets in a trace.
+    """The evictions and waits of a gang in a trace.
 
     `share`: of the time in which it has all of its instances. `evictions_per_hour`: how often an hour with them is
     interrupted. `mean_wait_hours`, `longest_wait_hours`: until it has them again.
@@ -68,7 +68,7 @@ class Rates:
 
 
 def rates(trace: Trace, nodes: int) -> Rates:
-    """Return what a gang of so many nodes meets in a trace."""
+    """Return the evictions and waits of a gang of `nodes` in a trace."""
     stretches = list(_stretches(trace, nodes))
     there = [hours for fits, hours in stretches if fits]
     gone = [hours for fits, hours in stretches if not fits]
@@ -97,11 +97,11 @@ _FORM: Final = '{"metadata": {"gap_seconds": 300}, "data": [4, 4, 3]}'
 
 
 class TraceError(ValueError):
-    """A file that is no trace: which file, what is wrong with it, what it should be."""
+    """An invalid trace file: the file, what is wrong, and what is allowed."""
 
 
 def read_trace(path: Path) -> Trace:
-    """Read one pool's trace. Keys that are not known are left out of account. Raises TraceError and OSError."""
+    """Read one pool's trace. Unknown keys are ignored. Raises TraceError and OSError."""
     with path.open("rb") as file:
         text = file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
@@ -183,13 +183,13 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weather:
-    """What a made market is like: all instances for a while, then too few for a while, and so on.
+class SyntheticMarket:
+    """The parameters of a synthetic trace: all instances for some time, then too few for some time, and so on.
 
-    `instances`: how many there are at most. `there`, `gone`: how long both last in the mean, exponentially
-    distributed. `gap`: between two ticks. `length`: of the whole trace.
+    `instances`: the largest number. `there`, `gone`: the mean durations of both, exponentially distributed. `gap`: between
+    two ticks. `length`: of the whole trace.
 
-    Raises ValueError, naming the field, for what makes no trace.
+    Raises ValueError, naming the field, for an invalid value.
     """
 
     instances: int = 1
@@ -208,12 +208,12 @@ class Weather:
             raise ValueError(f"length: got {self.length}; allowed: 1 to {MOST_TICKS} gaps of {self.gap}")
 
 
-def synthetic_trace(weather: Weather, seed: int) -> Trace:
-    """Make a trace; the same seed makes the same one. What is left of a gang's instances while they are gone varies."""
-    random = Random(seed)  # noqa: S311 - a market, no secret
+def synthetic_trace(weather: SyntheticMarket, seed: int) -> Trace:
+    """Make a trace; the same seed makes the same one. The number of instances varies while there are too few."""
+    random = Random(seed)  # noqa: S311 - a simulation, not a secret
     data: list[int] = []
     ticks = weather.length // weather.gap
-    # It begins somewhere in the middle of either, as a recording does.
+    # It begins in the middle of either state, as a recording does.
     is_there = random.random() < weather.there / (weather.there + weather.gone)
     while len(data) < ticks:
         mean = weather.there if is_there else weather.gone

@@ -1,1 +1,1 @@
-"""A small deterministic model of jobs on pools, walked by the same `decide` as the controller's."""
+"""A small deterministic simulation of jobs on pools, driven by the controller's own `decide`."""

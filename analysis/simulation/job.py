@@ -1,4 +1,4 @@
-"""A simulated job: its pods and nodes as numbers, and what is kept of it."""
+"""A simulated job: its pods and nodes as numbers, and its state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REMEMBERED = 8
 
 
 def completion(job: SimulatedJob, now: datetime) -> datetime | None:
-    """When the job completes if nothing befalls it."""
+    """The time at which the job completes without further evictions."""
     works_from = job.works_from
     if works_from is None or job.plan.work is None or job.outcome is not None:
         return None
@@ -33,7 +33,7 @@ def completion(job: SimulatedJob, now: datetime) -> datetime | None:
 
 
 def work(job: SimulatedJob, start: datetime, end: datetime) -> None:
-    """Let the job make the progress of a time in which nothing changes."""
+    """Add the progress of a time without changes."""
     works_from = job.works_from
     if works_from is not None:
         job.placed_for += end - start
@@ -41,12 +41,12 @@ def work(job: SimulatedJob, start: datetime, end: datetime) -> None:
 
 
 def evict(job: SimulatedJob, pods: int, now: datetime) -> None:
-    """Lose pods to a reclaim: the gang restarts on what is left, from its latest checkpoint."""
+    """Evict pods: the gang restarts from its latest checkpoint."""
     job.restarts += 1
     lost = Loss(
         pod=f"{job.plan.uid}/{job.restarts}/{pods}", at=now, cause=Cause.EVICTION, pool=job.nodes.pool
     )
-    # Nobody sees for ever what became of a pod, and a long replay would carry all of them along.
+    # Old losses are forgotten, as deleted pods are; otherwise a long replay would carry all of them.
     job.losses = [*job.losses[-_REMEMBERED:], lost]
     if job.plan.checkpoint_every is not None:
         since_checkpoint = job.progress % job.plan.checkpoint_every
@@ -56,7 +56,7 @@ def evict(job: SimulatedJob, pods: int, now: datetime) -> None:
 
 
 def finish(job: SimulatedJob, now: datetime) -> None:
-    """End the job well: its nodes are paid for no longer."""
+    """Complete the job; its nodes are released."""
     job.outcome = Outcome.COMPLETED
     job.finished_at = now
     job.placed_at = None
@@ -68,12 +68,11 @@ _AT_ONCE = timedelta(0)
 
 @dataclass(frozen=True, kw_only=True)
 class JobPlan:
-    """What a job is before it runs.
+    """The parameters of a job.
 
-    `pods`: its gang, one node each. `work`: how long it runs if nothing befalls it; None for ever. `boot`: how long a
-    node needs until it is there. `restart`: from the last pod's node to the first new step. `grace`: how long pods
-    take to terminate. `checkpoint_every`: what an eviction costs at most; None: nothing is lost, and a move loses
-    nothing either way, as a suspended job writes a checkpoint on SIGTERM.
+    `pods`: its gang, one node each. `work`: its duration without evictions; None for no end. `boot`: the start of a node.
+    `restart`: from the last pod's node to the first new step. `grace`: the termination of pods. `checkpoint_every`: the
+    most work that an eviction loses; None for none. A move loses no work: a suspended job writes a checkpoint on SIGTERM.
     """
 
     uid: str
@@ -89,7 +88,7 @@ class JobPlan:
 
 @dataclass(kw_only=True)
 class Nodes:
-    """Nodes in one pool: those that are there, and when those that were bought will be."""
+    """The nodes of a job in one pool: those that are ready, and the times at which the others become ready."""
 
     pool: str
     there: int = 0
@@ -97,16 +96,16 @@ class Nodes:
 
     @property
     def taken(self) -> int:
-        """How many of the pool's nodes these are."""
+        """The number of these nodes, including those that boot."""
         return self.there + len(self.booting)
 
     def come(self, now: datetime) -> None:
-        """Count those that have booted by now among those that are there."""
+        """Move the nodes that have booted to those that are ready."""
         self.there += sum(at <= now for at in self.booting)
         self.booting = [at for at in self.booting if at > now]
 
     def lose(self, count: int) -> int:
-        """Lose so many, those first that are still booting; return how many were there."""
+        """Remove `count` nodes, booting ones first; return how many of them were ready."""
         unborn = min(count, len(self.booting))
         self.booting = self.booting[: len(self.booting) - unborn]
         lost = min(count - unborn, self.there)
@@ -116,11 +115,11 @@ class Nodes:
 
 @dataclass(kw_only=True)
 class SimulatedJob:
-    """A job as it stands.
+    """The state of a job in the simulation.
 
-    `leaving`: the nodes of the pods that still terminate, until `left_at`. `held`: the nodes of its placeholders, kept
-    while tainted after the pods themselves have gone; `placeholders`: how many of these there are. `lost`: work that
-    had to be done again. `placed_for`: how long it has had all of its nodes, restarts included.
+    `leaving`: the nodes of pods that terminate until `left_at`. `held`: the nodes of its placeholders, kept while tainted
+    after the placeholders are deleted; `placeholders`: their number. `lost`: repeated work. `placed_for`: the time with all
+    of its nodes, restarts included.
     """
 
     plan: JobPlan
@@ -143,7 +142,7 @@ class SimulatedJob:
 
     @property
     def shapes(self) -> tuple[PodShape, ...]:
-        """What its gang asks for."""
+        """The requests of its gang."""
         return (PodShape(count=self.plan.pods, requests={}),)
 
     @property
@@ -153,23 +152,22 @@ class SimulatedJob:
 
     @property
     def works_from(self) -> datetime | None:
-        """Since when, or from when on, it makes progress; None while it has not all of its nodes."""
+        """The time from which it makes progress; None while nodes are missing."""
         return None if self.placed_at is None else self.placed_at + self.plan.restart
 
     @property
     def occupied(self) -> tuple[Nodes, ...]:
-        """All nodes that are paid for on its account."""
+        """All nodes that are billed for it."""
         return tuple(each for each in (self.nodes, self.leaving, self.held) if each is not None)
 
 
 def carry_out(job: SimulatedJob, action: Action, now: datetime) -> None:
-    """Do what an action says.
+    """Execute an action.
 
-    Simulated jobs do not listen for requests, have no child Jobs, and their pods end in time, so the actions about
-    those have nothing to do.
+    Simulated jobs ignore checkpoint requests, have no child Jobs, and their pods end in time: actions on those do nothing.
     """
     if isinstance(action, WriteState | Suspend | Resume | Recreate):
-        # By way of the text, as a real job's would be.
+        # Through the annotation's text, as in a real job.
         job.state = read_state(write_state(action.state))
     match action:
         case Suspend():

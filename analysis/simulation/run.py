@@ -1,4 +1,4 @@
-"""Running simulated jobs through time: capacity comes and goes, and each look goes through `decide`."""
+"""Runs simulated jobs through time: capacity changes, and each reconcile calls `decide`."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import NoPolicy, Policy
     from holdfast.fallback.state_machine.events import JobEvent
 
-# More than any job asks for: a pool that never says no.
+# More nodes than any job requests.
 ENDLESS: Final = 1_000_000
 
 
 class Availability(Protocol):
-    """What a market or a test says of capacity; piecewise constant."""
+    """The capacity of pools over time; piecewise constant."""
 
     def nodes(self, pool: str, at: datetime) -> int:
-        """How many nodes the pool can have in all."""
+        """The number of nodes the pool can have."""
         ...
 
     def next_change(self, at: datetime) -> datetime | None:
-        """When any pool's number changes next after a time; None for never."""
+        """The next time at which the capacity of any pool changes, None for never."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Availability as steps: for each pool, times in order, and from each on how many nodes. None before the first.
+    """Capacity as steps: for each pool, sorted times with the number of nodes from then on; 0 before the first.
 
-    A pool that is not named is endless.
+    A pool that is not listed has unlimited capacity.
     """
 
     pools: Mapping[str, Sequence[tuple[datetime, int]]]
 
     def nodes(self, pool: str, at: datetime) -> int:
-        """How many nodes the pool can have in all."""
+        """The number of nodes the pool can have."""
         steps = self.pools.get(pool)
         if steps is None:
             return ENDLESS
@@ -60,7 +60,7 @@ class Steps:
         return steps[place - 1][1] if place else 0
 
     def next_change(self, at: datetime) -> datetime | None:
-        """When any pool's number changes next after a time; None for never."""
+        """The next time at which the capacity of any pool changes, None for never."""
         ahead: list[datetime] = []
         for steps in self.pools.values():
             place = bisect_right(steps, at, key=lambda step: step[0])
@@ -70,7 +70,7 @@ class Steps:
 
 
 def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> Observation:
-    """The job among the others."""
+    """Return the observation of a job beside the others."""
     placed = 0 if job.suspended else min(job.nodes.there, job.plan.pods)
     is_terminating = job.leaving is not None
     return Observation(
@@ -93,7 +93,7 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
             (
                 ContendingGang(uid=other.plan.uid, created=other.plan.created)
                 for other in jobs
-                if other is not job and _is_rival(other, job)
+                if other is not job and _is_contending(other, job)
             ),
             default=None,
         ),
@@ -109,18 +109,18 @@ def _reservation(job: SimulatedJob) -> Reservation | None:
     )
 
 
-def _is_rival(other: SimulatedJob, job: SimulatedJob) -> bool:
+def _is_contending(other: SimulatedJob, job: SimulatedJob) -> bool:
     waits = not other.suspended and 0 < other.nodes.there < other.plan.pods
     return waits and other.nodes.pool == job.nodes.pool
 
 
-# A job that is still not at rest after so many looks at one moment never will be.
-_MOST_LOOKS: Final = 50
+# More reconciles at one time mean an endless loop.
+_MOST_RECONCILES: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """So many nodes of a pool that were paid for during a time, booting ones included."""
+    """Nodes of a pool that are billed for a time, booting ones included."""
 
     uid: str
     pool: str
@@ -130,8 +130,8 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What was said of a job, and when."""
+class RecordedEvent:
+    """An Event of a job, with its time."""
 
     at: datetime
     uid: str
@@ -140,15 +140,15 @@ class Said:
 
 @dataclass(kw_only=True)
 class Simulation:
-    """Jobs, where they stand at `now`, which nodes were paid for, and all that was said but standing reports."""
+    """The jobs at `now`, the billed nodes, and all Events except standing ones."""
 
     policy: Policy | NoPolicy
     availability: Availability
     now: datetime
     jobs: tuple[SimulatedJob, ...]
     uses: list[Use] = field(default_factory=list[Use])
-    said: list[Said] = field(default_factory=list[Said])
-    wakes: dict[str, datetime | None] = field(default_factory=dict[str, datetime | None])
+    events: list[RecordedEvent] = field(default_factory=list[RecordedEvent])
+    requeue_at: dict[str, datetime | None] = field(default_factory=dict[str, datetime | None])
 
     def run(self, until: datetime) -> None:
         """Advance to a time, or to when every job has finished."""
@@ -158,7 +158,7 @@ class Simulation:
             self._settle()
 
     def _times_ahead(self) -> Iterator[datetime]:
-        times = [self.availability.next_change(self.now), *self.wakes.values()]
+        times = [self.availability.next_change(self.now), *self.requeue_at.values()]
         for job in self.jobs:
             times += [job.left_at, completion(job, self.now)]
             times += [at for nodes in job.occupied for at in nodes.booting]
@@ -176,14 +176,14 @@ class Simulation:
         self.uses.append(Use(uid=job.plan.uid, pool=nodes.pool, nodes=nodes.taken, start=self.now, end=end))
 
     def _settle(self) -> None:
-        """Let everything happen that happens now: nodes come and go, and each job is looked at until none is touched."""
-        for _ in range(_MOST_LOOKS):
+        """Apply all changes of the current time: nodes come and go, and jobs are reconciled until none changes."""
+        for _ in range(_MOST_RECONCILES):
             for job in self.jobs:
                 self._move_nodes(job)
-            touched = [job for job in self.jobs if self._look(job)]
+            touched = [job for job in self.jobs if self._reconcile(job)]
             if not touched:
                 return
-        raise RuntimeError(f"jobs do not come to rest at {self.now}")
+        raise RuntimeError(f"jobs do not settle at {self.now}")
 
     def _move_nodes(self, job: SimulatedJob) -> None:
         if completion(job, self.now) == self.now:
@@ -199,7 +199,7 @@ class Simulation:
             job.placed_at = (job.placed_at or self.now) if job.is_placed else None
 
     def _fill(self, job: SimulatedJob, nodes: Nodes, wanted: int) -> int:
-        """Give nodes what the pool has for them; return how many of those that were there it took away."""
+        """Add or remove nodes according to the pool's capacity; return how many ready nodes were removed."""
         nodes.come(self.now)
         others = [each for other in self.jobs for each in other.occupied if each is not nodes]
         taken = sum(each.taken for each in others if each.pool == nodes.pool)
@@ -210,13 +210,13 @@ class Simulation:
         nodes.come(self.now)
         return lost
 
-    def _look(self, job: SimulatedJob) -> bool:
-        """Look at a job once and do what is decided; return whether that was anything."""
+    def _reconcile(self, job: SimulatedJob) -> bool:
+        """Reconcile a job once; return whether there was an action."""
         seen = observed(job, self.jobs, self.now)
         decision = decide(job.state, seen, self.policy)
-        self.wakes[job.plan.uid] = decision.requeue_at
-        said = [report for report in decision.events if not report.is_standing]
-        self.said += [Said(at=self.now, uid=job.plan.uid, report=report) for report in said]
+        self.requeue_at[job.plan.uid] = decision.requeue_at
+        events = [report for report in decision.events if not report.is_standing]
+        self.events += [RecordedEvent(at=self.now, uid=job.plan.uid, report=report) for report in events]
         for action in decision.actions:
             carry_out(job, action, self.now)
         return bool(decision.actions)
@@ -230,7 +230,7 @@ def simulate(
     start: datetime,
     until: datetime,
 ) -> Simulation:
-    """Run jobs from a time until another, or until all have finished. The same arguments give the same run."""
+    """Run jobs until a time, or until all have finished. The same arguments give the same run."""
     jobs = tuple(SimulatedJob(plan=plan, nodes=Nodes(pool=plan.pool)) for plan in plans)
     simulation = Simulation(policy=policy, availability=availability, now=start, jobs=jobs)
     simulation.run(until)
