@@ -28,32 +28,32 @@ def cluster_of(
     profile: str | None,
 ) -> EksCluster:
     """The stack's cluster; `name` is its physical name, `tags` are those of its system nodes."""
-    asked = platform.cluster
-    addons = addon_versions(asked.version)
+    config = platform.cluster
+    addons = addon_versions(config.version)
     if addons is None:
-        raise ValueError(f"Kubernetes {asked.version} has no pinned add-ons; validation must reject it")
+        raise ValueError(f"Kubernetes {config.version} has no pinned add-ons; validation must reject it")
     return EksCluster(
         "cluster",
         EksClusterArgs(
             cluster_name=name,
-            version=asked.version,
+            version=config.version,
             account=account.id,
             region=platform.region,
             partition=platform.partition,
             private_subnet_ids=network.private_subnet_ids,
             system_nodes=SystemNodesArgs(
-                instance_types=asked.system_nodes.instance_types,
-                count=asked.system_nodes.count,
+                instance_types=config.system_nodes.instance_types,
+                count=config.system_nodes.count,
                 architecture=platform.system_architecture,
                 release_version=f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}",
                 tags=tags,
             ),
             addons=addons,
             protected=platform.protected,
-            public_access_cidrs=asked.public_access_cidrs,
+            public_access_cidrs=config.public_access_cidrs,
             private_access_cidrs=_private_access(platform),
-            admins=asked.admins,
-            service_cidr=asked.service_cidr,
+            admins=config.admins,
+            service_cidr=config.service_cidr,
             aws_profile=profile,
         ),
     )

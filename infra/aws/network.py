@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:
     """The stack's network; its names in the console start with `label`."""
-    asked = platform.network
-    if isinstance(asked, AwsExistingNetwork):
-        return ExistingNetwork(vpc_id=asked.vpc_id, private_subnet_ids=asked.private_subnet_ids)
-    zones = zones_of_network(asked, account, zones_of(platform.region))
-    if asked.isolated:
+    config = platform.network
+    if isinstance(config, AwsExistingNetwork):
+        return ExistingNetwork(vpc_id=config.vpc_id, private_subnet_ids=config.private_subnet_ids)
+    zones = zones_of_network(config, account, zones_of(platform.region))
+    if config.isolated:
         return AwsIsolatedNetwork(
             "network",
-            AwsIsolatedNetworkArgs(cidr=asked.cidr, zones=zones, region=platform.region, label=label),
+            AwsIsolatedNetworkArgs(cidr=config.cidr, zones=zones, region=platform.region, label=label),
         )
     return AwsNetwork(
         "network",
         AwsNetworkArgs(
-            cidr=asked.cidr,
+            cidr=config.cidr,
             zones=zones,
             region=platform.region,
-            nat=(asked.nat or Nat.SINGLE).value,
+            nat=(config.nat or Nat.SINGLE).value,
             label=label,
         ),
     )

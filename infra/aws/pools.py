@@ -61,44 +61,44 @@ def make_pools(
 def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name."""
     found: dict[str, PoolSummary] = {}
-    for asked in platform.pools:
-        pool = asked.as_pool(platform.region)
-        labels = node_labels(pool, efa=asked.efa)
-        machines = asked.machines(platform.region)
+    for config in platform.pools:
+        pool = config.as_pool(platform.region)
+        labels = node_labels(pool, efa=config.efa)
+        machines = config.machines(platform.region)
         found[pool.name] = summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.EKS)
     return found
 
 
 def _pool(
-    asked: AwsPool,
+    config: AwsPool,
     region: str,
     ground: PoolDependencies,
     fabric: Output[str] | None,
     weight: int,
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
-    pool, machines = asked.as_pool(region), asked.machines(region)
+    pool, machines = config.as_pool(region), config.machines(region)
     for warning in spot_pool_warnings(pool, machines):
         pulumi.log.warn(warning)
     return KarpenterPool(
-        naming.pool(asked.name),
+        naming.pool(config.name),
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
-            node_class=_node_class(asked, ground, fabric),
+            node_class=_node_class(config, ground, fabric),
             weight=weight,
-            zones=asked.zones or (),
-            efa=asked.efa,
-            roll_out=asked.roll_out,
+            zones=config.zones or (),
+            efa=config.efa,
+            roll_out=config.roll_out,
         ),
         opts=after,
     )
 
 
-def _node_class(asked: AwsPool, ground: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
-    placement = ClusterPlacement(naming.placement(asked.name)) if asked.placement_group else None
+def _node_class(config: AwsPool, ground: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
+    placement = ClusterPlacement(naming.placement(config.name)) if config.placement_group else None
     groups: list[Input[str]] = [ground.security_group_id]
-    if asked.efa and fabric is not None:
+    if config.efa and fabric is not None:
         groups.append(fabric)
     profile = ground.karpenter.instance_profile
     return ec2_node_class(
@@ -108,7 +108,7 @@ def _node_class(asked: AwsPool, ground: PoolDependencies, fabric: Output[str] | 
             subnet_ids=ground.network.private_subnet_ids,
             security_group_ids=groups,
             ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
-            volume_gib=asked.volume_gib,
+            volume_gib=config.volume_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
             tags={**ground.tags, _VOLUMES: ground.cluster_name},
         )

@@ -27,8 +27,8 @@ def cluster_of(
     name: str,
 ) -> AksCluster:
     """The stack's cluster; `name` is its physical name."""
-    asked = platform.cluster
-    system = asked.system_nodes
+    config = platform.cluster
+    system = config.system_nodes
     return AksCluster(
         "cluster",
         AksClusterArgs(
@@ -38,39 +38,39 @@ def cluster_of(
             tenant_id=subscription.tenant_id,
             resource_group=resource_group,
             node_resource_group=f"{name}-nodes",
-            version=asked.version,
-            scaling=asked.scaling.value,
+            version=config.version,
+            scaling=config.scaling.value,
             network=network,
-            access=_access(asked.access),
+            access=_access(config.access),
             deployer=subscription.deployer,
-            admins=asked.admins,
-            login=asked.login.value,
-            maintenance=_maintenance(asked.maintenance),
-            upgrades=Upgrades(cluster=asked.upgrades.cluster.value, node_os=asked.upgrades.node_os.value),
+            admins=config.admins,
+            login=config.login.value,
+            maintenance=_maintenance(config.maintenance),
+            upgrades=Upgrades(cluster=config.upgrades.cluster.value, node_os=config.upgrades.node_os.value),
             system_nodes=SystemNodesArgs(
                 vm_size=system.vm_size, count=system.count, zones=system.zones, disk_gib=system.disk_gib
             ),
             protected=platform.protected,
             pods_cidr=platform.network.pods_cidr,
             services_cidr=platform.network.services_cidr,
-            disk_encryption_set_id=asked.disk_encryption_set,
+            disk_encryption_set_id=config.disk_encryption_set,
         ),
     )
 
 
-def _access(asked: AzureAccess) -> ApiServerAccess:
-    if asked.public is not None:
-        return PublicAccess(cidrs=asked.public.cidrs)
-    return PrivateAccess(public_name=asked.public_name)
+def _access(config: AzureAccess) -> ApiServerAccess:
+    if config.public is not None:
+        return PublicAccess(cidrs=config.public.cidrs)
+    return PrivateAccess(public_name=config.public_name)
 
 
-def _maintenance(asked: AzureMaintenance) -> Maintenance:
-    window = asked.window
+def _maintenance(config: AzureMaintenance) -> Maintenance:
+    window = config.window
     return Maintenance(
         day=cast("Day", window.day.value.capitalize()),
         start=window.start,
         hours=window.hours,
         start_date=window.start_date,
         every_weeks=window.every_weeks,
-        exclusions=[NoUpgrades(start=each.start, end=each.end) for each in asked.exclusions],
+        exclusions=[NoUpgrades(start=each.start, end=each.end) for each in config.exclusions],
     )

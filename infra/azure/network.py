@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
     """The stack's network; its names in the resource group start with `label`."""
-    asked = platform.network
-    if isinstance(asked, AzureExistingNetwork):
+    config = platform.network
+    if isinstance(config, AzureExistingNetwork):
         return ExistingAzureNetwork(
-            subnet_id=asked.subnet_id,
-            outbound=asked.outbound.value,
-            egress_cidrs=asked.egress_cidrs,
+            subnet_id=config.subnet_id,
+            outbound=config.outbound.value,
+            egress_cidrs=config.egress_cidrs,
         )
     return AzureNetwork(
         "network",
         AzureNetworkArgs(
-            location=platform.location, resource_group=resource_group, cidr=asked.cidr, label=label
+            location=platform.location, resource_group=resource_group, cidr=config.cidr, label=label
         ),
     )

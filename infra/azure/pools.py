@@ -63,8 +63,8 @@ def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
             for pool, machines in provisioned
         }
     found: dict[str, PoolSummary] = {}
-    for asked in platform.pools:
-        pool, machine = asked.as_pool(), asked.machine()
+    for config in platform.pools:
+        pool, machine = config.as_pool(), config.machine()
         if machine is not None:
             taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
             labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
@@ -73,49 +73,49 @@ def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
 
 
 def _provisioned(
-    asked: NapPool,
+    config: NapPool,
     platform: NapPlatform,
     ground: PoolDependencies,
     weight: int,
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
-    pool, machines = asked.as_pool(platform.location), asked.machines(platform.location)
+    pool, machines = config.as_pool(platform.location), config.machines(platform.location)
     for warning in spot_pool_warnings(pool, machines):
         pulumi.log.warn(warning)
     return KarpenterPool(
-        naming.pool(asked.name),
+        naming.pool(config.name),
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
-            node_class=aks_node_class(AksNodeClassArgs(disk_gib=asked.disk_gib, tags=ground.tags)),
+            node_class=aks_node_class(AksNodeClassArgs(disk_gib=config.disk_gib, tags=ground.tags)),
             weight=weight,
             # Node auto-provisioning uses the location in the name of a zone: `westeurope-1`.
-            zones=[f"{platform.location}-{zone}" for zone in asked.zones],
-            roll_out=asked.roll_out,
+            zones=[f"{platform.location}-{zone}" for zone in config.zones],
+            roll_out=config.roll_out,
         ),
         opts=after,
     )
 
 
 def _scale_set(
-    asked: FixedPool, platform: FixedPlatform, ground: PoolDependencies, after: pulumi.ResourceOptions
+    config: FixedPool, platform: FixedPlatform, ground: PoolDependencies, after: pulumi.ResourceOptions
 ) -> AksPool:
-    machine = asked.machine()
+    machine = config.machine()
     if machine is None:
-        raise ValueError(f"VM size {asked.vm_size} is unknown; validation must reject it")
+        raise ValueError(f"VM size {config.vm_size} is unknown; validation must reject it")
     cluster = ground.cluster
     return AksPool(
-        naming.pool(asked.name),
+        naming.pool(config.name),
         AksPoolArgs(
-            pool=asked.as_pool(),
+            pool=config.as_pool(),
             machine=machine,
-            zones=asked.zones,
+            zones=config.zones,
             cluster=cluster.cluster_reference,
             resource_group=cluster.resource_group,
             subnet_id=cluster.subnet_id,
             kubernetes_version=platform.cluster.version,
-            disk_gib=asked.disk_gib,
-            spot_max_price=asked.price_cap,
+            disk_gib=config.disk_gib,
+            spot_max_price=config.price_cap,
             tags=ground.tags,
         ),
         opts=after,

@@ -133,5 +133,5 @@ def _close_member(info: FieldInfo, value: object) -> str | None:
     if not kinds or not isinstance(value, str):
         return None
     members = [str(cast("Enum", member).value) for member in kinds[0]]
-    spelled = value.lower().replace("_", "-").replace("ondemand", "on-demand")
-    return next(iter(get_close_matches(spelled, members, n=1)), None)
+    text = value.lower().replace("_", "-").replace("ondemand", "on-demand")
+    return next(iter(get_close_matches(text, members, n=1)), None)

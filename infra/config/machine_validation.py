@@ -29,34 +29,34 @@ class MachineOffer:
     what: str = "instance type"
 
 
-def machine_type_problems(types: Sequence[str], sold: MachineOffer, at: str) -> Iterator[Problem]:
+def machine_type_problems(types: Sequence[str], offer: MachineOffer, at: str) -> Iterator[Problem]:
     """Types that are not available, duplicates, and lists of machines with and without GPUs."""
     for index, name in enumerate(types):
-        if name not in sold.catalogue:
-            close = nearest_name(name, sold.catalogue)
+        if name not in offer.catalogue:
+            close = nearest_name(name, offer.catalogue)
             yield Problem(
                 field=f"{at}[{index}]",
                 value=format_value(name),
-                allowed=sold.allowed,
-                fix=f'Write "{close}".' if close else sold.fix,
+                allowed=offer.allowed,
+                fix=f'Write "{close}".' if close else offer.fix,
             )
         elif name in types[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
                 value=f"{format_value(name)}, a duplicate",
-                allowed=f"each {sold.what} once",
+                allowed=f"each {offer.what} once",
                 fix="Remove one of the two.",
             )
-    yield from mixed_gpu_problems([sold.catalogue[name] for name in types if name in sold.catalogue], at)
+    yield from mixed_gpu_problems([offer.catalogue[name] for name in types if name in offer.catalogue], at)
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
     """The known name closest to a name: the same in another case, otherwise a similar one."""
-    spelled = {one.lower(): one for one in known}
+    by_lower_case = {one.lower(): one for one in known}
     # Azure's portal omits the prefix of a VM size.
-    whole = (key for key in spelled if key.endswith(f"_{name.lower()}"))
-    close = next(whole, None) or next(iter(get_close_matches(name.lower(), spelled, n=1)), None)
-    return None if close is None else spelled[close]
+    with_prefix = (key for key in by_lower_case if key.endswith(f"_{name.lower()}"))
+    close = next(with_prefix, None) or next(iter(get_close_matches(name.lower(), by_lower_case, n=1)), None)
+    return None if close is None else by_lower_case[close]
 
 
 def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
@@ -96,26 +96,26 @@ def regional_machine_problems(
     elsewhere = {index for index, name in enumerate(types) if name in catalogue and name not in here}
     for index in sorted(elsewhere):
         yield _elsewhere(types[index], region, market, here, f"{at}[{index}]")
-    sold = MachineOffer(
+    offer = MachineOffer(
         # Types of other regions are already reported above.
         catalogue={**here, **{types[index]: catalogue[types[index]] for index in elsewhere}},
         allowed=f"one of the {len(here)} {market.what}s that {region} offers",
         fix=f"Write one that `{market.command.format(region=region)}` lists.",
         what=market.what,
     )
-    yield from machine_type_problems(types, sold, at)
+    yield from machine_type_problems(types, offer, at)
 
 
 def known_machine_problems(types: Sequence[str], market: Market, at: str) -> Iterator[Problem]:
     """Machine types that no region offers, and invalid combinations."""
     catalogue = machine_catalogue(market.cloud)
-    sold = MachineOffer(
+    offer = MachineOffer(
         catalogue=catalogue,
         allowed=f"one of the {len(catalogue)} known {market.what}s",
         fix=f"Write one that `{market.command.format(region='REGION')}` lists.",
         what=market.what,
     )
-    yield from machine_type_problems(types, sold, at)
+    yield from machine_type_problems(types, offer, at)
 
 
 def _elsewhere(name: str, region: str, market: Market, here: Collection[str], field: str) -> Problem:
@@ -147,7 +147,7 @@ def machine_selection_problems(
     if field in given and there:
         yield Problem(
             field=f"{at}.{there[0]}",
-            value=f"{' and '.join(there)} beside {field}",
+            value=f"{' and '.join(there)} in addition to {field}",
             allowed=ways,
             fix="Remove one of the two.",
         )

@@ -68,7 +68,7 @@ def _with_default(
     fitting = [pool for pool in pools if pool.may_be_default]
     chosen = next((pool for pool in fitting if pool.source == auxiliary_pool), next(iter(fitting), None))
     if chosen is not None:
-        report.notes.append(f"{chosen.name} is made the default, where pods land that ask for nothing")
+        report.notes.append(f"{chosen.name} is the default, for pods that name no pool")
         return [replace(pool, is_default=pool is chosen) for pool in pools]
     added = _default_pool({pool.name for pool in pools})
     report.notes.append(

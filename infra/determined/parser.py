@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 #: Fields of a pool and of its provider that a stack's pool has too.
-TAKEN: Final = frozenset({"pool_name", "provider"})
-TAKEN_OF_PROVIDER: Final = frozenset(
+CONVERTED: Final = frozenset({"pool_name", "provider"})
+CONVERTED_OF_PROVIDER: Final = frozenset(
     {
         "type",
         "instance_type",
@@ -38,7 +38,7 @@ TAKEN_OF_PROVIDER: Final = frozenset(
 )
 
 #: Fields that configure Determined's own agents and scheduler: a cluster has its own of each, and pods lose nothing.
-LEFT: Final = frozenset(
+IGNORED: Final = frozenset(
     {
         "agent_reattach_enabled",
         "agent_reconnect_wait",
@@ -49,7 +49,7 @@ LEFT: Final = frozenset(
         "task_container_defaults",
     }
 )
-LEFT_OF_PROVIDER: Final = frozenset(
+IGNORED_OF_PROVIDER: Final = frozenset(
     {
         "agent_docker_image",
         "agent_docker_network",
@@ -77,13 +77,13 @@ LEFT_OF_PROVIDER: Final = frozenset(
 )
 
 #: Fields without an equivalent: why, and what to do.
-REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     "kubernetes_namespace": (
         "nothing, because it belongs to an existing cluster",
         "Remove the pool: this command converts pools of machines; write training namespaces by hand.",
     ),
 }
-REFUSED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
+UNSUPPORTED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
     "spot_max_price": (
         "nothing, because Karpenter has no field that holds a price cap",
         "Remove it: spot costs at most the on-demand price, and procurementTimeout limits the wait for it.",
@@ -128,7 +128,7 @@ class Values:
         value = self.content.get(key, default)
         if isinstance(value, str) and value:
             return value
-        self.refuse(key, "a text", f"Write `{key}: …`; Determined requires it too.")
+        self.report_value(key, "a text", f"Write `{key}: …`; Determined requires it too.")
         return None
 
     def integer(self, key: str, default: int, *, least: int, most: int) -> int:
@@ -136,7 +136,7 @@ class Values:
         value = self.content.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
             return value
-        self.refuse(
+        self.report_value(
             key, f"a whole number, {least} to {most}", f"Write, for example, `{key}: {max(least, 1)}`."
         )
         return default
@@ -146,10 +146,10 @@ class Values:
         value = self.content.get(key, default)
         if isinstance(value, bool):
             return value
-        self.refuse(key, "true or false", f"Write `{key}: true` or `{key}: false`.")
+        self.report_value(key, "true or false", f"Write `{key}: true` or `{key}: false`.")
         return default
 
-    def refuse(self, key: str, allowed: str, fix: str) -> None:
+    def report_value(self, key: str, allowed: str, fix: str) -> None:
         """Report an invalid value."""
         value: JsonValue = self.content.get(key)
         self.report.problems.append(
@@ -161,15 +161,17 @@ class Values:
             )
         )
 
-    def refuse_others(self, known: Collection[str], refused: Mapping[str, tuple[str, str]]) -> None:
+    def report_unknown_fields(
+        self, known: Collection[str], unsupported: Mapping[str, tuple[str, str]]
+    ) -> None:
         """Report each field without an equivalent, and each field that is unknown to Determined."""
         for key in self.content.keys() - known:
             close = get_close_matches(key, known, n=1)
             unknown = (
-                f"a field of Determined: {', '.join(sorted({*known, *refused}))}",
+                f"a field of Determined: {', '.join(sorted({*known, *unsupported}))}",
                 f'Write "{close[0]}".' if close else "Remove it.",
             )
-            self.refuse(key, *refused.get(key, unknown))
+            self.report_value(key, *unsupported.get(key, unknown))
 
 
 POOLS: Final = "resource_pools"
@@ -275,28 +277,28 @@ def read_pool(entry: JsonValue, at: str, report: Report) -> ConvertedPool | None
         report.problems.append(_no_mapping(entry, at, "a mapping of pool_name and provider"))
         return None
     values = Values(content=entry, at=at, report=report)
-    values.refuse_others(TAKEN | LEFT, REFUSED)
+    values.report_unknown_fields(CONVERTED | IGNORED, UNSUPPORTED)
     name = _name(values)
     provider = entry.get("provider")
     if not isinstance(provider, Mapping):
         report.problems.append(_no_mapping(provider, f"{at}.provider", "a mapping with type: aws"))
         return None
     if provider.get("type") != "aws":
-        Values(content=provider, at=f"{at}.provider", report=report).refuse(
+        Values(content=provider, at=f"{at}.provider", report=report).report_value(
             "type", "aws", "Remove the pool: machines of other clouds have no equivalent on AWS."
         )
         return None
-    left = sorted({*entry.keys() & LEFT, *provider.keys() & LEFT_OF_PROVIDER})
+    left = sorted({*entry.keys() & IGNORED, *provider.keys() & IGNORED_OF_PROVIDER})
     if left:
         report.notes.append(f"{at}: ignored, without an equivalent: {', '.join(left)}")
     return _machines(Values(content=provider, at=f"{at}.provider", report=report), name)
 
 
 def _machines(values: Values, name: tuple[str, str] | None) -> ConvertedPool | None:
-    values.refuse_others(TAKEN_OF_PROVIDER | LEFT_OF_PROVIDER, REFUSED_OF_PROVIDER)
+    values.report_unknown_fields(CONVERTED_OF_PROVIDER | IGNORED_OF_PROVIDER, UNSUPPORTED_OF_PROVIDER)
     machine = _machine(values)
     if values.content.get("min_instances", 0) != 0:
-        values.refuse(
+        values.report_value(
             "min_instances", "0", "Remove it: a pool has the machines that its pods need, down to none."
         )
     has_volume = "root_volume_size" in values.content
@@ -322,7 +324,7 @@ def _name(values: Values) -> tuple[str, str] | None:
         return None
     name = naming.as_dns_label(written)
     if not name:
-        values.refuse(
+        values.report_value(
             "pool_name", "a name with a letter or digit, for a label", "Write a name such as a100-spot."
         )
         return None
@@ -339,7 +341,7 @@ def _machine(values: Values) -> Machine | None:
     machine = catalogue.get(name or "")
     if name is not None and machine is None:
         close = get_close_matches(name, catalogue, n=1)
-        values.refuse(
+        values.report_value(
             "instance_type",
             "an instance type of EC2",
             f'Write "{close[0]}".'
@@ -347,7 +349,7 @@ def _machine(values: Values) -> Machine | None:
             else "Write another; `aws ec2 describe-instance-types` lists them.",
         )
     if machine is not None and values.content.get("instance_slots", machine.gpus) != machine.gpus:
-        values.refuse(
+        values.report_value(
             "instance_slots",
             f"{machine.gpus}, the GPUs of {machine.name}; a machine offers all its GPUs",
             "Remove it.",

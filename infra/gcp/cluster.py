@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwork, name: str) -> GkeCluster:
     """The stack's cluster; `name` is its physical name."""
-    asked = platform.cluster
-    system = asked.system_nodes
+    config = platform.cluster
+    system = config.system_nodes
     return GkeCluster(
         "cluster",
         GkeClusterArgs(
@@ -29,10 +29,10 @@ def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwor
             location=platform.location,
             zones=project.cluster_zones,
             network=network,
-            version=asked.version,
-            channel=cast("Literal['RAPID', 'REGULAR', 'STABLE', 'EXTENDED']", asked.channel.value.upper()),
-            maintenance=_maintenance(asked.maintenance),
-            access=_access(asked.access),
+            version=config.version,
+            channel=cast("Literal['RAPID', 'REGULAR', 'STABLE', 'EXTENDED']", config.channel.value.upper()),
+            maintenance=_maintenance(config.maintenance),
+            access=_access(config.access),
             system_nodes=SystemNodesArgs(
                 machine_type=system.machine_type,
                 per_zone=system.per_zone,
@@ -40,21 +40,21 @@ def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwor
             ),
             protected=platform.protected,
             database_key=None
-            if asked.database_key is None
-            else DatabaseKey(key=asked.database_key, project_number=project.number),
+            if config.database_key is None
+            else DatabaseKey(key=config.database_key, project_number=project.number),
         ),
     )
 
 
-def _access(asked: GcpAccess) -> ControlPlaneAccess:
-    if asked.dns_endpoint is not None:
-        return DnsEndpoint(allow_external=asked.dns_endpoint.allow_external)
-    return AuthorizedNetworks(cidrs=asked.authorized_networks or ())
+def _access(config: GcpAccess) -> ControlPlaneAccess:
+    if config.dns_endpoint is not None:
+        return DnsEndpoint(allow_external=config.dns_endpoint.allow_external)
+    return AuthorizedNetworks(cidrs=config.authorized_networks or ())
 
 
-def _maintenance(asked: GcpMaintenance) -> Maintenance:
-    start, end = asked.window.first
-    exclusion = asked.exclusion
+def _maintenance(config: GcpMaintenance) -> Maintenance:
+    start, end = config.window.first
+    exclusion = config.exclusion
     exclusions = (
         ()
         if exclusion is None
@@ -66,7 +66,7 @@ def _maintenance(asked: GcpMaintenance) -> Maintenance:
             ),
         )
     )
-    return Maintenance(start=start, end=end, recurrence=asked.window.recurrence, exclusions=exclusions)
+    return Maintenance(start=start, end=end, recurrence=config.window.recurrence, exclusions=exclusions)
 
 
 def _midnight(day: str) -> str:

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
     """The stack's network; its names in the project start with `label`."""
-    asked = platform.network
-    if isinstance(asked, GcpExistingNetwork):
+    config = platform.network
+    if isinstance(config, GcpExistingNetwork):
         return ExistingGcpNetwork(
-            network=asked.network,
-            subnetwork=asked.subnetwork,
-            pods_range=asked.pods_range,
-            services_range=asked.services_range,
+            network=config.network,
+            subnetwork=config.subnetwork,
+            pods_range=config.pods_range,
+            services_range=config.services_range,
         )
     return GcpNetwork(
         "network",
         GcpNetworkArgs(
             region=platform.region,
-            nodes_cidr=asked.nodes_cidr,
-            pods_cidr=asked.pods_cidr,
-            services_cidr=asked.services_cidr,
+            nodes_cidr=config.nodes_cidr,
+            pods_cidr=config.pods_cidr,
+            services_cidr=config.services_cidr,
             label=label,
         ),
     )

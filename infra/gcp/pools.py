@@ -42,8 +42,8 @@ def make_classes(
 def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name, with the taint that GKE adds to GPU nodes."""
     found: dict[str, PoolSummary] = {}
-    for asked in platform.pools:
-        pool, machine, of_class = asked.as_pool(), asked.machine(), asked.compute_class
+    for config in platform.pools:
+        pool, machine, of_class = config.as_pool(), config.machine(), config.compute_class
         declared = gke_pool_taints(capacity=pool.capacity, compute_class=of_class)
         taints = (*declared, *([GPU] if pool.has_gpus else []))
         labels = {} if of_class is None else {COMPUTE_CLASS: of_class}
@@ -53,30 +53,30 @@ def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
 
 
 def _pool(
-    asked: GcpPool,
+    config: GcpPool,
     platform: GcpPlatform,
     project: Project,
     cluster: GkeCluster,
     after: pulumi.ResourceOptions,
 ) -> GkePool:
-    machine = asked.machine()
+    machine = config.machine()
     if machine is None:
-        raise ValueError(f"machine type {asked.machine_type} is unknown; validation must reject it")
+        raise ValueError(f"machine type {config.machine_type} is unknown; validation must reject it")
     return GkePool(
-        naming.pool(asked.name),
+        naming.pool(config.name),
         GkePoolArgs(
-            pool=asked.as_pool(),
+            pool=config.as_pool(),
             machine=machine,
-            zones=asked.zones or project.cluster_zones,
+            zones=config.zones or project.cluster_zones,
             cluster=cluster.cluster_name,
             project=platform.project,
             location=platform.location,
             node_service_account=cluster.node_service_account_email,
-            upgrades=asked.upgrades.value,
-            disk_gib=asked.disk_gib,
-            compact_placement=asked.compact_placement,
-            graceful_shutdown_seconds=asked.shutdown_seconds,
-            compute_class=asked.compute_class,
+            upgrades=config.upgrades.value,
+            disk_gib=config.disk_gib,
+            compact_placement=config.compact_placement,
+            graceful_shutdown_seconds=config.shutdown_seconds,
+            compute_class=config.compute_class,
         ),
         opts=after,
     )

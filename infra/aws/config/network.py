@@ -10,7 +10,7 @@ from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zon
 from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED
 
-_NOT_OF_A_BROUGHT_NETWORK = "Leave it out: an existing network has its own; without vpcId and privateSubnetIds the stack creates a network."
+_NOT_EXISTING_NETWORK_FIELDS = "Leave it out: an existing network has its own; without vpcId and privateSubnetIds the stack creates a network."
 
 
 class Nat(StrEnum):
@@ -48,7 +48,7 @@ class AwsNewNetwork(AwsNetworkSection):
 class AwsExistingNetwork(AwsNetworkSection):
     """An existing VPC. The stack changes and tags nothing in it."""
 
-    fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
+    fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_EXISTING_NETWORK_FIELDS)
 
     vpc_id: VpcId = Field(description="the id of a VPC", examples=["vpc-0123456789abcdef0"])
     private_subnet_ids: tuple[SubnetId, ...] = Field(
@@ -60,8 +60,8 @@ class AwsExistingNetwork(AwsNetworkSection):
 
 def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetwork]:
     """The section for a value: an existing network if it has a VPC or subnets."""
-    brought = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
-    return AwsExistingNetwork if brought else AwsNewNetwork
+    existing = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
+    return AwsExistingNetwork if existing else AwsNewNetwork
 
 
 AwsNetworkConfig: TypeAlias = Annotated[

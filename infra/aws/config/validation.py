@@ -209,14 +209,14 @@ def network_problems(
             fix="Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated.",
         )
     if isinstance(network, AwsNewNetwork):
-        yield from _made(network, region, service_cidr, at)
+        yield from _new(network, region, service_cidr, at)
     else:
         yield from validation.duplicate_problems(
             network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet"
         )
 
 
-def _made(network: AwsNewNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
+def _new(network: AwsNewNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
     taken = {"the cluster's Services": service_cidr} if service_cidr else {}
     yield from cidr_problems(network.cidr, f"{at}.cidr", taken=taken)
     if not isinstance(network.zones, int) and region is not None:

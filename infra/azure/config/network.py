@@ -11,7 +11,7 @@ from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
 from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
-_OF_A_BROUGHT_NETWORK = ("subnetId", "outbound", "egressCidrs")
+_EXISTING_NETWORK_FIELDS = ("subnetId", "outbound", "egressCidrs")
 
 
 class Outbound(StrEnum):
@@ -71,8 +71,8 @@ class AzureExistingNetwork(AzureNetworkSection):
 
 def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExistingNetwork]:
     """The section for a value: an existing network if it has a subnet or its outbound type."""
-    brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
-    return AzureExistingNetwork if brought else AzureNewNetwork
+    existing = isinstance(value, Mapping) and any(name in value for name in _EXISTING_NETWORK_FIELDS)
+    return AzureExistingNetwork if existing else AzureNewNetwork
 
 
 AzureNetworkConfig: TypeAlias = Annotated[

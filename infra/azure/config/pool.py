@@ -139,7 +139,7 @@ class FixedPool(AzurePoolSection):
         "vcpus": _ONE_SIZE,
         "spot_max_price": "Write spotMaxPrice.",
         "maxPrice": "Write spotMaxPrice.",
-        "rollOut": "Leave it out: a scale set's nodes are brought up to date by AKS, in the maintenance window.",
+        "rollOut": "Leave it out: AKS upgrades the nodes of a scale set, in the maintenance window.",
     }
 
     vm_size: VmSize = Field(description=VM_SIZE_ALLOWED, examples=["Standard_D4ds_v5"])

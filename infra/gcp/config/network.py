@@ -16,8 +16,8 @@ from holdfast.infra.gcp.config.fields import (
     SubnetworkName,
 )
 
-_OF_A_BROUGHT_NETWORK = ("network", "subnetwork", "podsRange", "servicesRange")
-_OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
+_EXISTING_NETWORK_FIELDS = ("network", "subnetwork", "podsRange", "servicesRange")
+_NEW_NETWORK_FIELDS = ("nodesCidr", "podsCidr", "servicesCidr")
 
 
 class GcpNewNetwork(Section):
@@ -38,7 +38,7 @@ class GcpExistingNetwork(Section):
     """An existing subnetwork. The stack changes nothing in it."""
 
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        _OF_A_MADE_NETWORK,
+        _NEW_NETWORK_FIELDS,
         "Leave it out: an existing network has its own; without network and subnetwork the stack creates one.",
     )
 
@@ -50,8 +50,8 @@ class GcpExistingNetwork(Section):
 
 def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetwork]:
     """The section for a value: an existing network if it has a network or a part of one."""
-    brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
-    return GcpExistingNetwork if brought else GcpNewNetwork
+    existing = isinstance(value, Mapping) and any(name in value for name in _EXISTING_NETWORK_FIELDS)
+    return GcpExistingNetwork if existing else GcpNewNetwork
 
 
 GcpNetworkConfig: TypeAlias = Annotated[

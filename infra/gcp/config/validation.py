@@ -64,7 +64,7 @@ _OF_GKE: Final = ("gke-", "gmp-")
 
 
 def read_gcp_platform(document: Json, *, project: str | None, region: str | None) -> GcpPlatform:
-    """Read a GCP stack's platform; `project` and `region` are what the stack says under `gcp:project`, `gcp:region`.
+    """Parse and validate a GCP stack's configuration with its values of `gcp:project` and `gcp:region`.
 
     Raises ConfigError with every problem.
     """
@@ -76,7 +76,7 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
     """The problems of a GCP stack's document, project and region that involve more than one field."""
     wrong_project, wrong_region = project_problem(project), region_problem(region)
     yield from (problem for problem in (wrong_project, wrong_region) if problem is not None)
-    # Zones and keys are a region's: nothing is said of these before there is one.
+    # Zones and keys depend on the region: their rules do not run without a valid one.
     here = None if wrong_region else region
     pools = read_parts(GcpPool, document.get("pools"))
     cluster = read_part(GcpCluster, document, "cluster")
@@ -276,12 +276,12 @@ def network_problems(
     `most_nodes` is the largest number of nodes at a time, as far as it is known; `region` is None if it is unknown.
     """
     if isinstance(network, GcpNewNetwork):
-        yield from _made(network, most_nodes, at)
+        yield from _new(network, most_nodes, at)
     else:
-        yield from _brought(network, region, at)
+        yield from _existing(network, region, at)
 
 
-def _made(network: GcpNewNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
+def _new(network: GcpNewNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
     nodes = Range(field=f"{at}.nodesCidr", block=IPv4Network(network.nodes_cidr))
     pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
@@ -293,7 +293,7 @@ def _made(network: GcpNewNetwork, most_nodes: int, at: str) -> Iterator[Problem]
     yield from service_range_problems(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
 
 
-def _brought(network: GcpExistingNetwork, region: str | None, at: str) -> Iterator[Problem]:
+def _existing(network: GcpExistingNetwork, region: str | None, at: str) -> Iterator[Problem]:
     parts = network.subnetwork.split("/")
     if region is not None and len(parts) > 1 and parts[3] != region:
         yield Problem(

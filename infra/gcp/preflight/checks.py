@@ -25,7 +25,7 @@ class Project:
 
     `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud
     Storage uses keys; it exists if the stack has a key. `cluster_zones` are the zones of the system nodes, and of pools
-    without zones. `zones` are those of the stack's region, in order, `sold` the stack's machine types that each of them
+    without zones. `zones` are those of the stack's region, in order, `offered` the stack's machine types that each of them
     offers, `newest` the newest version of each release channel. The result of a failed query is None, or missing in a
     mapping; `failed_queries` has the reasons.
     """
@@ -34,7 +34,7 @@ class Project:
     storage_agent: str
     cluster_zones: tuple[str, ...]
     zones: tuple[str, ...] | None = None
-    sold: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
+    offered: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     newest: Mapping[Channel, str] = field(default_factory=dict["Channel", str])
     failed_queries: tuple[str, ...] = ()
 
@@ -111,11 +111,13 @@ def _unsold(
     machine_type: str, zones: Sequence[str], project: Project, *, machine_at: str, zones_at: str
 ) -> Iterator[Problem]:
     """A machine type that a zone of a node pool does not offer: GKE creates the pool in all zones or in none."""
-    without = [zone for zone in zones if zone in project.sold and machine_type not in project.sold[zone]]
+    without = [
+        zone for zone in zones if zone in project.offered and machine_type not in project.offered[zone]
+    ]
     if not without:
         return
     there = [zone for zone in zones if zone not in without]
-    elsewhere = sorted(zone for zone, sold in project.sold.items() if machine_type in sold)
+    elsewhere = sorted(zone for zone, offered in project.offered.items() if machine_type in offered)
     yield Problem(
         field=zones_at if there else machine_at,
         value=f"{format_value(machine_type)}, which {', '.join(without)} does not offer",

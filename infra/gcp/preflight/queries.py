@@ -51,7 +51,7 @@ class ProjectQueries:
             storage_agent=self._storage_agent(number),
             cluster_zones=zones_of_cluster(platform, zones),
             zones=zones,
-            sold=self._sold(zones or zones_of(platform.region)),
+            offered=self._sold(zones or zones_of(platform.region)),
             newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
             failed_queries=queries.failed,
         )
@@ -69,18 +69,18 @@ class ProjectQueries:
             }
         )
         wanted = " OR ".join(f'(name = "{name}")' for name in types)
-        sold: dict[str, frozenset[str]] = {}
+        offered: dict[str, frozenset[str]] = {}
         silent: list[str] = []
         for zone in zones:
             try:
                 answer = get_machine_types(project=self._platform.project, zone=zone, filter=wanted)
-                sold[zone] = frozenset(machine.name for machine in answer.machine_types)
+                offered[zone] = frozenset(machine.name for machine in answer.machine_types)
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 if not silent:
                     # One reason for all: a caller without permission in one zone has none in others.
                     self._queries.record_failure("compute.machineTypes.list", error)
                 silent.append(zone)
-        return sold
+        return offered
 
     def _newest(self) -> Mapping[Channel, str]:
         answer = get_engine_versions(project=self._platform.project, location=self._platform.location)

@@ -222,7 +222,7 @@ INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
         "`spotMaxPrice: 0.12346`",
     ),
     "a price cap in quotes": (pool(1, spotMaxPrice="0.5"), ".pools[1].spotMaxPrice", "`spotMaxPrice: 1.5`"),
-    "machines that are rolled out": (pool(1, rollOut=True), ".pools[1].rollOut", "brought up to date by AKS"),
+    "machines that are rolled out": (pool(1, rollOut=True), ".pools[1].rollOut", "AKS upgrades the nodes of a scale set"),
     "pools of one name to AKS": (
         lambda d: (d.pop("namespaces"), entry(d, "pools", 2).update(name="cpuspot")),
         ".pools[2].name",
