@@ -159,19 +159,25 @@ class Baseline:
 def _baseline(tests: Sequence[str], copies: Copies) -> Baseline:
     copy = copies.free.get()
     try:
-        first = _pytest(copy, ["--tb=no", "-rfE", "--continue-on-collection-errors", *tests])
-        failing = tuple(
-            line.split(" ", 1)[1].split(" - ")[0]
-            for line in first.stdout.splitlines()
-            if line.startswith(("FAILED ", "ERROR "))
-        )
-        baseline = Baseline(is_usable=True, failing=failing)
-        if not first.returncode:
-            return baseline
-        again = _pytest(copy, ["-x", *baseline.options, *tests])
-        return Baseline(is_usable=again.returncode == 0, failing=failing)
+        return _measured_baseline(copy, tests)
+    except subprocess.TimeoutExpired:
+        return Baseline(is_usable=False)
     finally:
         copies.free.put(copy)
+
+
+def _measured_baseline(copy: Path, tests: Sequence[str]) -> Baseline:
+    first = _pytest(copy, ["--tb=no", "-rfE", "--continue-on-collection-errors", *tests])
+    failing = tuple(
+        line.split(" ", 1)[1].split(" - ")[0]
+        for line in first.stdout.splitlines()
+        if line.startswith(("FAILED ", "ERROR "))
+    )
+    baseline = Baseline(is_usable=True, failing=failing)
+    if not first.returncode:
+        return baseline
+    again = _pytest(copy, ["-x", *baseline.options, *tests])
+    return Baseline(is_usable=again.returncode == 0, failing=failing)
 
 
 def _result(mutation: Mutation, baseline: Baseline, copies: Copies) -> Result:
