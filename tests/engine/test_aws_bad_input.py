@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
     [
         "an instance type that the region does not have",
         "a zone of another region",
-        "a network that overlaps the Services",
-        "a version without add-ons",
-        "a version whose admission adds no tolerations",
-        "a price cap as Determined writes it",
+        "a network that overlaps the service range",
+        "a version without pinned add-ons",
+        "a version without MutatingAdmissionPolicy",
+        "a price cap as in Determined",
         "an account of eleven digits",
         "an administrator of eleven digits",
-        "an unreachable endpoint",
+        "no public and no private access",
     ],
 )
 def test_an_invalid_field_is_one_line_and_starts_nothing(tmp_path: Path, mistake: str) -> None:
@@ -42,5 +42,5 @@ def test_a_duplicate_key_is_rejected_as_by_the_engine(tmp_path: Path) -> None:
     with (tmp_path / "stacks" / "Pulumi.aws.yaml").open("a") as file:
         file.write("  aws:region: eu-west-1\n")
     said = refusal(tmp_path, "preview", "aws")
-    assert "the key aws:region stands there twice" in said, "the last of the two would be taken"
+    assert "the key aws:region is duplicated" in said, "the engine would use the second value"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"

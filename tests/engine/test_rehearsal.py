@@ -212,7 +212,7 @@ def test_an_unknown_stack_is_rejected_with_the_existing_ones(tmp_path: Path) -> 
     assert "stacks: local" in said, "the user does not learn what is allowed"
 
 
-@pytest.mark.parametrize("command", ["rehearse", "preview", "up", "refresh", "destroy", "down", "crash"])
+@pytest.mark.parametrize("command", ["rehearse", "preview", "up", "refresh", "destroy", "down"])
 def test_an_invalid_configuration_is_reported_before_any_start(tmp_path: Path, command: str) -> None:
     said = refusal(_project(tmp_path, "{cloud: ibm}"), command, "local")
     assert "holdfast:platform.cloud" in said, "the field is not named"

@@ -79,7 +79,7 @@ def test_an_object_created_just_before_the_kill_is_adopted(tmp_path: Path) -> No
     (made,) = stage.objects(frozenset({_VPC}))
     run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
     assert stage.objects(frozenset({_VPC})) == (made,), "there is an orphan beside its double"
-    assert any("killed in the middle of creating network" in line for line in shown), (
+    assert any("killed during creating network" in line for line in shown), (
         "the output does not mention the adoption"
     )
 

@@ -77,7 +77,7 @@ def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -
         stack.up(overlooked)
     message = str(caught.value)
     assert "has been taken in this account" in message, "AWS's own words are kept"
-    assert "run again, and the next run finds it and adopts it" in message, (
+    assert "Run `pulumi up` again: it finds the role and imports it" in message, (
         "AWS asks for another suffix, which Spot's role cannot have"
     )
     assert stack.up(found_by_looking).changes["import"] == 1, "what the message promised is so"
