@@ -128,13 +128,13 @@ class TrainingNamespace(ComponentResource):
             ResourceQuota(
                 f"{name}-quota",
                 metadata={"name": QUOTA, "namespace": args.namespace},
-                spec={"hard": hard(args.quota)},
+                spec={"hard": quota_limits(args.quota)},
                 opts=inside,
             )
         self.register_outputs({})
 
 
-def hard(quota: Quota) -> Mapping[str, str]:
+def quota_limits(quota: Quota) -> Mapping[str, str]:
     """Return the limits of the ResourceQuota. A CPU or memory limit would reject pods without requests."""
     return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
 

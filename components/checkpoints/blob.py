@@ -82,8 +82,8 @@ class CheckpointBucket(ComponentResource):
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
-        kept = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
-        group = ResourceGroup(f"{name}-group", location=args.location, opts=kept)
+        retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
+        group = ResourceGroup(f"{name}-group", location=args.location, opts=retained)
         account = StorageAccount(
             # An account's name has no hyphens and at most 24 characters, 8 of them generated.
             name.replace("-", ""),
@@ -99,7 +99,7 @@ class CheckpointBucket(ComponentResource):
             allow_cross_tenant_replication=False,
             enable_https_traffic_only=True,
             minimum_tls_version="TLS1_2",
-            opts=kept,
+            opts=retained,
         )
         service = BlobServiceProperties(
             f"{name}-service",
@@ -109,9 +109,9 @@ class CheckpointBucket(ComponentResource):
             is_versioning_enabled=True,
             delete_retention_policy={"enabled": True, "days": args.retain_days},
             container_delete_retention_policy={"enabled": True, "days": args.retain_days},
-            opts=kept,
+            opts=retained,
         )
-        after_service = ResourceOptions.merge(kept, ResourceOptions(depends_on=[service]))
+        after_service = ResourceOptions.merge(retained, ResourceOptions(depends_on=[service]))
         ManagementPolicy(
             f"{name}-lifecycle",
             account_name=account.name,

@@ -122,7 +122,7 @@ class CheckpointBucket(ComponentResource):
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
         # The resources that secure the bucket are retained with it: without them it could be made public.
-        kept = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
+        retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
         self._namespaces = frozenset(args.namespaces)
         self.key_arn = (
             Key(
@@ -130,12 +130,12 @@ class CheckpointBucket(ComponentResource):
                 description=f"Checkpoints ({name})",
                 enable_key_rotation=True,
                 deletion_window_in_days=_KEY_DAYS[args.protected],
-                opts=kept,
+                opts=retained,
             ).arn
             if args.kms
             else None
         )
-        bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=kept)
+        bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=retained)
         private = BucketPublicAccessBlock(
             f"{name}-private",
             bucket=bucket.bucket,
@@ -143,29 +143,29 @@ class CheckpointBucket(ComponentResource):
             block_public_policy=True,
             ignore_public_acls=True,
             restrict_public_buckets=True,
-            opts=kept,
+            opts=retained,
         )
         BucketPolicy(
             f"{name}-policy",
             bucket=bucket.bucket,
             policy=bucket.arn.apply(bucket_policy),
             # S3 rejects both at once: "a conflicting conditional operation is currently in progress".
-            opts=ResourceOptions.merge(kept, ResourceOptions(depends_on=[private])),
+            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[private])),
         )
         BucketServerSideEncryptionConfiguration(
-            f"{name}-encryption", bucket=bucket.bucket, rules=[_encryption(self.key_arn)], opts=kept
+            f"{name}-encryption", bucket=bucket.bucket, rules=[_encryption(self.key_arn)], opts=retained
         )
         versioning = BucketVersioning(
             f"{name}-versions",
             bucket=bucket.bucket,
             versioning_configuration={"status": "Enabled"},
-            opts=kept,
+            opts=retained,
         )
         BucketLifecycleConfiguration(
             f"{name}-lifecycle",
             bucket=bucket.bucket,
             rules=[_lifecycle(args.retain_days)],
-            opts=ResourceOptions.merge(kept, ResourceOptions(depends_on=[versioning])),
+            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[versioning])),
         )
         self.bucket_name = bucket.bucket
         self.bucket_arn = bucket.arn

@@ -65,13 +65,13 @@ JOB_RULES: Final[Sequence[Json]] = (
 )
 
 #: In its own namespace. A rule for creation cannot name the object.
-OWN_RULES: Final[Sequence[Json]] = (
+LEASE_RULES: Final[Sequence[Json]] = (
     rule("coordination.k8s.io", ["leases"], ["create"]),
     rule("coordination.k8s.io", ["leases"], ["get", "update"], [LEASE]),
 )
 
 #: In the namespace of placeholder pods.
-HOLDING_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
+PLACEHOLDER_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
 
 SUBJECT: Final[Json] = {
     "kind": "ServiceAccount",
@@ -119,7 +119,10 @@ class ControllerAccess(ComponentResource):
             rules=_rules(JOB_RULES),
             opts=ResourceOptions(parent=self),
         )
-        for namespace, rules in ((CONTROLLER_NAMESPACE, OWN_RULES), (RESERVATION_NAMESPACE, HOLDING_RULES)):
+        for namespace, rules in (
+            (CONTROLLER_NAMESPACE, LEASE_RULES),
+            (RESERVATION_NAMESPACE, PLACEHOLDER_RULES),
+        ):
             metadata: ObjectMetaArgsDict = {"name": CONTROLLER, "namespace": namespace}
             role = Role(
                 f"{name}-{namespace}-role",

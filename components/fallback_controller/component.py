@@ -12,7 +12,12 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from holdfast.components.fallback_controller.access import ControllerAccess
-from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart, image
+from holdfast.components.operators.pod_settings import (
+    SYSTEM_NODE_SELECTOR,
+    SYSTEM_TOLERATIONS,
+    image,
+    spread_over_zones,
+)
 from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
@@ -65,12 +70,12 @@ LABELS: Final[Mapping[str, str]] = {
 PORT: Final = 8080
 
 #: Pod Security Standard "restricted", with a read-only root file system.
-_UNPRIVILEGED: Final[Json] = {
+_CONTAINER_SECURITY_CONTEXT: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
 }
-_AS_NOBODY: Final[Json] = {
+_POD_SECURITY_CONTEXT: Final[Json] = {
     "runAsNonRoot": True,
     "runAsUser": 65532,
     "runAsGroup": 65532,
@@ -78,7 +83,7 @@ _AS_NOBODY: Final[Json] = {
 }
 
 #: For Prometheus installations that discover targets by annotations.
-_SCRAPED: Final[Mapping[str, str]] = {
+_SCRAPE_ANNOTATIONS: Final[Mapping[str, str]] = {
     "prometheus.io/scrape": "true",
     "prometheus.io/port": str(PORT),
     "prometheus.io/path": "/metrics",
@@ -91,13 +96,13 @@ def deployment_spec(images: ControllerImages, replicas: int) -> Json:
         "replicas": replicas,
         "selector": {"matchLabels": LABELS},
         "template": {
-            "metadata": {"labels": LABELS, "annotations": _SCRAPED},
+            "metadata": {"labels": LABELS, "annotations": _SCRAPE_ANNOTATIONS},
             "spec": {
                 "serviceAccountName": CONTROLLER,
                 "nodeSelector": SYSTEM_NODE_SELECTOR,
                 "tolerations": list(SYSTEM_TOLERATIONS),
-                "affinity": apart(LABELS),
-                "securityContext": _AS_NOBODY,
+                "affinity": spread_over_zones(LABELS),
+                "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [_container(images)],
             },
         },
@@ -119,7 +124,7 @@ def _container(images: ControllerImages) -> Json:
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
-        "securityContext": _UNPRIVILEGED,
+        "securityContext": _CONTAINER_SECURITY_CONTEXT,
     }
 
 

@@ -30,7 +30,7 @@ def facts_object(facts: PoolSummary) -> Json:
             "gpus": machine.gpus,
         },
         **(
-            {"machines": [room_object(room) for room in facts.machine_capacities]}
+            {"machines": [machine_capacity_object(room) for room in facts.machine_capacities]}
             if facts.machine_capacities
             else {}
         ),
@@ -38,7 +38,7 @@ def facts_object(facts: PoolSummary) -> Json:
     }
 
 
-def room_object(room: MachineCapacity) -> Json:
+def machine_capacity_object(room: MachineCapacity) -> Json:
     """Return what one of its machines offers to pods."""
     return {
         "name": room.name,

@@ -162,13 +162,13 @@ def spec_schema() -> Json:
                 "x-kubernetes-validations": tiers_rules(),
             },
             "shapes": shapes_schema(),
-            **conduct(),
+            **move_settings(),
         },
-        "x-kubernetes-validations": conduct_rules(),
+        "x-kubernetes-validations": move_setting_rules(),
     }
 
 
-def conduct() -> Json:
+def move_settings() -> Json:
     """Return the schemas of the settings of moves; the controller has defaults for them."""
     return {
         "failures": {
@@ -208,7 +208,7 @@ def conduct() -> Json:
     }
 
 
-def conduct_rules() -> list[Json]:
+def move_setting_rules() -> list[Json]:
     """Return the rules that reject settings without an effect."""
     return [
         {

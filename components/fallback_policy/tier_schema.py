@@ -98,7 +98,7 @@ def facts_schema() -> Json:
             "machines": {
                 "type": "array",
                 "maxItems": MOST_CAPACITIES,
-                "items": room_schema(),
+                "items": machine_capacity_schema(),
                 "x-kubernetes-list-type": "atomic",
                 "description": (
                     "What the pool's machines offer to pods, largest first, without machines that another one exceeds "
@@ -143,7 +143,7 @@ def machine_schema() -> Json:
     }
 
 
-def room_schema() -> Json:
+def machine_capacity_schema() -> Json:
     """Return the schema of what a machine offers to pods, without system reservations and DaemonSets."""
     return {
         "type": "object",

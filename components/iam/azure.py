@@ -50,7 +50,7 @@ class AssignmentArgs:
 
     `scope` is a resource ID, `role` the GUID of a built-in role. `principal_id` is the object ID of a user,
     group or service principal and `principal_type` its type; None makes Azure look the type up, which works
-    only if the principal has existed for some minutes. If `kept`, a later change of the principal does not
+    only if the principal has existed for some minutes. If `keep_principal`, a later change of the principal does not
     replace the assignment.
     """
 
@@ -59,7 +59,7 @@ class AssignmentArgs:
     role: str
     principal_id: Input[str]
     principal_type: Literal["User", "Group", "ServicePrincipal"] | None = None
-    kept: bool = False
+    keep_principal: bool = False
 
 
 class Assignment(ComponentResource):
@@ -85,6 +85,8 @@ class Assignment(ComponentResource):
                     scope=known["scope"], principal_id=known["principal"], role=role
                 )
             ),
-            opts=ResourceOptions(parent=self, ignore_changes=list(_OF_THE_PRINCIPAL) if args.kept else None),
+            opts=ResourceOptions(
+                parent=self, ignore_changes=list(_OF_THE_PRINCIPAL) if args.keep_principal else None
+            ),
         )
         self.register_outputs({})

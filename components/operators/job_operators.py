@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
-from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart, image
+from holdfast.components.operators.pod_settings import (
+    SYSTEM_NODE_SELECTOR,
+    SYSTEM_TOLERATIONS,
+    image,
+    spread_over_zones,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -25,7 +30,7 @@ def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
         "replicas": replicas,
         "leaderElectionEnabled": replicas > 1,
         "nodeSelector": SYSTEM_NODE_SELECTOR,
-        "affinity": apart(_KUBERAY_PODS),
+        "affinity": spread_over_zones(_KUBERAY_PODS),
         "tolerations": SYSTEM_TOLERATIONS,
     }
 
@@ -47,7 +52,7 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
             "replicas": replicas,
             "leaderElection": {"enable": replicas > 1},
             "nodeSelector": SYSTEM_NODE_SELECTOR,
-            "affinity": apart(_JOBSET_PODS),
+            "affinity": spread_over_zones(_JOBSET_PODS),
             "tolerations": SYSTEM_TOLERATIONS,
         },
     }

@@ -18,7 +18,7 @@ SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)
 
 
-def apart(labels: Mapping[str, str]) -> Json:
+def spread_over_zones(labels: Mapping[str, str]) -> Json:
     """Return the affinity that puts pods with these labels into different zones.
 
     It is a preference: with a requirement, two replicas on two nodes could not be updated, because the third

@@ -141,17 +141,17 @@ def _disruption(*, roll_out: bool) -> Json:
     # not replaced for a better price and, unless `roll_out`, not for a newer template. The pods themselves
     # must not block disruption, because Karpenter then skips them when it drains a node on a spot
     # interruption notice.
-    kept = ["Underutilized"] if roll_out else ["Drifted", "Underutilized"]
+    forbidden = ["Underutilized"] if roll_out else ["Drifted", "Underutilized"]
     # With `roll_out` all nodes at once: a job restarts when any of its nodes is drained, so one node at a
     # time would cost one restart per node.
-    given_up = ["Drifted", "Empty"] if roll_out else ["Empty"]
+    allowed = ["Drifted", "Empty"] if roll_out else ["Empty"]
     return {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": CONSOLIDATE_AFTER,
         "budgets": [
-            {"nodes": "0", "reasons": kept},
+            {"nodes": "0", "reasons": forbidden},
             # Explicit budgets replace the default budget of 10 %.
-            {"nodes": "100%", "reasons": given_up},
+            {"nodes": "100%", "reasons": allowed},
         ],
     }
 

@@ -48,7 +48,7 @@ _KUBELET: Final = "kubeletidentity"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenCluster:
+class ClusterProperties:
     """Properties of a cluster, as AKS returns them.
 
     `uid` identifies this cluster and no later one of the same name. `issuer` is the issuer URL of its service
@@ -61,9 +61,9 @@ class SeenCluster:
     api_server: Output[ApiServer]
 
 
-def see_cluster(
+def look_up_cluster(
     resource_group: Input[str], name: Input[str], *, name_to_use: Literal["public"] | None, parent: Resource
-) -> SeenCluster:
+) -> ClusterProperties:
     """Look a cluster up by its name, with its credentials.
 
     It is a lookup because the provider treats all outputs of a changing resource as unknown until the change
@@ -75,7 +75,7 @@ def see_cluster(
     credentials = list_managed_cluster_user_credentials_output(
         resource_group_name=resource_group, resource_name=name, server_fqdn=name_to_use, opts=options
     )
-    return SeenCluster(
+    return ClusterProperties(
         uid=found.apply(lambda cluster: cluster.resource_uid),
         issuer=found.apply(_issuer),
         node_principal_id=found.apply(_node_principal_id),
@@ -203,7 +203,7 @@ class AksCluster(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
-        seen = see_cluster(
+        seen = look_up_cluster(
             args.resource_group, cluster.name, name_to_use=args.access.name_to_use, parent=self
         )
         self.cluster_name = args.cluster_name

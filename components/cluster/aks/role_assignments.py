@@ -103,7 +103,7 @@ class Deployer(ComponentResource):
                 ),
                 role=AKS_RBAC_CLUSTER_ADMIN,
                 principal_id=args.principal_id,
-                kept=True,
+                keep_principal=True,
             ),
             opts=ResourceOptions(parent=self),
         )
