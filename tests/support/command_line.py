@@ -1,4 +1,4 @@
-"""`holdfast` as a user runs it."""
+"""Runs commands as a user does: `holdfast`, the engine's commands on a stack, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a project's folder, with nothing of this process's surroundings."""
+    """Run a command in a project's folder, without this process's environment."""
     return subprocess.run(
         [sys.executable, "-m", "holdfast", *arguments],
         cwd=root,
@@ -35,10 +35,10 @@ def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def refusal(root: Path, *arguments: str) -> str:
-    """What a command says that must fail, in the way in which each has to."""
+    """Run a command that must fail, and return its error output."""
     ended = command(root, *arguments)
-    assert ended.returncode == 1, f"a shell must be able to tell: {ended.stdout}{ended.stderr}"
-    assert ended.stderr.startswith("error: "), "an error is called one"
+    assert ended.returncode == 1, f"exit code 1: {ended.stdout}{ended.stderr}"
+    assert ended.stderr.startswith("error: "), "the message is marked as an error"
     assert "Traceback" not in ended.stdout + ended.stderr, "a traceback reached the user"
     return ended.stderr
 
@@ -50,7 +50,7 @@ def press_ctrl_c() -> None:
 
 @contextmanager
 def at_a_terminal() -> Generator[None]:
-    """Let Ctrl-C interrupt inside the block: a job that a shell put into the background ignores it, children included."""
+    """Let Ctrl-C interrupt inside the block: background jobs of a shell ignore it, with their children."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -66,7 +66,7 @@ def nothing() -> None:
 
 
 class StackCommands(ABC):
-    """The commands of a stack; each is a run of its own, as a user's would be."""
+    """The commands of a stack, each in a run of its own."""
 
     def preview(self, program: Program) -> Outcome:
         """Return what an `up` would do."""
@@ -101,7 +101,7 @@ class Deletions:
 
     @classmethod
     def told_in(cls, stdout: str) -> Deletions:
-        """Read what the engine told of a destroy."""
+        """Read the output of a destroy."""
         found = cls()
         for place, line in enumerate(stdout.splitlines()):
             step = _STEP.match(line)
@@ -116,7 +116,7 @@ class Deletions:
         return [one for one in self.done if self._is(one, kind, name)]
 
     def too_early(self, first: Sequence[str], then: Sequence[str]) -> Sequence[str]:
-        """What of `then` began to go before all of `first` was gone."""
+        """Return the resources of `then` whose deletion began before all of `first` were deleted."""
         last = max(self.done[one] for one in first)
         return [one for one in then if self.began[one] < last]
 

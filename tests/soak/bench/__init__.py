@@ -1,1 +1,1 @@
-"""Measures what the engine's commands cost on the local stack, beside an empty program."""
+"""Benchmarks: the engine's commands, the cost of the policy pack, and moves of jobs down a ladder."""

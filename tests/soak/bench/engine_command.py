@@ -1,4 +1,4 @@
-"""One engine command in a process of its own, so that its time and memory are its own: what `bench` starts."""
+"""Runs one engine command in a process of its own, whose time and memory the benchmark measures."""
 
 import sys
 

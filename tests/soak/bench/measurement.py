@@ -1,4 +1,4 @@
-"""Time and memory of one process and all it starts."""
+"""The time and memory of a command and its child processes, and the table that compares commands."""
 
 import subprocess
 import threading
@@ -13,15 +13,15 @@ import psutil
 
 from holdfast.simulator.errors import RehearsalError
 
-# Short beside a preview of two seconds; reading the tree costs 2 ms.
+# Short compared with a preview of two seconds; reading the process tree takes 2 ms.
 _SAMPLE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a command cost: wall-clock seconds, and the largest sum of resident memory of its processes, in bytes.
+    """The cost of a command: wall-clock seconds, and the peak of the resident memory of its processes in bytes.
 
-    `cpu_seconds` is what its processes computed, which other load on the cores hardly changes.
+    `cpu_seconds` is the CPU time of its processes, on which other load has little effect.
     """
 
     seconds: float
@@ -30,7 +30,7 @@ class Measurement:
 
 
 def measure(command: Sequence[str], *, cwd: Path) -> Measurement:
-    """Run a command and return what it cost. Raises RehearsalError where it fails."""
+    """Run a command and return its cost. Raises RehearsalError if it fails."""
     began = time.monotonic()
     with psutil.Popen(
         list(command), cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -57,7 +57,7 @@ def median_of(measurements: Iterable[Measurement]) -> Measurement:
 
 
 class _Peak(threading.Thread):
-    """Samples the memory and the CPU time of a process tree until told to stop."""
+    """Samples the memory and the CPU time of a process tree until `stop`."""
 
     def __init__(self, root: psutil.Process) -> None:
         super().__init__(daemon=True)
@@ -87,7 +87,7 @@ class _Peak(threading.Thread):
 
     @property
     def cpu_seconds(self) -> float:
-        """What all processes that were seen computed, up to when each was last seen."""
+        """The CPU time of all sampled processes, each until its last sample."""
         return sum(self._computed.values())
 
 
@@ -97,13 +97,13 @@ _MIB = 1024 * 1024
 def rows(
     empty: Mapping[str, Measurement], stack: Mapping[str, Measurement], name: str
 ) -> Sequence[Sequence[str]]:
-    """Return the table, its head first: each command of the stack beside the empty program's."""
+    """Return the table, header first: each command of the stack compared with the empty program."""
     head = ("command", "empty", name, "ratio", "empty", name, "ratio")
     return [head, *(_row(command, empty[command], stack[command]) for command in stack)]
 
 
 def render(table: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, its columns aligned: the first to the left, figures to the right."""
+    """Return the lines of a table; the first column is left-aligned, figures are right-aligned."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     return [
         "  ".join(

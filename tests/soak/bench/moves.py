@@ -26,7 +26,7 @@ _JOBSET_CONTROLLER: Final = "jobset-controller"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """CPU seconds of a process, and the bytes it holds."""
+    """CPU seconds of a process, and its resident memory in bytes."""
 
     cpu_seconds: float
     bytes: int
@@ -34,29 +34,29 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Meter:
-    """The fallback controller and the JobSet controller of a stack's operator host."""
+    """Reads the cost of the fallback controller and of the JobSet controller of a stack."""
 
     fallback: psutil.Process
     jobset: psutil.Process
 
     @classmethod
     def of(cls, layout: RunnerLayout) -> "Meter":
-        """Return the meter of a host that runs both. Raises RehearsalError where it does not."""
+        """Return the meter of a stack that runs one of each. Raises RehearsalError otherwise."""
         fallback = python_modules_in(layout.folder, FALLBACK)
         jobset = processes_in(layout.folder, [_JOBSET_CONTROLLER])
         if len(fallback) != 1 or len(jobset) != 1:
             raise RehearsalError(
-                f"{len(fallback)} fallback and {len(jobset)} JobSet controllers run, and one of each is to be measured"
+                f"{len(fallback)} fallback and {len(jobset)} JobSet controllers run; the measurement needs one of each"
             )
         return cls(fallback=fallback[0].process, jobset=jobset[0].process)
 
     def read(self) -> tuple[Cost, Cost]:
-        """Return what the fallback controller and the JobSet controller have cost so far."""
+        """Return the cost of the fallback controller and of the JobSet controller so far."""
         return _read(self.fallback), _read(self.jobset)
 
 
 def between(before: Cost, after: Cost) -> Cost:
-    """Return what was spent between two readings, and what was held at the second."""
+    """Return the CPU seconds between two readings, and the memory of the second."""
     return Cost(cpu_seconds=after.cpu_seconds - before.cpu_seconds, bytes=after.bytes)
 
 
@@ -68,7 +68,7 @@ def _read(process: psutil.Process) -> Cost:
 _FIELD_MANAGER: Final = "holdfast-bench"
 _AT_ONCE: Final = 16
 _POLICY: Final = "holdfast.dev/v1alpha1"
-# How long one wave may take until every job is placed again: a hundred jobs took 100 s on two cores that ran tests, too.
+# How long one wave may take: a hundred jobs took 100 s on two cores with other load.
 _WAVE_SECONDS: Final = 300.0
 _WAVE_SECONDS_PER_JOB: Final = 2.0
 _STOP_AT_ONCE: Final = 60.0
@@ -76,10 +76,10 @@ _STOP_AT_ONCE: Final = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """One job from its eviction on, in seconds since then.
+    """The steps of one job after its eviction, in seconds since then.
 
-    Of a move: `decided` when it was suspended, `gone` when its last pod had ended, `resumed`, `bound` when every pod of
-    the next gang has a node. A restart is not suspended: of it `decided` and `resumed` are None.
+    Of a move: `decided` is its suspension, `gone` the end of its last pod, `resumed` its resumption, `bound` the time at
+    which every pod of the next gang has a node. A restart has no suspension: `decided` and `resumed` are None.
     """
 
     gone: float
@@ -90,20 +90,20 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The middle of many figures, and what 19 of 20 stay below."""
+    """The median of several figures, and their 95th percentile."""
 
     median: float
     most: float
 
 
 def restart_of(trace: JobTrace, evicted_at: datetime, pods: int) -> Steps | None:
-    """Return the steps of JobSet's own restart; None while it is not over."""
+    """Return the steps of a restart by JobSet, None while it is in progress."""
     before, after = _gangs(trace, evicted_at)
     return _steps(before, after, evicted_at, pods)
 
 
 def move_of(trace: JobTrace, evicted_at: datetime, pods: int, target: str) -> Steps | None:
-    """Return the steps of a move to another pool; None while it is not over."""
+    """Return the steps of a move to another pool, None while it is in progress."""
     before, after = _gangs(trace, evicted_at)
     steps = _steps(before, [pod for pod in after if pod.pool == target], evicted_at, pods)
     since = [change for change in trace.changes if change.at >= evicted_at]
@@ -149,7 +149,7 @@ def _steps(
 
 @dataclass(frozen=True, kw_only=True)
 class Wave:
-    """One eviction of each of so many jobs at once: the steps of each, and what both controllers spent on it."""
+    """One eviction of each job at the same time: the steps of each job, and the cost of both controllers."""
 
     steps: tuple[Steps, ...]
     fallback: Cost
@@ -158,7 +158,7 @@ class Wave:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """The same jobs evicted twice: moved, and restarted where they are."""
+    """The same jobs evicted twice: the first time they move, the second time they restart on their tier."""
 
     jobs: int
     move: Wave
@@ -167,13 +167,13 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class MoveBenchmark:
-    """A cluster with the namespace and the nodes of the measurement."""
+    """A cluster with the namespace and the nodes of the benchmark."""
 
     client: KubeClient
     meter: Meter
 
     def measure(self, jobs: int) -> Measured:
-        """Measure with so many jobs. Raises RehearsalError where they are not placed in time."""
+        """Measure with `jobs` jobs. Raises RehearsalError if they are not placed in time."""
         names = [job_name(number) for number in range(jobs)]
         recorder = JobTimelineRecorder(self.client, NAMESPACE)
         self._follow(ladder(1, -1))
@@ -248,7 +248,7 @@ def _at_once(do: Callable[[T], object], each: Sequence[T]) -> None:
 def _wait(
     recorder: JobTimelineRecorder, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]
 ) -> None:
-    """Wait until something holds of every job; those of which it did are not asked again."""
+    """Wait until a condition has held for every job once."""
     left = list(names)
 
     def is_over() -> bool:

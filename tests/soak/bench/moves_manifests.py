@@ -1,4 +1,4 @@
-"""The objects of the measurement: nodes that are there already, a ladder of two pools, and jobs. Pure."""
+"""The manifests of the moves benchmark: nodes, a ladder of two pools, and jobs. Pure."""
 
 from typing import Final
 
@@ -12,17 +12,17 @@ POOLS: Final = ("bench-first", "bench-second")
 PODS: Final = 2
 _NODES: Final = 4
 _ROOM: Final = "1000"
-# Shorter than anything that is measured takes: what follows is another outage.
+# Shorter than any measured step, so that each eviction is an outage of its own.
 _OUTAGE: Final = "1s"
 
 
 def nodes() -> list[Json]:
-    """Return the nodes of both pools: capacity is there, so that nobody's machines are waited for."""
+    """Return the nodes of both pools: with capacity in place, no measurement includes the start of machines."""
     return [_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(_NODES)]
 
 
 def ladder(*failures: int) -> Json:
-    """Return the policy, each tier with so many failures."""
+    """Return the policy, with the maxFailures of each tier."""
     return {
         "apiVersion": "holdfast.dev/v1alpha1",
         "kind": "FallbackPolicy",
@@ -38,7 +38,7 @@ def ladder(*failures: int) -> Json:
 
 
 def job(number: int) -> Json:
-    """Return a JobSet of two pods that die of SIGTERM at once."""
+    """Return a JobSet of two pods that stop at once on SIGTERM."""
     ignoring: Json = {
         "name": "evicted",
         "action": "RestartJobSetAndIgnoreMaxRestarts",
@@ -55,7 +55,7 @@ def job(number: int) -> Json:
 
 
 def job_name(number: int) -> str:
-    """Return what a job is called."""
+    """Return the name of a job."""
     return f"job-{number:04}"
 
 

@@ -21,7 +21,7 @@ COSTS: Final = ("jobs", "what", "controller CPU", "JobSet CPU", "ratio", "contro
 
 
 def time_rows(measured: Measured) -> list[Sequence[str]]:
-    """Return a line for the move and one for the restart: medians, in seconds since the eviction."""
+    """Return a row for the move and one for the restart: medians in seconds since the eviction."""
     moved, restarted = _bound(measured.move), _bound(measured.restart)
     return [
         (
@@ -42,7 +42,7 @@ def time_rows(measured: Measured) -> list[Sequence[str]]:
 
 
 def cost_rows(measured: Measured) -> list[Sequence[str]]:
-    """Return a line for the move and one for the restart: what both controllers spent on all jobs together."""
+    """Return a row for the move and one for the restart: the cost of both controllers for all jobs."""
     return [
         (
             str(measured.jobs),
@@ -86,14 +86,14 @@ _GIB: Final = 1024**3
 
 
 def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], None]) -> None:
-    """Measure moves and restarts on a stack that is up, with so many jobs at once, and print both tables.
+    """Measure moves and restarts on a stack that is up, for each number of jobs, and print both tables.
 
-    A size for which there is not the memory, or whose jobs are not placed in time, ends the measurement, and is said.
+    The measurement stops, with a message, at a number that needs too much memory or whose jobs are not placed in time.
     """
     client = KubeClient.from_kubeconfig(stack.workspace.kubeconfig(stack.place))
     meter = Meter.of(RunnerLayout.of(stack.place, stack.workspace))
     found: list[Measured] = []
-    # None of it is removed: the control plane is the bench's own, and goes as a whole.
+    # Nothing is removed: the control plane of the benchmark is removed as a whole.
     for node in nodes():
         client.apply(node, field_manager=FIELD_MANAGER, force=True)
     clone_namespace(client, NAMESPACE, ladder(1, -1))
@@ -101,26 +101,26 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
         say(f"moves and restarts of {size} jobs")
         if psutil.virtual_memory().available < size * _BYTES_PER_JOB:
             say(
-                f"  left out, as anything larger: {size * _BYTES_PER_JOB / _GIB:.0f} GiB of memory are not free"
+                f"  skipped, with all larger numbers: {size * _BYTES_PER_JOB / _GIB:.0f} GiB of free memory are needed"
             )
             break
         try:
             found.append(MoveBenchmark(client=client, meter=meter).measure(size))
         except RehearsalError as error:
-            say(f"  given up, as anything larger: {error}")
+            say(f"  stopped, with all larger numbers: {error}")
             break
         for row in time_rows(found[-1]):
             say(f"  {row[1]}: {row[5]}")
-    _tell(found, say)
+    _print_tables(found, say)
 
 
-def _tell(found: Sequence[Measured], say: Callable[[str], None]) -> None:
+def _print_tables(found: Sequence[Measured], say: Callable[[str], None]) -> None:
     say("")
     say(render_table(TIMES, [row for each in found for row in time_rows(each)]))
     say("")
     say(render_table(COSTS, [row for each in found for row in cost_rows(each)]))
     say(
-        "Medians, from the eviction of one pod of each job at once until both of its pods have nodes, which are there "
-        "already. A move is to the next tier, a restart JobSet's own on the same. Pods die of SIGTERM at once: a "
-        "grace period adds to `pods gone`, and so to both. CPU is what all jobs together cost."
+        "Medians, from the eviction of one pod of each job at the same time until both of its pods have nodes, which exist "
+        "already. A move leads to the next tier, a restart by JobSet stays on the tier. Pods stop at once on SIGTERM: a "
+        "grace period adds to `pods gone` of both. CPU is the total of all jobs."
     )

@@ -1,4 +1,4 @@
-"""The part of the benchmark that previews with the policy pack and without."""
+"""Measures previews with the policy pack and without it."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ _MIB: Final = 1024 * 1024
 def measure_policies(
     workspace: Workspace, repetitions: int, *, run_as: str, say: Callable[[str], None]
 ) -> None:
-    """Measure previews of a generated program, turn by turn, and print the table."""
+    """Measure previews of a generated program, in turn with the pack and without it, and print the table."""
     found: list[tuple[int, Measurement, Measurement]] = []
     try:
         for size in SIZES:
@@ -46,13 +46,13 @@ def measure_policies(
         say(line)
     say(
         f"Medians of {repetitions}: the same preview with and without the policy pack. Seconds from the start of Python to its "
-        "end, seconds that Python, the engine and the pack computed, and the most memory they held together. The provider "
-        "is an echo, so that nothing else is in the way: a real one's previews take longer, and the pack adds the same."
+        "end, CPU seconds and peak memory of Python, the engine and the pack together. The provider "
+        "is an echo: previews with a real one take longer, and the pack adds the same."
     )
 
 
 def pack_rows(found: Sequence[tuple[int, Measurement, Measurement]]) -> list[Sequence[str]]:
-    """Return the table, its head first: each size without the pack and with it."""
+    """Return the table, header first: each size without the pack and with it."""
     return [_HEAD, *(_row(*each) for each in found)]
 
 

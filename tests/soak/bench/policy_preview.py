@@ -21,7 +21,7 @@ _VERSION = "4.34.2"
 
 
 class EchoProvider(Plugin):
-    """Refuses nothing; `created` holds what a run, not a preview, has made, by URN."""
+    """Accepts everything; `created` holds the objects that a run, not a preview, created, by URN."""
 
     def __init__(self, created: dict[str, Json]) -> None:
         super().__init__(_VERSION)
@@ -30,13 +30,13 @@ class EchoProvider(Plugin):
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Take what the program gives."""
+        """Return the inputs unchanged."""
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
-        """Give back what the program gave."""
+        """Return the inputs as outputs."""
         if request.preview:
             return provider_pb2.CreateResponse(properties=request.properties)
         made = from_struct(request.properties)
@@ -44,8 +44,8 @@ class EchoProvider(Plugin):
         return provider_pb2.CreateResponse(id=request.urn, properties=request.properties)
 
 
-class EchoStandIns:
-    """Plays the providers of a stack by echoes; what they make is in `created`."""
+class EchoProviders:
+    """Provides an echo provider for every package; `created` holds what they create."""
 
     def __init__(self) -> None:
         self.created: dict[str, Json] = {}
@@ -55,7 +55,7 @@ class EchoStandIns:
         return EchoProvider(self.created)
 
     def made(self, operation: PendingOperation) -> str | None:
-        """Return no object: no run here is interrupted."""
+        """Return None: no run of the benchmark is interrupted."""
         return None
 
 
@@ -74,7 +74,7 @@ def main() -> None:
         packages=("kubernetes",),
         policy_packs=(workspace.project_root / "policies",) if pack == WITH else (),
     )
-    with Rehearsal.open(run_as, workspace, subject=subject, providers=EchoStandIns()) as rehearsal:
+    with Rehearsal.open(run_as, workspace, subject=subject, providers=EchoProviders()) as rehearsal:
         rehearsal.preview()
 
 

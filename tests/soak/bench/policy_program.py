@@ -1,6 +1,6 @@
-"""A program of as many resources as wanted: training namespaces with their ladders and pools, and what lies around them.
+"""A generated program of any size: training namespaces with ladders and pools, and other resources.
 
-It uses no component of this project's, and breaks no mandatory rule.
+It uses no component of this project, and violates no mandatory rule.
 """
 
 import json
@@ -15,33 +15,33 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from holdfast.scheduling.json import Json
 
-#: A namespace in so many resources, with its ladder and two pools: more than programs have, since these are what costs.
+#: Resources per namespace with a ladder and two pools: fewer than in real programs, since the rules check these.
 _OF_A_TEAM: Final = 50
 _SPOT: Final = {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """A training namespace of a name, its pools, and so many resources in all."""
+    """A training namespace, its pools, and its total number of resources."""
 
     name: str
     resources: int
 
 
 def teams(resources: int) -> Iterator[Team]:
-    """Yield the teams that come to so many resources together."""
+    """Yield teams with `resources` resources in total."""
     for number in range(0, resources, _OF_A_TEAM):
         yield Team(name=f"team-{number // _OF_A_TEAM}", resources=min(_OF_A_TEAM, resources - number))
 
 
 def program(resources: int) -> None:
-    """Register so many resources."""
+    """Register `resources` resources."""
     for team in teams(resources):
         register(team)
 
 
 def register(team: Team) -> None:
-    """Register a team's resources, the component around them among them."""
+    """Register a team's resources, including their component."""
     around = ComponentResource("bench:index:Team", team.name)
     opts = ResourceOptions(parent=around)
     made = [around, *_training(team.name, opts)]

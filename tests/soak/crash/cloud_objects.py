@@ -1,4 +1,4 @@
-"""Makes the objects of two runs comparable: names that are drawn at random are replaced by whose they are."""
+"""Makes the objects of two runs comparable: random names are replaced by the resource they belong to."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ _GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def comparable(objects: Iterable[CloudObject]) -> tuple[str, ...]:
-    """Return a line for each object, sorted: its URN and a digest of its content, the same in every run."""
+    """Return a sorted line for each object: its URN and a digest of its content, equal in every run."""
     kept = list(objects)
     drawn = _drawn_names(kept)
     return tuple(sorted(f"{one.urn} ({_digest(one, drawn)})" for one in kept))
@@ -39,7 +39,7 @@ def _drawn_names(objects: Iterable[CloudObject]) -> dict[str, str]:
 
 
 def _owner(urns: Iterable[str]) -> str:
-    """Return whose a name is: what is in a `checkpoints` called `checkpoints-x` looks like its namesake too."""
+    """Return the resource of a name; of several candidates the one with the shortest logical name."""
     return min(urns, key=lambda urn: (len(_logical_name(urn)), urn))
 
 
@@ -48,12 +48,12 @@ def _logical_name(urn: str) -> str:
 
 
 def _is_its_guid(value: str, one: CloudObject) -> bool:
-    """Whether a value is a GUID that an object goes by: what a program makes of other names, drawn ones among them."""
+    """Whether a value is a GUID in the id of its object, which a program derives from other, also random, names."""
     return _GUID.fullmatch(value) is not None and one.id.endswith(f"/{value}")
 
 
 def _is_drawn(value: JsonValue, logical_name: str) -> bool:
-    """Whether a value is an autoname: the logical name, or what fits of it, and six random digits or more."""
+    """Whether a value is an autoname: the logical name, possibly truncated, with six or more random digits."""
     match = re.fullmatch(r"(.+?)[-_]?[0-9a-f]{6,}", str(value))
     return match is not None and _letters(logical_name).startswith(_letters(match.group(1)))
 

@@ -1,4 +1,4 @@
-"""Runs a stack, kills the engine in the middle, and compares where the next runs arrive."""
+"""Kills the engine during a run and compares the state after the next run with that of an uninterrupted one."""
 
 import time
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.soak.crash.selection import every
 
 
 class CrashTarget(Protocol):
-    """A stack on stand-ins, which can be run again and again from an empty beginning."""
+    """A stack on simulated clouds that can be run repeatedly from an empty state."""
 
     def session(self, faults: Faults, process: EngineProcess) -> AbstractContextManager[Rehearsal]:
         """Open the stack."""
@@ -26,23 +26,23 @@ class CrashTarget(Protocol):
         ...
 
     def objects(self, types: frozenset[str]) -> tuple[str, ...]:
-        """Return what exists outside the engine of these types: a line for each object, the same in every run."""
+        """Return a line for each object of these types outside of the engine, equal in every run."""
         ...
 
     def clear(self) -> None:
-        """Remove what a destroyed stack may leave on purpose."""
+        """Remove everything, also what a destroyed stack retains."""
         ...
 
 
 def run_up(stage: CrashTarget) -> Outcome:
-    """Bring the stack up, undisturbed."""
+    """Run `up` without a kill."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
         return rehearsal.up()
 
 
 def run_destroy(stage: CrashTarget) -> Outcome:
-    """Take the stack down, undisturbed."""
+    """Run `destroy` without a kill."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
         return rehearsal.destroy()
@@ -50,7 +50,7 @@ def run_destroy(stage: CrashTarget) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """Where an undisturbed run arrives: what it made, all that exists then, and after its destroy."""
+    """The state after an uninterrupted `up` and after its `destroy`."""
 
     urns: tuple[str, ...]
     types: frozenset[str]
@@ -60,7 +60,7 @@ class Baseline:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What the runs around one kill came to; `faults` are the differences, empty where there are none."""
+    """The result of the runs around one kill; `faults` are the differences, empty if there are none."""
 
     urn: str
     faults: tuple[str, ...]
@@ -73,7 +73,7 @@ class Proof:
 
 
 def run_uninterrupted(stage: CrashTarget) -> Baseline:
-    """Run `up` and `destroy` without a kill and return what others are compared with."""
+    """Run `up` and `destroy` without a kill, and return the state to compare with."""
     stage.clear()
     run_up(stage)
     urns = every(stage.checkpoint().resources)
@@ -84,10 +84,10 @@ def run_uninterrupted(stage: CrashTarget) -> Baseline:
 
 
 def prove(stage: CrashTarget, urn: str, baseline: Baseline) -> Proof:
-    """Kill `up` after one resource and `destroy` after the same, each time going on with a second run.
+    """Kill `up` after a resource and `destroy` after the same one, each followed by a second run.
 
-    The second `up` must arrive where the undisturbed one does, the third change nothing, and the second
-    `destroy` leave no more than the undisturbed one.
+    The second `up` must reach the state of the uninterrupted one, the third must change nothing, and the second
+    `destroy` must leave no more than the uninterrupted one.
     """
     began = time.monotonic()
     stage.clear()
@@ -123,12 +123,12 @@ def _killed_destroy(stage: CrashTarget, urn: str) -> list[str]:
             rehearsal.destroy()
     except EngineKilled:
         run_destroy(stage)
-    # Not every resource is deleted by its provider: some are retained on purpose. Then there was no kill.
+    # A retained resource is not deleted by its provider: then there was no kill.
     return [f"the engine still knows {one.urn}" for one in stage.checkpoint().resources]
 
 
 def differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) -> list[str]:
-    """Return what there is after a run and should not be, and what should be and is not."""
+    """Return the objects that exist after a run and should not, and those that should and do not."""
     there, wanted = Counter(found), Counter(expected)
     return [
         *(f"after {moment} there is also {one}" for one in (there - wanted).elements()),
@@ -137,13 +137,13 @@ def differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) 
 
 
 def refused_changes(moment: str, outcome: Outcome) -> list[str]:
-    """Return what a run changed that had nothing to change."""
+    """Return the changes of a run that had nothing to change."""
     return [f"{moment} changed {dict(outcome.changes)}"] if outcome.changed else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceProof:
-    """What runs with several kills came to: after which resources, and the `faults`, empty where there are none."""
+    """The result of runs with several kills: after which resources, and the `faults`, empty if there are none."""
 
     killed_up: tuple[str, ...]
     killed_destroy: tuple[str, ...]
@@ -152,17 +152,17 @@ class SequenceProof:
 
 
 def prove_in_sequence(stage: CrashTarget, urns: Sequence[str], baseline: Baseline) -> SequenceProof:
-    """Kill `up` after each of these resources, then `destroy` after each, every run going on from the one before.
+    """Kill `up` after each of these resources, then `destroy` after each; every run continues the previous one.
 
-    The last `up` must arrive where the undisturbed one does, the next change nothing, and the last `destroy` leave no
-    more than the undisturbed one. Far quicker than one proof for each resource, where the same way up is gone again
-    and again; but a run is never followed by one that is left in peace, except the last.
+    The last `up` must reach the state of the uninterrupted one, the next must change nothing, and the last `destroy` must
+    leave no more than the uninterrupted one. Much faster than one proof for each resource, but only the last run is
+    uninterrupted.
     """
     began = time.monotonic()
     stage.clear()
     killed_up = _until_it_ends(stage, urns, "create", Rehearsal.up)
-    # One that was still being made when a run was killed after another is finished by its stand-in, and taken up by the
-    # next run: no kill of its own can come after it.
+    # A resource that was in progress at the kill is finished by its provider, and the next run takes it over: there is no
+    # kill after it.
     made = {*killed_up, *(one.urn for one in stage.checkpoint().resources)}
     found = [
         *(f"no up was killed after {urn}: none created it" for urn in urns if urn not in made),
@@ -185,7 +185,7 @@ def prove_in_sequence(stage: CrashTarget, urns: Sequence[str], baseline: Baselin
 def _until_it_ends(
     stage: CrashTarget, urns: Sequence[str], when: str, command: Callable[[Rehearsal], Outcome]
 ) -> tuple[str, ...]:
-    """Run a command again and again, killed each time one of the resources is done; return those it was killed after."""
+    """Repeat a command, killed each time one of the resources is done; return the resources it was killed after."""
     pending: frozenset[int | str] = frozenset(urns)
     while True:
         process = EngineProcess()

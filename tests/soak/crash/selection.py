@@ -7,7 +7,7 @@ from holdfast.simulator.pulumi.checkpoint import RecordedResource, type_in
 
 
 def drawn(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:
-    """Return those of a stack's resources that it turns on, and so many others, drawn with the seed."""
+    """Return the pivotal resources of a stack, and `size` others drawn with the seed."""
     always = frozenset(pivotal(urns))
     others = sample([urn for urn in urns if urn not in always], size, seed)
     return tuple(urn for urn in urns if urn in always or urn in others)
@@ -27,10 +27,10 @@ _PIVOTAL = (
 
 
 def every(resources: Iterable[RecordedResource]) -> tuple[str, ...]:
-    """Return the URNs of the resources that a provider made, in the order in which they were made.
+    """Return the URNs of the resources that a provider created, in order of creation.
 
-    Components and provider instances are the engine's own: nothing outside it is made for them. What was only
-    read was made by somebody else.
+    Components and provider instances exist only in the engine. Resources that were only read are not created by
+    the stack.
     """
     return tuple(
         one.urn
@@ -40,10 +40,10 @@ def every(resources: Iterable[RecordedResource]) -> tuple[str, ...]:
 
 
 def pivotal(urns: Sequence[str]) -> tuple[str, ...]:
-    """Return the URNs that a stack turns on: its spot role, its cluster, its Karpenter, its pools, and GCP's grants.
+    """Return the URNs of the pivotal resources: spot role, cluster, Karpenter, pools, and the grants of GCP.
 
-    A run killed after one of these leaves the most behind: an account-wide role, what everything else is inside,
-    what ends machines, what owns them, and rights to checkpoints of pods that any cluster of the project can have.
+    A run killed after one of these leaves the most behind: an account-wide role, the cluster, the controller and owner of
+    machines, and access to checkpoints.
     """
     return tuple(urn for urn in urns if type_in(urn).endswith(_PIVOTAL) or _is_karpenter(urn))
 
@@ -53,6 +53,6 @@ def _is_karpenter(urn: str) -> bool:
 
 
 def sample(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:
-    """Return some of the URNs, at most `size`, in their order; the same for the same seed."""
+    """Return at most `size` of the URNs in their order; the same seed selects the same ones."""
     chosen = frozenset(random.Random(seed).sample(urns, min(size, len(urns))))
     return tuple(urn for urn in urns if urn in chosen)

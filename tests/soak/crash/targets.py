@@ -1,4 +1,4 @@
-"""A stage on a stack of this project: its clouds are files, its Kubernetes objects are on a real API server."""
+"""The stacks on which runs are killed: one of this project on a real API server, or one on simulated clouds only."""
 
 import shutil
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from tests.soak.crash.cloud_objects import comparable
 
 _KUBERNETES = "kubernetes:"
 _RELEASE = "kubernetes:helm.sh/v3:Release"
-# What the program puts on every object it makes, and helm on every revision of a release.
+# The label of the program's objects, and Helm's label of the revisions of a release.
 _MADE_BY_THE_PROGRAM = "app.kubernetes.io/managed-by=holdfast"
 _RELEASES = "owner=helm"
 
@@ -41,7 +41,7 @@ class StackTarget:
         return self.stack.checkpoint()
 
     def objects(self, types: frozenset[str]) -> tuple[str, ...]:
-        """Return a line for each object of the clouds, each the program made in Kubernetes, each release."""
+        """Return a line for each object of the clouds, of the program in Kubernetes, and for each release."""
         clouds = (one for one in self.stack.simulators(Faults()).clouds.objects() if one.type in types)
         client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
         try:
@@ -52,7 +52,7 @@ class StackTarget:
             client.close()
 
     def clear(self) -> None:
-        """Forget everything the engine and the clouds keep."""
+        """Remove the state of the engine and of the clouds."""
         shutil.rmtree(self.stack.folder.root, ignore_errors=True)
 
 
@@ -62,13 +62,13 @@ def _objects(client: KubeClient, type_token: str) -> list[str]:
     try:
         found = client.list(api_version, kind, label_selector=_MADE_BY_THE_PROGRAM)
     except NoSuchKind:
-        # Its definition is an object of the stack as well, and may be gone.
+        # Its definition is an object of the stack too, and may be deleted.
         return []
     return sorted(f"{api_version} {kind} {_place(one)}" for one in found)
 
 
 def _releases(client: KubeClient) -> list[str]:
-    """Return a line for each release: its revisions differ, since a run that takes one up makes another."""
+    """Return a line for each release, without revisions: a run that takes over a release adds one."""
     secrets = client.list("v1", "Secret", label_selector=_RELEASES)
     return sorted({f"release {_namespace(one)}/{_label(one, 'name')}" for one in secrets})
 
@@ -89,7 +89,7 @@ def _label(one: Json, label: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudTarget:
-    """A program that uses nothing but clouds, on a stack of its own."""
+    """A program that uses only simulated clouds, on a stack of its own."""
 
     stack: str
     workspace: Workspace
@@ -119,7 +119,7 @@ class CloudTarget:
         return comparable(one for one in self._clouds(Faults()).objects() if one.type in types)
 
     def clear(self) -> None:
-        """Forget everything the clouds keep."""
+        """Remove the state of the clouds."""
         shutil.rmtree(self._folder.root, ignore_errors=True)
 
     @property

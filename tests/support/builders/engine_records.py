@@ -1,4 +1,4 @@
-"""Builders for what the engine leaves and says: state, locks, events, results."""
+"""Builders of the engine's state, locks, events and results."""
 
 import json
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def write_lock(folder: Path, *, pid: int, hostname: str, written: float, name: s
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
     timestamp = datetime.fromtimestamp(written, tz=UTC).isoformat()
-    content = {"pid": pid, "hostname": hostname, "timestamp": timestamp, "username": "somebody"}
+    content = {"pid": pid, "hostname": hostname, "timestamp": timestamp, "username": "user"}
     file.write_text(json.dumps(content), encoding="utf-8")
     return file
 

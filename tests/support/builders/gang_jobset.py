@@ -1,4 +1,4 @@
-"""A JobSet of one gang that follows a ladder, as admission would have made it. Pure."""
+"""A JobSet of one gang that follows a ladder, as admission changes it."""
 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
@@ -20,7 +20,7 @@ def gang_jobset(
     pod: "Json | None" = None,
     annotations: "Json | None" = None,
 ) -> Json:
-    """Return it: so many pods in a pool that ask for `cpu`, with what else `pod` says of them, and with annotations."""
+    """Return a JobSet with `pods` pods in a pool that request `cpu`; `pod` adds fields to their spec."""
     spec: Json = {
         "restartPolicy": "Never",
         "nodeSelector": {POOL: pool},

@@ -1,4 +1,4 @@
-"""Jobs and pods as a watch shows them, and traces made of them."""
+"""Jobs and pods as a watch shows them, and timelines of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def after(seconds: float) -> datetime:
 
 
 def job(*, suspended: bool = False, restarts: int = 0, outcome: str = "", **kept: JsonValue) -> Json:
-    """A JobSet; `kept` is in its annotation."""
+    """A JobSet; `kept` is the state in its annotation."""
     annotations: Json = {"fallback.holdfast.dev/state": json.dumps(kept)} if kept else {}
     return {
         "metadata": {"name": "train", "uid": "train-uid", "annotations": annotations},
@@ -61,13 +61,13 @@ def pod(
 
 
 class TimelineBuilder:
-    """A trace that is told what happens, in seconds since the start."""
+    """Builds a timeline from events, in seconds since the start."""
 
     def __init__(self) -> None:
         self.trace = JobTrace(name="train")
 
     def job(self, seconds: float, **fields: JsonValue) -> TimelineBuilder:
-        """Show the job."""
+        """Add a state of the job."""
         suspended, restarts = fields.pop("suspended", False), fields.pop("restarts", 0)
         outcome = fields.pop("outcome", "")
         assert isinstance(restarts, int), "a number"
@@ -80,7 +80,7 @@ class TimelineBuilder:
     def gang(
         self, seconds: float, *, pool: str = "spot-a", attempt: int = 0, node: str = "n1"
     ) -> TimelineBuilder:
-        """Show two pods that come, find a node a second later, and run."""
+        """Add two pods that are created, are bound a second later, and run."""
         for number in range(2):
             name = f"{pool}-{attempt}-{number}"
             for at, shown in (
@@ -101,7 +101,7 @@ class TimelineBuilder:
         return self
 
     def evicted(self, seconds: float, *, pool: str = "spot-a", attempt: int = 0) -> TimelineBuilder:
-        """Show the first pod of a gang evicted, and both gone a second later."""
+        """Add the eviction of the first pod of a gang, and the end of both pods a second later."""
         for number in range(2):
             name = f"{pool}-{attempt}-{number}"
             owner, node = f"{pool}-{attempt}", f"n1-{number}"

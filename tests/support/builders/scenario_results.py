@@ -1,4 +1,4 @@
-"""Facts of scenes that went well; one override spoils one thing."""
+"""Valid results of the scenarios; tests override one value."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ def default_placement(
         FreeCapacity(placement=GPU, free_cpus=95),
     ),
 ) -> DefaultPlacement:
-    """A plain pod on the default pool while a spot and a GPU machine had room."""
+    """A plain pod on the default pool while a spot and a GPU node had free capacity."""
     return DefaultPlacement(plain=plain, candidates=candidates)
 
 

@@ -58,7 +58,7 @@ def run(
     process: EngineProcess | None = None,
     show: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run one command as a user would: in a session of its own."""
+    """Run one command in a session of its own."""
     with stage.session(faults or Faults(), process or EngineProcess(), Audience(show=show)) as rehearsal:
         return command(rehearsal)
 
@@ -72,7 +72,7 @@ def a_pack(folder: Path, level: str) -> Path:
 
 
 def network() -> None:
-    """A VPC with two subnets, a bucket with a name drawn at random, a queue that refers to it, a fixed role."""
+    """A VPC with two subnets, a bucket with a random name, a queue that refers to it, a role with a fixed name."""
     import pulumi_aws as aws
 
     bucket = aws.s3.Bucket("checkpoints", tags={"team": "vision"})

@@ -54,7 +54,7 @@ def test_the_pivotal_resources_of_gcp_are_cluster_node_pools_and_checkpoint_gran
     grant = urn("trainers", "gcp:storage/managedFolderIamMember:ManagedFolderIamMember")
     jobset = urn("jobset", "holdfast:index:Operators$kubernetes:helm.sh/v3:Release")
     assert pivotal((cluster, *pools, jobset, folder, grant)) == (cluster, *pools, grant), (
-        "a folder without its grant lets nobody in"
+        "a folder without its grant is not accessible"
     )
 
 
@@ -113,7 +113,7 @@ def test_a_duplicate_has_its_own_line() -> None:
     assert len(twice) == 2, "an orphan is visible beside its successor"
 
 
-def _assignment(name: str, *, principal: str = "somebody") -> CloudObject:
+def _assignment(name: str, *, principal: str = "trainer") -> CloudObject:
     kind = "azure-native:authorization:RoleAssignment"
     return CloudObject(
         type=kind,

@@ -47,7 +47,7 @@ def test_spot_that_is_always_there_costs_the_price_of_spot() -> None:
         found = replay(JOB, pools, policy, AT_ONCE)
         assert found.cost == pytest.approx(SPOT_PRICE), "and nothing else"
         assert found.hours == pytest.approx(48.2), "it is as fast as on-demand"
-    assert hindsight(JOB, pools, AT_ONCE, 49 * HOUR) == pytest.approx(SPOT_PRICE), "nobody can do better"
+    assert hindsight(JOB, pools, AT_ONCE, 49 * HOUR) == pytest.approx(SPOT_PRICE), "this is the lowest cost"
 
 
 def test_a_pool_without_capacity_costs_its_procurement_timeout_in_time_and_nothing_in_money() -> None:
@@ -92,7 +92,7 @@ def test_a_start_is_where_in_the_traces_the_job_begins() -> None:
     pools = market(BROKEN)
     later = replay(JOB, pools, stay("a-spot").policy, 10 * HOUR)
     assert later.waited_hours == pytest.approx(1), "the hour without comes first"
-    assert later.evictions == 0, "and evicts nobody"
+    assert later.evictions == 0, "and there is no eviction"
 
 
 def test_traces_go_on_from_their_beginning_and_a_replay_ends_when_all_of_them_is_seen() -> None:

@@ -114,7 +114,7 @@ def test_only_a_killed_controller_may_notice_a_lost_node_late() -> None:
     for uid, pod in watched.trace.pods.items():
         if pod.attempt == 1:
             watched.trace.pods[uid] = replace(pod, ended_at=after(133))
-    # Within the window of the eviction; counted when somebody led again, 30 s later.
+    # Within the window of the eviction; counted when a controller led again, 30 s later.
     watched.job(131, phase="Suspending", pool="spot-b", suspended=True, restarts=1, evictions=2)
     watched.job(134, phase="Waiting", pool="spot-b", moves=1, restarts=1).gang(134, pool="spot-b")
     watched.job(136, phase="Running", pool="spot-b", moves=1, restarts=1)
@@ -205,7 +205,7 @@ def test_a_restarted_controller_may_miss_a_lost_node_without_pods() -> None:
     )
     assert deviations(seen, one), "a controller that noticed it would have moved the job"
     assert deviations(replace(seen, kills=(after(12.2),)), one) == [], (
-        "whoever was dead knew of a wait, and yields"
+        "a killed controller knew of the wait, and yields"
     )
 
 
