@@ -1,4 +1,4 @@
-"""Stand-ins for cloud providers: they keep what they are told in a file, and answer as a cloud would."""
+"""Simulated cloud providers: they store resources in a file and behave like the cloud's API."""
 
 from holdfast.simulator.clouds.provider import CloudProvider
 

@@ -1,7 +1,6 @@
-"""What a cloud does beyond keeping what it is told: the registries a cloud's own package fills.
+"""The description of a simulated cloud: rules by resource type, functions, and naming.
 
-A cloud adds, by type token: how its resources are named and identified, what it computes, what may not change in
-place, what it refuses; and by token its invokes.
+The catalogue of each cloud is in its own package; `cloud.py` applies it to the stored objects.
 """
 
 import importlib
@@ -19,11 +18,10 @@ from holdfast.simulator.pulumi.values import Properties, Value
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceRequest:
-    """An object as it is being made, changed or read: what its computed values may depend on.
+    """A create or update of an object: the input of the rules.
 
-    `name` is the physical name, "" for a type that has none, unique within `scope`; `digest` is hexadecimal,
-    the same for this object as long as it lives and for no other; `configuration` is that of its provider
-    instance. `id` is "" while the id itself is being made.
+    `name` is the physical name, unique within `scope`, "" for a type without one; `digest` is hexadecimal, unique
+    and stable for the object; `configuration` is the provider's. `id` is "" in `identify`.
     """
 
     type: str
@@ -38,7 +36,7 @@ class ResourceRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Deletion:
-    """An object about to be deleted, among all that exist."""
+    """A delete of an object."""
 
     target: CloudObject
     inventory: Inventory
@@ -46,7 +44,7 @@ class Deletion:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A function of the cloud being invoked."""
+    """A call of a function of the cloud."""
 
     token: str
     arguments: Json
@@ -56,7 +54,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionAttempt:
-    """Somebody about to call an API server of this cloud."""
+    """A call of an API server of this cloud."""
 
     connection: Connection
     inventory: Inventory
@@ -73,27 +71,26 @@ RefuseConnection: TypeAlias = Callable[[ConnectionAttempt], str | None]
 Remark: TypeAlias = Callable[[Inventory], Sequence[str]]
 
 
-def keep_what_is_asked(request: ResourceRequest) -> Json:
-    """Return the inputs as they are."""
+def keep_inputs(request: ResourceRequest) -> Json:
+    """Return the inputs unchanged."""
     return request.inputs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What is special about one resource type; the default is: nothing.
+    """The rules of one resource type.
 
-    * `name_property`: the input that holds its physical name; None: the catalogue's guess, "": it has none.
-    * `unique_within`: further inputs that may tell two of one name apart; None: the catalogue's `scopes`.
-    * `longest_name`: characters its physical name may have, for autonaming.
-    * `identify`: makes its id; None: the catalogue's way.
-    * `computed`: outputs the cloud sets, by name; they win over inputs of that name, and are unknown on preview.
-    * `planned`: of computed outputs, by name, what is known of them on preview all the same.
-    * `keeps`: the inputs as the cloud has them from then on, where it adds to them: what it adds is shown as a difference
-      once somebody looks.
+    * `name_property`: the input with the physical name; None: by the catalogue, "": none.
+    * `unique_within`: the inputs within which the name is unique; None: the catalogue's `scopes`.
+    * `longest_name`: the maximum length of a generated name.
+    * `identify`: computes the id; None: the catalogue's `identify`.
+    * `computed`: outputs that the cloud sets, by name; they override inputs, and are unknown in a preview.
+    * `planned`: the known part of computed outputs in a preview, by name.
+    * `keeps`: the inputs that the cloud stores; additions appear as drift in a refresh.
     * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place.
-    * `taken`: what the cloud says to a second object of one name; None: the catalogue's message.
-    * `overwrites`: a second object takes the place of the first, as where AWS calls it Put or Set.
-    * `refuse_create`, `refuse_update`, `refuse_delete`: return the cloud's message, or None to let it pass.
+    * `taken`: the error for a second object with one name; None: the catalogue's message.
+    * `overwrites`: a second object replaces the first, as with AWS's Put and Set actions.
+    * `refuse_create`, `refuse_update`, `refuse_delete`: return the cloud's error, or None to allow it.
     """
 
     name_property: str | None = None
@@ -102,7 +99,7 @@ class Rules:
     identify: Identify | None = None
     computed: Mapping[str, Compute] = field(default_factory=dict[str, Compute])
     planned: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
-    keeps: Keep = keep_what_is_asked
+    keeps: Keep = keep_inputs
     immutable: frozenset[str] = frozenset()
     taken: str | None = None
     overwrites: bool = False
@@ -113,7 +110,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class Autonaming:
-    """How a provider makes a physical name: the logical one, a separator, so many random hex digits."""
+    """The format of generated physical names: logical name, separator, random hexadecimal digits."""
 
     separator: str = "-"
     digits: int = 7
@@ -121,7 +118,7 @@ class Autonaming:
 
 @dataclass(frozen=True, kw_only=True)
 class Messages:
-    """The cloud's own words; `{type}`, `{name}` and `{id}` are filled in."""
+    """The cloud's error messages; `{type}`, `{name}` and `{id}` are filled in."""
 
     taken: str = "AlreadyExists: a {type} named {name!r} already exists"
     missing: str = "NotFound: no {type} with id {id!r}"
@@ -129,7 +126,7 @@ class Messages:
 
 
 def identify_by_name(request: ResourceRequest) -> str:
-    """Return scope and physical name as the id, or the type and the digest where there is no name."""
+    """Return scope and name as the id, or type and digest without a name."""
     kind = request.type.rsplit(":", 1)[-1]
     return (
         "/".join((*request.scope, request.name)) if request.name else f"{kind}-{request.digest[:17]}".lower()
@@ -137,7 +134,7 @@ def identify_by_name(request: ResourceRequest) -> str:
 
 
 def describe(request: ResourceRequest, output: str) -> str:
-    """Return a text that says which output of which object it stands for."""
+    """Return a placeholder that names the object and the output."""
     return f"{request.name or request.id}-{output}-{request.digest[:8]}"
 
 
@@ -147,24 +144,23 @@ def remark_nothing(_: Inventory) -> Sequence[str]:
 
 
 def reach_everything(_: ConnectionAttempt) -> str | None:
-    """Return None: every API server answers everybody."""
+    """Return None: every API server is reachable."""
     return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """Everything that sets one package's cloud apart; the default knows nothing and works for any package.
+    """The description of one package's cloud; the default works for any package.
 
     * `resources`, `invokes`: by token.
-    * `common`: outputs computed for every type that has an output of the name.
-    * `name_properties`: inputs that hold a physical name, tried in order where they are optional text.
+    * `common`: computed outputs of all types that have an output with this name.
+    * `name_properties`: inputs with a physical name, in order of precedence, where they are optional strings.
     * `scopes`: inputs within which names are unique; with the name they are immutable.
-    * `text`: makes a computed text nothing else says more about.
-    * `fleets`: by token, the machines which an object of the type keeps running as nodes of its cluster.
-    * `refuse_connection`: why an API server of this cloud cannot be called, in the client's words; None: it can.
-    * `known_while_updating`: of an object that an update is previewed for, the outputs beside its inputs that are known
-      meanwhile; None: all that the cloud would give.
-    * `remarks`: what a rehearsal cannot show of the objects that exist and their owner must know.
+    * `text`: computes a string output without a rule.
+    * `fleets`: by token, the machines of an object that are nodes of its cluster.
+    * `refuse_connection`: the client's error for an unreachable API server of this cloud; None: reachable.
+    * `known_while_updating`: the outputs that are known in the preview of an update, beside the inputs; None: all.
+    * `remarks`: limits of the simulation that the user must know for the existing objects.
     """
 
     resources: Mapping[str, Rules] = field(default_factory=dict[str, Rules])
@@ -184,7 +180,7 @@ class Catalogue:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """A type's schema and rules, with what follows from both."""
+    """A resource type: its schema and its rules."""
 
     schema: ResourceSchema
     rules: Rules
@@ -197,7 +193,7 @@ class ResourceType:
 
     @property
     def name_property(self) -> str:
-        """The input that holds the physical name; "" where the type has none."""
+        """The input with the physical name, "" for none."""
         if self.rules.name_property is not None:
             return self.rules.name_property
         return next((name for name in self.catalogue.name_properties if self._can_name(name)), "")
@@ -217,17 +213,17 @@ class ResourceType:
 
     @property
     def computed(self) -> Mapping[str, Compute]:
-        """The outputs the cloud sets by a rule of its own."""
+        """The outputs with a rule."""
         common = {name: rule for name, rule in self.catalogue.common.items() if name in self.schema.outputs}
         return {**common, **self.rules.computed}
 
     def physical_name(self, values: Json) -> str:
-        """Return the physical name among an object's values, "" for none."""
+        """Return the physical name in an object's values, "" for none."""
         name = values.get(self.name_property)
         return name if isinstance(name, str) else ""
 
     def scope(self, values: Json) -> tuple[str, ...]:
-        """Return what an object's physical name is unique within."""
+        """Return the scope of an object's physical name."""
         return tuple(str(values[name]) for name in self.scopes if values.get(name) is not None)
 
     def _can_name(self, name: str) -> bool:
@@ -235,7 +231,7 @@ class ResourceType:
         return found is not None and not found.required and found.kinds <= {Kind.STRING}
 
 
-# A module with a CATALOGUE for each package a stand-in knows more about than its SDK says.
+# The modules with a CATALOGUE; other packages use the default catalogue.
 _MODULES = {
     "aws": "holdfast.simulator.clouds.aws.catalogue",
     "gcp": "holdfast.simulator.clouds.gcp.catalogue",
@@ -243,17 +239,17 @@ _MODULES = {
 }
 
 
-# The programs kubeconfigs name to get a token, and the package whose clusters they know.
+# The packages by the token commands of their kubeconfigs.
 _TOKEN_COMMANDS = {"aws": "aws", "gke-gcloud-auth-plugin": "gcp", "kubelogin": "azure-native"}
 
 
 def package_of_command(command: str) -> str | None:
-    """Return the package to whose clusters a kubeconfig leads that asks this program for a token."""
+    """Return the package of a kubeconfig's token command."""
     return _TOKEN_COMMANDS.get(command)
 
 
 def catalogue_of(package: str) -> Catalogue:
-    """Return what is known of a package's cloud; the plain default for one without a catalogue of its own."""
+    """Return the catalogue of a package; the module of another cloud is not imported."""
     if package not in _MODULES:
         return Catalogue()
     return cast("Catalogue", importlib.import_module(_MODULES[package]).CATALOGUE)

@@ -1,4 +1,4 @@
-"""A stand-in cloud: what a provider's calls do to the objects it keeps."""
+"""A simulated cloud: applies a provider's calls to the stored objects."""
 
 import hashlib
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value, has_unk
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceReference:
-    """Who a call is about, and the configuration of the provider instance it came through."""
+    """The type and URN of a resource, and the configuration of its provider instance."""
 
     type: str
     urn: str
@@ -32,7 +32,7 @@ class ResourceReference:
 
 
 class Cloud:
-    """One package's cloud. Every call reads and writes the state file: nothing is remembered in between."""
+    """The cloud of one package. Each call reads and writes the state file."""
 
     def __init__(self, schema: Schema, catalogue: Catalogue, state: CloudState) -> None:
         self.schema = schema
@@ -40,16 +40,16 @@ class Cloud:
         self.state = state
 
     def kind(self, token: str) -> ResourceType:
-        """Return what is known of a type. Raises UnknownTypeError."""
+        """Return a resource type. Raises UnknownTypeError."""
         rules = self.catalogue.resources.get(token, Rules())
         return ResourceType(schema=self.schema.resource(token), rules=rules, catalogue=self.catalogue)
 
     def plan(self, token: str, inputs: Properties) -> dict[str, Value]:
-        """Return the outputs of a create that is only previewed."""
+        """Return the outputs of a create in a preview."""
         return {**inputs, **planned_values(self.kind(token), inputs)}
 
     def create(self, reference: ResourceReference, inputs: Properties) -> CloudObject:
-        """Make an object. Raises RehearsalError, in the cloud's words, where the cloud refuses."""
+        """Create an object. Raises RehearsalError with the cloud's error."""
         kind = self.kind(reference.type)
         with self.state.changing() as inventory:
             digest = _digest(f"{reference.urn}|{inventory.next_generation(reference.urn)}")
@@ -62,14 +62,14 @@ class Cloud:
         return made
 
     def read(self, token: str, object_id: str) -> CloudObject | None:
-        """Return an object as it is, None where there is none."""
+        """Return an object, None where it does not exist."""
         self.kind(token)
         return self.state.read().find(token, object_id)
 
     def plan_update(
         self, reference: ResourceReference, object_id: str, inputs: Properties
     ) -> dict[str, Value]:
-        """Return the outputs of an update that is only previewed."""
+        """Return the outputs of an update in a preview."""
         kind = self.kind(reference.type)
         inventory = self.state.read()
         current = self._existing(reference.type, object_id, inventory)
@@ -85,7 +85,7 @@ class Cloud:
         }
 
     def update(self, reference: ResourceReference, object_id: str, inputs: Properties) -> CloudObject:
-        """Change an object in place. Raises RehearsalError where it is gone or the cloud refuses."""
+        """Update an object. Raises RehearsalError where it does not exist or the cloud refuses."""
         with self.state.changing() as inventory:
             current = self._existing(reference.type, object_id, inventory)
             changed = self._updated(self.kind(reference.type), reference, current, inputs, inventory)
@@ -93,7 +93,7 @@ class Cloud:
         return changed
 
     def delete(self, token: str, object_id: str) -> None:
-        """Remove an object; one that is gone already is as good as removed.
+        """Delete an object, where it exists.
 
         Raises RehearsalError where the cloud refuses.
         """
@@ -106,12 +106,12 @@ class Cloud:
                 inventory.remove(token, object_id)
 
     def invoke(self, token: str, arguments: Properties, configuration: Json) -> Json:
-        """Call a function of the cloud. Raises RehearsalError for one that is not rehearsed."""
+        """Call a function of the cloud. Raises RehearsalError for one that is not simulated."""
         function = self.catalogue.invokes.get(token)
         if function is None:
             known = ", ".join(sorted(self.catalogue.invokes)) or "none"
             raise RehearsalError(
-                f"function {token!r} is not rehearsed; of {self.schema.package} these are: {known}. "
+                f"function {token!r} of {self.schema.package} is not simulated; these are: {known}. "
                 "Pass its result as configuration, or add it to the package's invokes in simulator/clouds"
             )
         return function(
@@ -124,11 +124,11 @@ class Cloud:
         )
 
     def keeps_machines(self, token: str) -> bool:
-        """Whether objects of a type keep machines running."""
+        """Whether objects of a type have machines."""
         return token in self.catalogue.fleets
 
     def machines(self) -> list[Machine]:
-        """Return every machine that runs now because some object keeps it running."""
+        """Return all machines of the cloud."""
         return machines_in(self.state.read(), self.catalogue.fleets)
 
     def _updated(
@@ -207,15 +207,14 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# A shape may hold itself (IAM statements, JSON schemas): deeper than this nothing is made up.
+# Types can be recursive (IAM statements, JSON schemas); below this depth values are empty.
 _DEEPEST = 4
 
 
 def computed_values(kind: ResourceType, request: ResourceRequest) -> dict[str, JsonValue]:
-    """Return everything the cloud adds to an object's inputs, typed as the SDK says.
+    """Return the outputs that the cloud adds to an object's inputs, in the types of the SDK.
 
-    A rule of the cloud's own decides; else an output that could have been set is empty, and one that could
-    not is a text saying whose it is, a zero, or an object of such.
+    Without a rule, an output that is also an input is empty; others are placeholders, zeros, or objects of these.
     """
     values = {name: rule(request) for name, rule in kind.computed.items()}
     for name in _filled_in(kind, request.inputs):
@@ -225,12 +224,12 @@ def computed_values(kind: ResourceType, request: ResourceRequest) -> dict[str, J
 
 
 def planned_values(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
-    """Return what is known of the outputs before a create: that the computed ones are not known."""
+    """Return the computed outputs of a preview, most of them unknown."""
     return {**dict.fromkeys(_filled_in(kind, inputs), UNKNOWN), **planned_computed(kind, inputs)}
 
 
 def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
-    """Return what is known of the outputs for which the cloud has a rule: nothing, unless the cloud says how much."""
+    """Return the outputs with a rule in a preview: unknown, or the rule's planned value."""
     planned = {name: plan(inputs) for name, plan in kind.rules.planned.items()}
     return {**dict.fromkeys(kind.computed, UNKNOWN), **planned}
 

@@ -1,4 +1,7 @@
-"""The machines that groups of a cloud keep running, as nodes of the cluster they belong to."""
+"""The machines of node groups: as nodes of their cluster, and as records in a cloud's state.
+
+The initial machines of a group are computed from its inputs; only changes to them and further machines are recorded.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,8 +17,8 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 class Machine:
     """A machine that has joined a cluster as a node.
 
-    `name` is the node's, and the same as long as the machine runs; `taints` are as a node spells them; `capacity`
-    is by resource: `cpu`, `memory`, `pods`; `allocatable` what of it pods may have, empty where that is all of it.
+    `name` is stable while the machine runs; `taints` are in the format of a node; `capacity` and `allocatable` are by
+    resource (`cpu`, `memory`, `pods`); an empty `allocatable` equals the capacity.
     """
 
     name: str
@@ -26,7 +29,7 @@ class Machine:
     allocatable: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def as_node(self) -> Json:
-        """Return the node as an API server is given it."""
+        """Return the machine as a Node object."""
         taints: list[JsonValue] = list(self.taints)
         return {
             "apiVersion": "v1",
@@ -38,7 +41,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """An object that keeps machines running, among all that exist."""
+    """An object with machines, such as a node pool."""
 
     target: CloudObject
     inventory: Inventory
@@ -49,7 +52,7 @@ MachineSource: TypeAlias = Callable[[], Sequence[Machine]]
 
 
 def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machine]:
-    """Return every machine that runs because some object keeps it running; `fleets` are by the objects' types."""
+    """Return all machines of an inventory; `fleets` return the machines of an object, by type."""
     return [
         machine
         for token, fleet in fleets.items()
@@ -59,26 +62,26 @@ def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machi
 
 
 class Nodes(Protocol):
-    """Whoever has a cluster for the machines to join."""
+    """The cluster that machines join."""
 
     def keep(self, source: MachineSource) -> None:
-        """Have the machines that `source` names as nodes and, of those kept before, no other; return once they are ready.
+        """Make the nodes equal to the machines of `source`, and wait until they are ready.
 
-        A machine that goes is drained first. Who runs at the same time waits, and asks its source only then: two never
-        undo each other's work. Raises RehearsalError where a machine does not get ready.
+        A removed machine is drained first. Concurrent calls run one after another, and each reads its source only when
+        it runs. Raises RehearsalError where a machine does not become ready.
         """
         ...
 
 
 class NoNodes:
-    """A cloud without a cluster: its machines join nothing."""
+    """A cloud without a cluster."""
 
     def keep(self, source: MachineSource) -> None:
-        """Take note of nothing."""
+        """Do nothing."""
 
 
 class State(StrEnum):
-    """What a machine does. One that is gone from its group for good is told only of those a group begins with."""
+    """The state of a machine. DELETED is recorded only for the initial machines of a group."""
 
     RUNNING = "RUNNING"
     TERMINATED = "TERMINATED"
@@ -87,7 +90,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """A virtual machine of a group, in a zone; `generation` counts the machines there were of its name."""
+    """A virtual machine of a group; `generation` counts the machines with its name."""
 
     name: str
     zone: str
@@ -96,7 +99,7 @@ class Instance:
 
 
 class Spread(Protocol):
-    """How many machines a group begins with, and in which zones, one after the other."""
+    """The initial machines of a group: their number, and their zones (round robin)."""
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -114,29 +117,29 @@ T = TypeVar("T", bound=Spread)
 
 @dataclass(frozen=True, kw_only=True)
 class Register(Generic[T]):
-    """What is written down of the machines of one kind of group.
+    """The recorded machines of one type of group.
 
-    `type` is the type of those entries; `name` makes the name of the machine of a number in a zone, another one for each
-    number, and for each group.
+    `type` is the type of the records; `name` computes the name of a machine from its zone and number, different for
+    each number and group.
     """
 
     type: str
     name: Callable[[CloudObject, T, str, int], str]
 
     def instances_of(self, pool: CloudObject, template: T, inventory: Inventory) -> list[Instance]:
-        """Return the machines of a group that run or are to run again."""
+        """Return the machines of a group that run or will be created again."""
         recorded = {one.name: one for one in self._recorded(pool, inventory)}
         first = {one.name: one for one in self._first(pool, template)}
         return [one for one in {**first, **recorded}.values() if one.state is not State.DELETED]
 
     def new_instance(self, pool: CloudObject, template: T, zone: str, inventory: Inventory) -> Instance:
-        """Return another machine for a group; nothing is recorded."""
-        # The machines it begins with have the first numbers.
+        """Return a new machine for a group without recording it."""
+        # The initial machines have the first numbers.
         number = template.initial + inventory.next_generation(f"{self.type}::{key_of(pool)}") - 1
         return Instance(name=self.name(pool, template, zone, number), zone=zone)
 
     def record(self, pool: CloudObject, instance: Instance, inventory: Inventory) -> None:
-        """Write down what a machine is now."""
+        """Record the state of a machine."""
         inputs: Json = {
             "pool": pool.id,
             "key": key_of(pool),
@@ -147,14 +150,14 @@ class Register(Generic[T]):
         inventory.put(CloudObject(type=self.type, id=instance.name, urn="", inputs=inputs))
 
     def drop(self, pool: CloudObject, template: T, instance: Instance, inventory: Inventory) -> None:
-        """Take a machine off its group for good."""
+        """Remove a machine from its group."""
         if instance.name in {one.name for one in self._first(pool, template)}:
             self.record(pool, replace(instance, state=State.DELETED), inventory)
         else:
             inventory.remove(self.type, instance.name)
 
     def forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None:
-        """Drop what is written down of the machines of groups that are gone; `pools` are those there are, by id."""
+        """Delete the records of groups that no longer exist; `pools` are the existing ones, by id."""
         for one in inventory.of_type(self.type):
             pool = pools.get(str(one.inputs.get("pool")))
             if pool is None or one.inputs.get("key") != key_of(pool):
@@ -179,5 +182,5 @@ class Register(Generic[T]):
 
 
 def key_of(pool: CloudObject) -> str:
-    """Return what tells a group from a later one of its name."""
+    """Return the key that differs between a group and its replacement with the same name."""
     return pool.digest or pool.id

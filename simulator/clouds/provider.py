@@ -1,4 +1,4 @@
-"""The stand-in for one cloud provider: answers the engine's calls from a stand-in cloud."""
+"""The simulated provider of one package: connects the engine's calls to a simulated cloud."""
 
 import hashlib
 import re
@@ -35,11 +35,10 @@ from holdfast.simulator.pulumi.values import (
 
 
 class CloudProvider(Plugin):
-    """Stands in for the provider plugin of one package, such as "aws" or "azure-native".
+    """Replaces the provider plugin of one package, such as "aws" or "azure-native".
 
-    What it creates is kept in `state_file`, which outlives the run; `faults` are the failures it is to
-    suffer; `nodes` is where the machines of node groups go. Raises RehearsalError where the package's SDK is not
-    installed.
+    `state_file` persists the objects between runs; `faults` are injected failures; `nodes` receives the machines of
+    node groups. Raises RehearsalError where the package's SDK is not installed.
     """
 
     def __init__(self, package: str, state_file: Path, faults: Faults, *, nodes: Nodes | None = None) -> None:
@@ -54,7 +53,7 @@ class CloudProvider(Plugin):
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Refuse what the schema refuses; give a physical name to what has none."""
+        """Validate inputs with the schema, and generate the physical name where it is missing."""
         kind = self._cloud.kind(request.type)
         given = {name: value for name, value in from_struct(request.news).items() if value is not None}
         found = violations(given, kind.schema)
@@ -79,7 +78,7 @@ class CloudProvider(Plugin):
     def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
-        """Make an object, or on preview say what is known of it."""
+        """Create an object, or return its planned outputs in a preview."""
         inputs = from_struct(request.properties)
         if request.preview:
             planned = self._cloud.plan(request.type, inputs)
@@ -91,7 +90,7 @@ class CloudProvider(Plugin):
         try:
             self._settle_machines(request.type)
         except RehearsalError as error:
-            # The object is there, as one in a cloud whose machines fail: the engine must know of it.
+            # As in a real cloud the object exists although its machines fail, so the engine must record it.
             raise InitFailedError(
                 resource_id=made.id, properties=outputs, inputs=inputs, reasons=[str(error)]
             ) from error
@@ -101,9 +100,9 @@ class CloudProvider(Plugin):
     def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
-        """Show an object as it is now; of a missing one nothing, so that a refresh drops it.
+        """Return an object; nothing for a missing one, which a refresh then drops.
 
-        With inputs it is a refresh: the same inputs are shown as they are now. Without, an import: all are.
+        A refresh passes inputs and gets the current values of these; an import passes none and gets all.
         """
         self._before_call("read", request.type)
         found = self._cloud.read(request.type, request.id)
@@ -120,7 +119,7 @@ class CloudProvider(Plugin):
     def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
-        """Change an object in place, or on preview say what is known of the outcome."""
+        """Update an object, or return its planned outputs in a preview."""
         inputs = from_struct(request.news)
         reference = self._reference(request, context)
         if request.preview:
@@ -132,7 +131,7 @@ class CloudProvider(Plugin):
         return provider_pb2.UpdateResponse(properties=to_struct(_keeping_secrets(changed.outputs, inputs)))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Remove an object."""
+        """Delete an object."""
         self._before_call("delete", request.type)
         self._cloud.delete(request.type, request.id)
         self._settle_machines(request.type)
@@ -152,21 +151,19 @@ class CloudProvider(Plugin):
     def Construct(
         self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConstructResponse:
-        """Refuse the components of packages: what they would make is known to their plugins alone."""
+        """Refuse the components of packages, which only their plugins implement."""
         raise RehearsalError(
-            f"component {request.type!r} is not rehearsed; make the resources it is made of in the program"
+            f"component {request.type!r} is not simulated; register its resources in the program"
         )
 
     def Call(
         self, request: provider_pb2.CallRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CallResponse:
-        """Refuse the methods of components: none is rehearsed."""
-        raise RehearsalError(
-            f"method {request.tok!r} is not rehearsed; use the component's outputs instead of calling it"
-        )
+        """Refuse the methods of components."""
+        raise RehearsalError(f"method {request.tok!r} is not simulated; use the component's outputs instead")
 
     def _settle_machines(self, token: str) -> None:
-        """Bring the nodes in line with what now keeps machines running: whatever was left undone is done as well."""
+        """Reconcile the nodes with the machines of all groups."""
         if self._cloud.keeps_machines(token):
             with self._settling:
                 self._nodes.keep(self._cloud.machines)
@@ -183,16 +180,16 @@ class CloudProvider(Plugin):
 
 
 def _keeping_secrets(shown: Properties, known: Properties) -> dict[str, Value]:
-    """Mark as secret what is known to be: a cloud does not remember which of its values are."""
+    """Mark values as secret that are secret in `known`; the cloud does not store secrecy."""
     return {name: Secret(value) if has_secret(known.get(name)) else value for name, value in shown.items()}
 
 
 def with_name(
     kind: ResourceType, logical_name: str, *, inputs: Properties, old_inputs: Properties, seed: bytes
 ) -> dict[str, Value]:
-    """Return inputs with a physical name: the given one, the one made before, or a new one from the seed.
+    """Return inputs with a physical name: the given one, the previously generated one, or a new one from the seed.
 
-    Raises RehearsalError where a made-up name would be longer than the cloud allows.
+    Raises RehearsalError where a generated name is longer than the cloud allows.
     """
     prop = kind.name_property
     if not prop or prop in inputs or f"{prop}Prefix" in inputs:
@@ -204,7 +201,7 @@ def with_name(
 
 
 def is_autoname(name: str, logical_name: str, autonaming: Autonaming) -> bool:
-    """Tell whether a physical name was made up for a logical one."""
+    """Whether a physical name was generated from a logical one."""
     shape = f"{re.escape(logical_name + autonaming.separator)}[0-9a-f]{{{autonaming.digits}}}"
     return re.fullmatch(shape, name) is not None
 
@@ -216,7 +213,7 @@ def _new_name(kind: ResourceType, logical_name: str, seed: bytes) -> str:
     longest = kind.rules.longest_name
     if longest is not None and len(name) > longest:
         raise RehearsalError(
-            f"{kind.token} {logical_name!r}: the name made up for it, {name!r}, has {len(name)} characters of at "
+            f"{kind.token} {logical_name!r}: the generated name {name!r} has {len(name)} characters of at "
             f"most {longest}; shorten the resource's name or set {kind.name_property!r}"
         )
     return name
@@ -225,9 +222,9 @@ def _new_name(kind: ResourceType, logical_name: str, seed: bytes) -> str:
 def resource_diff(
     kind: ResourceType, logical_name: str, *, old: Properties, new: Properties
 ) -> provider_pb2.DiffResponse:
-    """Return what a change of inputs means for a resource.
+    """Return the effect of changed inputs on a resource.
 
-    A replacement is made before its predecessor goes, unless both would bear the name the program fixed.
+    A replacement is created before the delete, unless both would have the name that the program sets.
     """
     keeps = _given_name(kind, logical_name, old)
     clashes = keeps is not None and keeps == _given_name(kind, logical_name, new)
@@ -237,12 +234,12 @@ def resource_diff(
 
 
 def check_failures(found: Iterable[Violation]) -> list[provider_pb2.CheckFailure]:
-    """Return violations as the engine shows them."""
+    """Return violations as the engine's message."""
     return [provider_pb2.CheckFailure(property=one.path, reason=one.reason) for one in found]
 
 
 def _given_name(kind: ResourceType, logical_name: str, inputs: Properties) -> tuple[str, ...] | None:
-    """Return the name and its scope where the program fixed them, None where the provider made a name up."""
+    """Return the name and its scope where the program sets them, None for a generated name."""
     known = {name: reveal(value) for name, value in inputs.items() if not has_unknown(value)}
     name = kind.physical_name(known)
     if not name or is_autoname(name, logical_name, kind.catalogue.autonaming):

@@ -1,4 +1,4 @@
-"""The types one provider package offers, looked up in its installed SDK."""
+"""The resource types of a provider package, read from its installed SDK, and the validation of inputs."""
 
 import ast
 import difflib
@@ -27,18 +27,18 @@ from holdfast.simulator.clouds.sdk import (
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import Properties, Unknown, Value, strip_secrets
 
-# Which extra of the project installs a package's SDK.
+# The extra of this project that installs a package's SDK.
 _EXTRAS = {"aws": "aws", "gcp": "gcp", "azure-native": "azure"}
-# The table of resources each SDK registers: a literal, first argument of a call in its `__init__`.
+# The table of resources of an SDK: a literal argument of a call in its `__init__`.
 _TABLE = re.compile(r'^    resource_modules=(?P<literal>""".*?""")', re.MULTILINE | re.DOTALL)
 
 
 class UnknownTypeError(RehearsalError):
-    """A type token the installed SDK does not have."""
+    """A type token that is not in the installed SDK."""
 
 
 class Schema:
-    """The resource types of one package; what has been looked up is kept."""
+    """The resource types of one package; lookups are cached."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -126,14 +126,14 @@ def _arguments_of(resource: SdkClass) -> SdkClass | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What is wrong with one property: its path, and a reason that names the fix."""
+    """An invalid property: its path, and a reason with the fix."""
 
     path: str
     reason: str
 
 
 def violations(inputs: Properties, schema: ResourceSchema) -> list[Violation]:
-    """Return what the schema refuses in a resource's inputs; unknown values pass."""
+    """Return the violations of the schema in a resource's inputs; unknown values are valid."""
     plain = {name: strip_secrets(value) for name, value in inputs.items()}
     owner = f"{schema.token} of pulumi-{schema.package} {schema.version}"
     return list(_of_object(plain, schema.inputs, "", owner))
@@ -161,7 +161,7 @@ def _no_such(name: str, expected: Mapping[str, Property], path: str, owner: str)
 
 
 def _of_value(value: Value, types: Sequence[PropertyType], path: str, owner: str) -> Iterator[Violation]:
-    """Check a value against the alternatives: the one of its kind decides what is inside."""
+    """Check a value against the alternatives; the one of its kind validates its content."""
     fitting = [one for one in types if _fits(value, one.kind)]
     if types and not fitting:
         allowed = " or ".join(dict.fromkeys(one.kind.value for one in types))
@@ -193,7 +193,7 @@ def _fits(value: Value, kind: Kind) -> bool:
 
 
 def _converts(value: Value, kind: Kind) -> bool:
-    """Providers convert between scalars, so a number where text is wanted is no mistake."""
+    """Whether a provider converts a scalar to a kind, such as a number to a string."""
     if kind is Kind.STRING:
         return isinstance(value, bool | int | float)
     if kind is Kind.BOOL:

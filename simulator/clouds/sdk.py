@@ -1,7 +1,8 @@
-"""Finds the generated classes of an SDK in its source, without importing it.
+"""Reads the generated classes of an SDK from its source, without importing it.
 
-Importing would cost a second a cloud, and is not safe from here: the SDKs load their modules lazily, which up to
-Python 3.11.8 breaks when the program, on its own thread, touches a module that is just being loaded.
+An import takes a second for each cloud, and is not safe here: up to Python 3.11.8 the SDKs' lazy loading fails when the
+program uses a module on another thread while it is loaded. Annotations are not parsed with `ast`, because concurrent
+parsers in Python 3.11 raise "AST constructor recursion depth mismatch".
 """
 
 import re
@@ -11,7 +12,7 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-# What begins a statement at the left margin of a generated file; docstrings are indented.
+# The start of a top-level statement in a generated file; docstrings are indented.
 _BOUNDARY = re.compile(
     r"^(?:class (?P<name>\w+)(?:\((?P<bases>[^)]*)\))?:|@|if |else:|elif |def |from |import |[A-Za-z_]\w* = )",
     re.MULTILINE,
@@ -29,35 +30,35 @@ class SdkClass:
 
     @property
     def is_resource(self) -> bool:
-        """Tell whether it is a resource or a component."""
+        """Whether it is a resource or a component."""
         return "Resource" in self.bases
 
     @property
     def is_enum(self) -> bool:
-        """Tell whether it lists the values of a scalar."""
+        """Whether it is an enum of scalar values."""
         return "Enum" in self.bases
 
     @property
     def text(self) -> str:
-        """The class as it is written."""
+        """The source of the class."""
         _, start, end = _index(self.file)[self.name]
         return _read(self.file)[start:end]
 
 
 def find_in(file: Path, name: str) -> SdkClass | None:
-    """Return a class of a file, None where it has none of the name."""
+    """Return a class of a file by name, None where it does not exist."""
     found = _index(file).get(name)
     return SdkClass(name=name, file=file, bases=found[0]) if found else None
 
 
 def find_resource(folder: Path, name: str) -> SdkClass | None:
-    """Return a resource class of a module folder; its file is named after it in snake case."""
+    """Return a resource class of a module folder; its file has its name in snake case."""
     file = _files_by_class(folder).get(_folded(name))
     return find_in(file, name) if file else None
 
 
 def resolve(dotted: str, seen_from: Path) -> SdkClass | None:
-    """Return the class a name in an annotation means, as seen from the file it stands in; None if unclear."""
+    """Return the class of a name in an annotation of a file, None where it cannot be resolved."""
     *prefix, name = dotted.split(".")
     return next(
         (
@@ -91,7 +92,7 @@ def _package_root(folder: Path) -> Path:
 
 @cache
 def _index(file: Path) -> Mapping[str, tuple[str, int, int]]:
-    """Return the bases, start and end of each class of a file: files of 4 MB are not parsed for one class."""
+    """Return the bases, start and end of each class of a file, without parsing its 4 MB."""
     if not file.is_file():
         return {}
     text = _read(file)
@@ -116,7 +117,7 @@ def _files_by_class(folder: Path) -> Mapping[str, Path]:
 
 
 def _folded(name: str) -> str:
-    """Return what a class has in common with the file named after it in snake case."""
+    """Return a key that is equal for a class and for its file in snake case."""
     return name.replace("_", "").lower()
 
 
@@ -129,19 +130,19 @@ _TOKEN = re.compile(r"[\w.]+|\[|\]|,")
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """A name, such as `Optional` or `outputs.ClusterVpcConfig`, with what stands in its brackets."""
+    """An annotation: a name such as `Optional` or `outputs.ClusterVpcConfig`, with the arguments in brackets."""
 
     name: str
     arguments: tuple["Hint", ...] = ()
 
     @property
     def last(self) -> str:
-        """The name without the modules before it."""
+        """The name without its modules."""
         return self.name.rpartition(".")[2]
 
 
 def parse_hint(text: str) -> Hint:
-    """Return an annotation as a tree; quotes around names make no difference."""
+    """Return an annotation as a tree; quotes are ignored."""
     (hint,) = _parse_list(_tokens(text))
     return hint
 
@@ -151,7 +152,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _parse_list(tokens: list[str]) -> tuple[Hint, ...]:
-    """Parse hints up to the closing bracket or the end; `tokens` are taken from its end."""
+    """Parse hints up to the closing bracket or the end; `tokens` are in reverse order."""
     return tuple(_parse_each(tokens))
 
 
@@ -168,7 +169,7 @@ def _parse_each(tokens: list[str]) -> Iterator[Hint]:
 
 
 class Kind(Enum):
-    """The coarse kind of a value, named as error texts name it."""
+    """The kind of a value, with its name in error messages."""
 
     STRING = "a string"
     NUMBER = "a number"
@@ -181,7 +182,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyType:
-    """One shape a property may have: `item` for a list or map, `shape` for an object."""
+    """One type of a property: with `item` for a list or map, `shape` for an object."""
 
     kind: Kind
     item: tuple["PropertyType", ...] = ()
@@ -190,7 +191,7 @@ class PropertyType:
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """A property by its name on the wire. Any of `types` will do; `required` of an output: always set."""
+    """A property by its wire name, of one of `types`; a `required` output is always set."""
 
     name: str
     types: tuple[PropertyType, ...]
@@ -198,7 +199,7 @@ class Property:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """The kinds of value the property may have."""
+        """The allowed kinds of values."""
         return frozenset(one.kind for one in self.types)
 
 
@@ -213,7 +214,7 @@ class ResourceSchema:
     outputs: Mapping[str, Property]
 
 
-# Between the getter's mark and its function there may be another: a deprecation, over several lines.
+# Between the getter decorator and its function there may be another one, such as a deprecation.
 _GETTER = re.compile(
     r'^    @pulumi\.getter(?:\(name="(?P<wire>[^"]+)"\))?\n'
     r"(?:(?!    def ).*\n)*?"
@@ -234,7 +235,7 @@ _ANY = PropertyType(kind=Kind.ANY)
 
 @cache
 def argument_properties(cls: SdkClass) -> Mapping[str, Property]:
-    """Return the properties of an argument class; required is what its constructor does not default."""
+    """Return the properties of an argument class; those without a default in its constructor are required."""
     text = cls.text
     constructor = _CONSTRUCTOR.search(text)
     parameters = constructor["parameters"] if constructor else ""
@@ -247,7 +248,7 @@ def argument_properties(cls: SdkClass) -> Mapping[str, Property]:
 
 @cache
 def output_properties(cls: SdkClass) -> Mapping[str, Property]:
-    """Return the properties of a resource or output class; required is what is not optional."""
+    """Return the properties of a resource or output class; those that are not Optional are required."""
     return {
         wire: Property(name=wire, types=_alternatives(hint, cls.file), required=not _is_optional(hint))
         for _, wire, hint in _getters(cls.text)
@@ -261,7 +262,7 @@ def _getters(text: str) -> Iterator[tuple[str, str, Hint]]:
 
 
 def _members(hint: Hint) -> Iterator[Hint]:
-    """Yield what a hint allows, through Input, Output, Optional and unions."""
+    """Yield the alternatives of a hint, without Input, Output, Optional and unions."""
     if hint.last not in _WRAPPERS:
         yield hint
         return

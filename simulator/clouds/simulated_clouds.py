@@ -1,4 +1,4 @@
-"""The stand-ins of a stack's clouds: each keeps what it made in a file."""
+"""The simulated clouds of a stack, one for each package, with one state file each."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +15,15 @@ from holdfast.simulator.pulumi.kubeconfig import Connection
 
 
 def no_nodes(_: str) -> Nodes:
-    """Return nowhere: the machines of this package's node groups join no cluster."""
+    """Return no cluster for the machines of a package."""
     return NoNodes()
 
 
 class SimulatedClouds:
-    """Stand-ins for cloud providers, one a package.
+    """The simulated clouds of a stack.
 
-    Arguments: `folder`, where they keep their objects; `checkpoint`, the engine's state of the stack; `faults`,
-    what they shall suffer; `nodes`, where the machines of a package's node groups go.
+    `folder` contains the state files; `checkpoint` is the stack's; `faults` are injected; `nodes` returns the cluster
+    of the machines of a package's node groups.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class SimulatedClouds:
         return CloudProvider(package, self._file(package), self._faults, nodes=self._nodes(package))
 
     def state(self, package: str) -> CloudState:
-        """Return what exists in the cloud of a package."""
+        """Return the state of a package's cloud."""
         return CloudState(self._file(package))
 
     def made(self, operation: PendingOperation) -> str | None:
-        """Return the id of the object an interrupted create did make: one of its URN the engine does not know.
+        """Return the id of the object that an interrupted create left: one with its URN that is not in the checkpoint.
 
-        The engine does know one of the same URN while it replaces it.
+        During a replacement the checkpoint contains another object with the URN.
         """
         known = {(entry.urn, entry.id) for entry in read_checkpoint(self._checkpoint).resources}
         package = operation.type.partition(":")[0]
@@ -55,7 +55,7 @@ class SimulatedClouds:
         return None
 
     def refuse_connection(self, connection: Connection) -> str | None:
-        """Return why an API server cannot be called, in a client's words; None where it can, or is no cloud's."""
+        """Return the client's error for an unreachable API server; None for a reachable or unknown one."""
         package = package_of_command(connection.command)
         if package is None:
             return None
@@ -65,7 +65,7 @@ class SimulatedClouds:
         )
 
     def remarks(self) -> list[str]:
-        """Return what a rehearsal cannot show of what exists."""
+        """Return the limits of the simulation for the existing objects."""
         return [
             remark
             for file in sorted(self._folder.glob("*.json"))
@@ -73,7 +73,7 @@ class SimulatedClouds:
         ]
 
     def objects(self) -> list[CloudObject]:
-        """Return everything that exists."""
+        """Return all objects of all clouds."""
         files = sorted(self._folder.glob("*.json"))
         return [one for file in files for one in CloudState(file).read().all()]
 

@@ -1,7 +1,6 @@
-"""What exists in a stand-in cloud: a JSON file that outlives the engine, as a cloud does.
+"""The state of a simulated cloud: a JSON file with its objects, which persists between runs.
 
-An object the engine died over before it could record it is still here, an orphan anyone can see. Editing the
-file is the rehearsal's cloud console.
+It contains orphans of a killed engine, too. Tests edit the state as a user edits resources in a cloud console.
 """
 
 import fcntl
@@ -18,9 +17,9 @@ from holdfast.simulator.errors import RehearsalError
 
 @dataclass(frozen=True, kw_only=True)
 class CloudObject:
-    """One object of the cloud: `inputs` as it was asked for, `computed` what the cloud added.
+    """An object of the cloud, with its inputs and the values that the cloud computed.
 
-    `digest` is its own hexadecimal, from which computed values are made; "" for an object put in by hand.
+    `digest` is a unique hexadecimal, the source of computed ids; "" for an object that a test added.
     """
 
     type: str
@@ -32,19 +31,19 @@ class CloudObject:
 
     @property
     def outputs(self) -> Json:
-        """Everything a read of the object shows."""
+        """The inputs and the computed values."""
         return {**self.inputs, **self.computed}
 
 
 class Inventory:
-    """The objects of a cloud, read or changed inside one transaction."""
+    """The objects of a cloud in one transaction."""
 
     def __init__(self, objects: list[CloudObject], generations: dict[str, int]) -> None:
         self._objects = {(one.type, one.id): one for one in objects}
         self.generations = generations
 
     def find(self, type_token: str, object_id: str) -> CloudObject | None:
-        """Return an object, None where there is none."""
+        """Return an object, None where it does not exist."""
         return self._objects.get((type_token, object_id))
 
     def of_type(self, type_token: str) -> list[CloudObject]:
@@ -52,38 +51,38 @@ class Inventory:
         return [one for one in self._objects.values() if one.type == type_token]
 
     def all(self) -> list[CloudObject]:
-        """Return every object, oldest first."""
+        """Return all objects, oldest first."""
         return list(self._objects.values())
 
     def put(self, one: CloudObject) -> None:
-        """Add an object, or change the one of its type and id."""
+        """Add an object, or replace the one with its type and id."""
         self._objects[one.type, one.id] = one
 
     def remove(self, type_token: str, object_id: str) -> bool:
-        """Remove an object; False where it was not there."""
+        """Remove an object; False where it does not exist."""
         return self._objects.pop((type_token, object_id), None) is not None
 
     def next_generation(self, urn: str) -> int:
-        """Count the objects made for a URN: a replacement never gets an id again that an old one had."""
+        """Count the objects of a URN, so that a replacement has a new id."""
         self.generations[urn] = self.generations.get(urn, 0) + 1
         return self.generations[urn]
 
 
 class CloudState:
-    """A cloud's objects in one file, shared by every provider instance and run that names it."""
+    """The state file of a cloud; provider instances and processes may share it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self._mutex = threading.Lock()
 
     def read(self) -> Inventory:
-        """Return the objects as they are now; changes to it are lost."""
+        """Return the current objects; changes to them are not written."""
         with self._locked():
             return self._load()
 
     @contextmanager
     def changing(self) -> Generator[Inventory]:
-        """Hold the cloud to oneself; what was changed is written at the end, nothing if it raised."""
+        """Lock the cloud; the changes are written at the end, none after an exception."""
         with self._locked():
             inventory = self._load()
             yield inventory
@@ -105,12 +104,12 @@ class CloudState:
             return Inventory(objects, dict(document.get("generations", {})))
         except (ValueError, KeyError, TypeError) as error:
             raise RehearsalError(
-                f"{self.file} does not hold a stand-in cloud's objects: {error}; "
+                f"{self.file} is not the state of a simulated cloud: {error}; "
                 "fix it, or remove it to begin with an empty cloud"
             ) from error
 
     def _save(self, inventory: Inventory) -> None:
-        """Write beside and rename: a run killed in between leaves the old file whole."""
+        """Write a new file and rename it, so that a kill leaves the old file intact."""
         document: Mapping[str, object] = {
             "objects": [asdict(one) for one in inventory.all()],
             "generations": inventory.generations,

@@ -1,7 +1,7 @@
-"""Plays a cloud's cluster autoscaler: nodes come for pods that find no room, and go when nothing runs on them.
+"""Simulates a cloud's cluster autoscaler: it adds nodes for unschedulable pods, and removes empty nodes.
 
-Not played: pods' rules about other pods (affinity, spreading) and volumes, under-used nodes that are emptied, and the
-minutes that a machine takes to start.
+Not simulated: pod affinity, topology spread constraints, volumes, consolidation of under-used nodes, and the minutes
+that a machine takes to start.
 """
 
 from holdfast.simulator.cluster_autoscaler.autoscaler import Autoscaler

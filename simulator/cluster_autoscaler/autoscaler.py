@@ -1,4 +1,4 @@
-"""Goes round and round: looks at pods and nodes, buys what is missing and gives back what is not needed."""
+"""The autoscaler's loop: observes pods and nodes, buys machines, deletes empty ones, and sends events."""
 
 import logging
 import secrets
@@ -31,30 +31,30 @@ _COMPONENT: Final = "cluster-autoscaler"
 
 
 class Events:
-    """Tells pods what becomes of them, the same thing once."""
+    """Sends events about pods, without repeating the last message."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._told: dict[str, str] = {}
 
     def triggered(self, pods: Iterable[PodNeeds], group: str, *, before: int, after: int, limit: int) -> None:
-        """A machine was bought: an instance group grew."""
+        """Report a scale-up."""
         for pod in pods:
             self._tell(
                 pod, TRIGGERED, f"pod triggered scale-up: [{{{group} {before}->{after} (max: {limit})}}]"
             )
 
     def unschedulable(self, pod: PodNeeds, reasons: str) -> None:
-        """Nothing can be bought for a pod."""
+        """Report that no scale-up helps a pod."""
         self._tell(pod, NOT_TRIGGERED, f"pod didn't trigger scale-up: {reasons}")
 
     def out_of_stock(self, pods: Iterable[PodNeeds], message: str) -> None:
-        """The cloud had no machine to sell."""
+        """Report a scale-up that failed because the pool is out of stock."""
         for pod in pods:
             self._tell(pod, FAILED, message)
 
     def forget(self, pods: Iterable[PodNeeds]) -> None:
-        """Remember of no other pods what they were told; `pods` are those that still wait."""
+        """Forget the last messages of other pods; `pods` are the pending ones."""
         waiting = {pod.uid for pod in pods}
         self._told = {uid: told for uid, told in self._told.items() if uid in waiting}
 
@@ -65,7 +65,7 @@ class Events:
         try:
             self._client.create(_event(pod, reason, message))
         except KubeError:
-            # The pod's namespace is on its way out.
+            # The pod's namespace is being deleted.
             return
 
 
@@ -93,9 +93,9 @@ def _event(pod: PodNeeds, reason: str, message: str) -> Json:
     }
 
 
-# A cloud's own looks every ten seconds: whoever watches a rehearsal need not wait for it.
+# A real autoscaler runs every ten seconds.
 _PAUSE_SECONDS: Final = 1.0
-# So long a node must have been empty before it goes, and so long a zone that had nothing to sell is left alone.
+# The time until an empty node is deleted, and the backoff of a zone that was out of stock.
 EMPTY_SECONDS: Final = 600.0
 _BACKOFF_SECONDS: Final = 300.0
 
@@ -103,9 +103,10 @@ _log = logging.getLogger(__name__)
 
 
 class Autoscaler:
-    """The autoscaler of the clusters in a stand-in cloud, whose one API server `client` talks to.
+    """The autoscaler of the clusters of a simulated cloud, which share the API server of `client`.
 
-    `groups` are what it makes larger and smaller; `nodes` lets machines join; `empty_seconds` is how long a node must have been empty before it goes.
+    `groups` are the node groups to resize; `nodes` is the cluster that machines join; `empty_seconds` is the time until an
+    empty node is deleted.
     """
 
     def __init__(
@@ -127,23 +128,23 @@ class Autoscaler:
         self._backing_off_until: dict[tuple[str, str], float] = {}
 
     def run(self, cancellation: Cancellation) -> None:
-        """Go round until cancelled."""
+        """Run until cancelled."""
         while True:
             try:
                 self.step()
             except KubeCancelled:
                 return
             except RehearsalError as error:
-                _log.warning("the autoscaler tries again: %s", error)
-            except Exception:  # noqa: BLE001 - without it no pod gets a node any more, and nobody sees why
-                _log.exception("the autoscaler failed, and tries again")
+                _log.warning("the autoscaler retries: %s", error)
+            except Exception:  # noqa: BLE001 - the loop must survive any failure
+                _log.exception("the autoscaler failed and retries")
             try:
                 cancellation.pause(_PAUSE_SECONDS)
             except KubeCancelled:
                 return
 
     def step(self) -> None:
-        """Look once, and do what there is to do."""
+        """Observe once and act."""
         if not self._groups.groups():
             return
         restored, lost = self._groups.restore()

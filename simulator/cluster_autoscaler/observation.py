@@ -1,4 +1,4 @@
-"""What the autoscaler sees of a cluster: the nodes' room, the pods that wait, what is for sale. Pure."""
+"""Converts the objects of a cluster to the planner's input: nodes, pending pods, and scale-up options. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -20,19 +20,19 @@ from holdfast.simulator.cluster_autoscaler.scale_up import (
 )
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-# What a kubelet says of a node whose machine was told to end.
+# The kubelet's message on a node that shuts down.
 SHUTTING_DOWN: Final = "node is shutting down"
 
 
 def pending(pods: Iterable[Json]) -> list[PodNeeds]:
-    """Return the pods for which the scheduler finds no node, those that have waited longest first."""
+    """Return the unschedulable pods, the longest pending first."""
     needs = [needs_of(pod) for pod in pods if not node_of(pod)]
     waiting = [(one.unschedulable_since, one) for one in needs if one.unschedulable_since is not None]
     return [one for _, one in sorted(waiting, key=lambda each: (each[0], each[1].namespace, each[1].name))]
 
 
 def node_infos(nodes: Iterable[Json], pods: Sequence[Json]) -> list[NodeInfo]:
-    """Return the nodes that take pods, with what is free on each."""
+    """Return the schedulable nodes with their free resources."""
     taken: dict[str, Resources] = {}
     for pod in pods:
         if node_of(pod):
@@ -46,7 +46,7 @@ def node_infos(nodes: Iterable[Json], pods: Sequence[Json]) -> list[NodeInfo]:
 
 
 def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[NodeInfo]:
-    """Return the machines that are no nodes yet: they will be in a moment."""
+    """Return the machines that have not joined the cluster yet."""
     there = {_name(node) for node in nodes}
     return [
         _new_room(seen.template, one.zone, one.name)
@@ -61,10 +61,9 @@ def options(
     backing_off: Collection[tuple[str, str]],
     priorities: Mapping[str, int],
 ) -> list[Option]:
-    """Return each pool in each of its zones.
+    """Return each pool in each of its zones as an option.
 
-    `backing_off` are those of which nothing is to be had for a while; `priorities` are the pools' places in their
-    ComputeClasses, by name.
+    `backing_off` are the (pool, zone) pairs in backoff; `priorities` are the ranks in ComputeClasses, by pool name.
     """
     return [
         Option(
@@ -84,7 +83,7 @@ def options(
 
 
 def class_priorities(classes: Iterable[Json]) -> dict[str, int]:
-    """Return the place of each node pool in its ComputeClass, by the pool's name."""
+    """Return the rank of each node pool in its ComputeClass, by pool name."""
     return {
         str(pool): place
         for one in classes
@@ -94,7 +93,7 @@ def class_priorities(classes: Iterable[Json]) -> dict[str, int]:
 
 
 def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
-    """Return the names of the nodes that nothing but DaemonSets' pods keeps."""
+    """Return the names of the nodes that run only pods of DaemonSets."""
     busy = {node_of(pod) for pod in pods if not is_daemons(pod)}
     return {_name(node) for node in nodes} - busy
 
@@ -114,7 +113,7 @@ def _room(node: Json, taken: Mapping[str, Resources]) -> NodeInfo:
     room = NodeInfo(
         name=_name(node),
         labels=labels,
-        # One that is starting is there in a moment.
+        # A starting node is ready soon.
         taints=tuple(t for t in map(mapping, sequence(spec.get("taints"))) if not _is_passing(t)),
         free=_quantities(mapping(mapping(node.get("status")).get("allocatable"))),
         since=moment(metadata.get("creationTimestamp")),
@@ -123,7 +122,7 @@ def _room(node: Json, taken: Mapping[str, Resources]) -> NodeInfo:
 
 
 def _is_going(node: Json) -> bool:
-    """Whether a node takes no more pods: it is being drained, or shuts down."""
+    """Whether a node is cordoned or shuts down."""
     conditions = map(mapping, sequence(mapping(node.get("status")).get("conditions")))
     shuts_down = any(each.get("message") == SHUTTING_DOWN for each in conditions)
     return shuts_down or bool(mapping(node.get("spec")).get("unschedulable"))

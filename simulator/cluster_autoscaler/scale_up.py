@@ -1,4 +1,4 @@
-"""Which machines to buy for the pods that find no room. Pure."""
+"""Plans which machines to buy for unschedulable pods. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, kw_only=True)
 class PodNeeds:
-    """A pod, and what a node must have for it.
+    """The scheduling requirements of a pod.
 
-    `terms` are those of its node affinity, of which one must hold: an empty tuple is no affinity; `unschedulable_since` is
-    when the scheduler first found no node for it, None where it has not.
+    One of the node affinity `terms` must match, if there are any; `unschedulable_since` is None for a pod that is not
+    unschedulable.
     """
 
     namespace: str
@@ -35,7 +35,7 @@ class PodNeeds:
 
 
 def needs_of(pod: Json) -> PodNeeds:
-    """Return what a pod asks for."""
+    """Return the requirements of a pod."""
     metadata, spec = mapping(pod.get("metadata")), mapping(pod.get("spec"))
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
     required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
@@ -52,9 +52,9 @@ def needs_of(pod: Json) -> PodNeeds:
 
 
 def requests_of(pod: Json) -> Resources:
-    """Return what a pod takes of a node, itself among the pods that the node may run.
+    """Return the requests of a pod, with 1 for the resource `pods`.
 
-    Init containers run one after another and before the others, but for those that stay beside them.
+    Init containers run one after another before the other containers; sidecars run beside them.
     """
     spec = mapping(pod.get("spec"))
     beside, highest = _requests(spec.get("overhead")), dict[str, Fraction]()
@@ -70,13 +70,13 @@ def requests_of(pod: Json) -> Resources:
 
 
 def node_of(pod: Json) -> str:
-    """Return the node a pod is on and takes room of; empty where it has none, or has ended."""
+    """Return the node of a pod; empty for a pending or finished pod."""
     has_ended = mapping(pod.get("status")).get("phase") in _ENDED
     return "" if has_ended else str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def is_daemons(pod: Json) -> bool:
-    """Whether a pod is a DaemonSet's: it goes with its node and keeps none."""
+    """Whether a pod belongs to a DaemonSet, and therefore does not keep its node."""
     owners = map(mapping, sequence(mapping(pod.get("metadata")).get("ownerReferences")))
     return any(owner.get("kind") == "DaemonSet" for owner in owners)
 
@@ -91,7 +91,7 @@ def _unschedulable_since(pod: Json) -> datetime | None:
 
 
 def moment(text: object) -> datetime:
-    """Return a time as Kubernetes writes it; the beginning of all where there is none."""
+    """Parse a Kubernetes timestamp; 1970 for none."""
     return datetime.fromisoformat(str(text or "1970-01-01T00:00:00Z"))
 
 
@@ -109,9 +109,9 @@ def _highest(one: Resources, other: Resources) -> dict[str, Fraction]:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeInfo:
-    """A node, one that is there or one that might be bought, and what of it is free.
+    """An existing or potential node, and its free resources.
 
-    `since` is when it came, None for one that is not there yet.
+    `since` is its creation time, None for a potential one.
     """
 
     name: str
@@ -121,12 +121,12 @@ class NodeInfo:
     since: datetime | None = None
 
     def without(self, taken: Resources) -> "NodeInfo":
-        """Return the same node with less free."""
+        """Return the node with fewer free resources."""
         return replace(self, free={name: free - taken.get(name, 0) for name, free in self.free.items()})
 
 
 def unschedulable_reason(pod: PodNeeds, room: NodeInfo) -> str | None:
-    """Return why a pod cannot run on a node, in the scheduler's words; None where it can."""
+    """Return the scheduler's reason why a pod does not fit a node; None where it fits."""
     if not _is_selected(pod, room.labels):
         return "node(s) didn't match Pod's node affinity/selector"
     for taint in room.taints:
@@ -142,7 +142,7 @@ def _is_selected(pod: PodNeeds, labels: Mapping[str, str]) -> bool:
 
 
 def _term_holds(term: Json, labels: Mapping[str, str]) -> bool:
-    # A rule about fields names one node: nothing that might be bought.
+    # `matchFields` selects an existing node by name.
     rules = [mapping(each) for each in sequence(term.get("matchExpressions"))]
     return bool(rules) and not term.get("matchFields") and all(_rule_holds(rule, labels) for rule in rules)
 
@@ -184,7 +184,7 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     return key == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
-# A pod that waits longer than this although a node seems to have room is kept from it by a rule that is not played.
+# A pod that stays pending longer although a node fits has a constraint that is not simulated.
 _TRUSTED: Final = timedelta(seconds=30)
 FULL: Final = "max node group size reached"
 IN_BACKOFF: Final = "in backoff after failed scale-up"
@@ -192,10 +192,10 @@ IN_BACKOFF: Final = "in backoff after failed scale-up"
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """A pool in one of its zones: what a node of it is like and costs, how many there are and how many more there may be.
+    """A pool in one of its zones: the node to buy, its price, the number of nodes, and the number that may be added.
 
-    `spreads`: whether the zone with the fewest is to be preferred; `is_in_backoff`: none was to be had a while ago;
-    `priority`: its place in a list of which the first that is to be had is taken, whatever it costs.
+    `spreads`: the zone with the fewest nodes is preferred; `is_in_backoff`: it was out of stock recently; `priority`: the
+    rank in a ComputeClass, which takes precedence over the price.
     """
 
     pool: str
@@ -211,7 +211,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Purchase:
-    """A machine to buy, and the pods it is bought for."""
+    """A machine to buy, and its pods."""
 
     pool: str
     zone: str
@@ -220,7 +220,7 @@ class Purchase:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to buy, and of each pod for which nothing can be bought, why."""
+    """The machines to buy, and the pods that no machine helps, with reasons."""
 
     purchases: tuple[Purchase, ...]
     unschedulable: tuple[tuple[PodNeeds, str], ...]
@@ -229,10 +229,7 @@ class Plan:
 def plan(
     pending: Sequence[PodNeeds], rooms: Sequence[NodeInfo], offers: Sequence[Option], now: datetime
 ) -> Plan:
-    """Return what to buy so that each pending pod finds room: the cheapest node that will take it, as few as will do.
-
-    Pools in a list of priorities are taken in its order.
-    """
+    """Return the fewest and cheapest machines for the pending pods; ComputeClass ranks precede prices."""
     basket = _Basket(offers=offers)
     free = list(rooms)
     unschedulable = [
@@ -244,7 +241,7 @@ def plan(
 
 
 def _placed(pod: PodNeeds, free: list[NodeInfo], now: datetime) -> bool:
-    """Whether a node that is there takes a pod: its room is then less."""
+    """Whether an existing node fits a pod; its free resources are reduced."""
     distrusts = pod.unschedulable_since is not None and now - pod.unschedulable_since > _TRUSTED
     for at, room in enumerate(free):
         is_old = room.since is not None and now - room.since > _TRUSTED
@@ -256,7 +253,7 @@ def _placed(pod: PodNeeds, free: list[NodeInfo], now: datetime) -> bool:
 
 @dataclass(kw_only=True)
 class _Basket:
-    """What is bought so far: each machine with the offer it was bought by and its pods."""
+    """The machines that the plan buys so far, with their options and pods."""
 
     offers: Sequence[Option]
     bought: list[tuple[Option, NodeInfo, list[PodNeeds]]] = field(
@@ -264,7 +261,7 @@ class _Basket:
     )
 
     def added(self, pod: PodNeeds) -> bool:
-        """Whether a machine takes a pod that is bought already, or can be."""
+        """Whether a machine of the plan or a new one fits a pod; it is added."""
         for at, (offer, room, pods) in enumerate(self.bought):
             if unschedulable_reason(pod, room) is None:
                 self.bought[at] = (offer, room.without(pod.requests), [*pods, pod])
@@ -277,7 +274,7 @@ class _Basket:
         return True
 
     def obstacle(self, pod: PodNeeds, offer: Option) -> str | None:
-        """Return why a pod gets no machine by an offer."""
+        """Return why an option does not help a pod, None where it does."""
         if offer.is_in_backoff:
             return IN_BACKOFF
         wrong = unschedulable_reason(pod, offer.room)
@@ -286,7 +283,7 @@ class _Basket:
         return wrong
 
     def purchases(self) -> tuple[Purchase, ...]:
-        """Return what is bought."""
+        """Return the purchases."""
         return tuple(
             Purchase(pool=offer.pool, zone=offer.zone, pods=tuple(pods)) for offer, _, pods in self.bought
         )

@@ -1,1 +1,1 @@
-"""What AWS does beyond keeping what it is told."""
+"""The AWS simulator."""

@@ -1,4 +1,4 @@
-"""Access entries: who is let into a cluster, and by whom."""
+"""EKS access entries, access policy associations and Pod Identity associations."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,12 +23,12 @@ _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 _IN_USE: Final = (
     "ResourceInUseException: The specified access entry resource is already in use on this cluster."
 )
-# The only entries that can be given a policy.
+# Policies can be associated only with entries of this type.
 _STANDARD: Final = "STANDARD"
 
 
 def _made_by_eks(request: ResourceRequest) -> str | None:
-    """EKS makes entries itself: for the creator of a cluster, and for the role of a managed node group."""
+    """EKS creates entries for the creator of a cluster and for the role of a managed node group."""
     return _IN_USE if request.inputs.get("principalArn") in _own_entries(request) else None
 
 
@@ -44,7 +44,7 @@ def _access_of(cluster: CloudObject | None) -> Json:
 
 
 def _no_such_role(request: ResourceRequest) -> str | None:
-    """Nodes have roles of the cluster's own account; who else is let in may be from anywhere."""
+    """Nodes need a role of this account; other principals may be of any account."""
     arn, kind = request.inputs.get("principalArn"), request.inputs.get("type") or _STANDARD
     if kind == _STANDARD or role_of(arn, request.inventory) is not None:
         return None
@@ -79,7 +79,7 @@ ACCESS: Mapping[str, Rules] = {
     _ASSOCIATION: Rules(
         name_property="",
         identify=_identify_association,
-        # Associating a policy again changes its scope and is no mistake.
+        # A second association of a policy changes its scope.
         overwrites=True,
         immutable=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
         refuse_create=(no_cluster, _no_entry),
@@ -87,7 +87,7 @@ ACCESS: Mapping[str, Rules] = {
 }
 
 
-# What tells associations apart: a service account has one role.
+# A service account has one association.
 _WHOSE: Final = ("clusterName", "namespace", "serviceAccount")
 
 

@@ -1,4 +1,4 @@
-"""Add-ons: which builds there are, and what they need to run."""
+"""EKS add-ons: those with a Deployment become healthy only with a node and permissions."""
 
 import json
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _EBS: Final = "aws-ebs-csi-driver"
-# The add-ons with a Deployment, which is unhealthy until its pods run; and where its settings are in the configuration.
+# The add-ons with a Deployment, and the path of its settings in the configuration.
 _DEPLOYMENTS: Final[Mapping[str, tuple[str, ...]]] = {"coredns": (), _EBS: ("controller",)}
 _EBS_ACCOUNT: Final = ("kube-system", "ebs-csi-controller-sa")
-# What both Deployments tolerate where nothing else is configured.
+# The default toleration of both Deployments.
 _TOLERATED: Final[Json] = {"key": "CriticalAddonsOnly", "operator": "Exists"}
 
 
 def _not_healthy(request: ResourceRequest) -> str | None:
-    """A Deployment without a node to run on, or a driver that may do nothing, never gets healthy."""
+    """A Deployment without a node, or a driver without permissions, never becomes healthy."""
     addon = str(request.inputs.get("addonName"))
     if addon not in _DEPLOYMENTS or (_has_node(request, addon) and _may_act(request, addon)):
         return None
@@ -61,7 +61,7 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 
 
 def _may_act(request: ResourceRequest, addon: str) -> bool:
-    """The driver gets its role by an association of its own, one made with it, or a role for the service account."""
+    """The driver gets its role from a Pod Identity association, also one of the add-on, or from its service account."""
     if addon != _EBS or request.inputs.get("serviceAccountRoleArn"):
         return True
     identities = belonging_to(request.inputs.get("clusterName"), IDENTITY, request.inventory)
@@ -71,11 +71,11 @@ def _may_act(request: ResourceRequest, addon: str) -> bool:
 
 
 def _configuration(request: ResourceRequest) -> Json:
-    """Raise ValueError for what is no object."""
+    """Raises ValueError for anything but an object."""
     text = request.inputs.get("configurationValues")
     found: JsonValue = json.loads(str(text)) if text else {}
     if not isinstance(found, Mapping):
-        raise ValueError("no object")  # noqa: TRY004 - one sort of error for all that is no configuration
+        raise ValueError("no object")  # noqa: TRY004 - the same error as for invalid JSON
     return found
 
 

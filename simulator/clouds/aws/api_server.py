@@ -1,4 +1,4 @@
-"""Who reaches the API server of an EKS cluster: nobody when there is none, and nobody it does not let in."""
+"""Access to the API server of an EKS cluster: the cluster must exist and admit the caller."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,18 +12,18 @@ _CLUSTER: Final = "aws:eks/cluster:Cluster"
 _ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 CALLER: Final = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
-# What a request is refused with that says who it is from, and from nobody the cluster knows.
+# The API server's answer to a caller without an access entry.
 _UNKNOWN_CALLER: Final = "the server has asked for the client to provide credentials"
 
 
 def refuse_connection(attempt: ConnectionAttempt) -> str | None:
-    """Return why the cluster in `aws eks get-token --cluster-name NAME` cannot be called, None where it can."""
+    """Return why the cluster of `aws eks get-token --cluster-name NAME` is unreachable, None where it is reachable."""
     connection, inventory = attempt.connection, attempt.inventory
     name = connection.option("--cluster-name")
     if connection.arguments[:2] != ("eks", "get-token") or name is None:
         return None
     cluster = next((one for one in inventory.of_type(_CLUSTER) if one.outputs.get("name") == name), None)
-    # The address is another one for each cluster there ever was, also under the same name.
+    # Each cluster has its own address, also after a replacement under the same name.
     if cluster is None or cluster.outputs.get("endpoint") not in (None, connection.server):
         host = urlsplit(connection.server).netloc.partition(":")[0] or name
         return f'Get "{connection.server}/openapi/v2?timeout=32s": dial tcp: lookup {host}: no such host'
@@ -32,7 +32,7 @@ def refuse_connection(attempt: ConnectionAttempt) -> str | None:
 
 
 def private_endpoints(inventory: Inventory) -> list[str]:
-    """Return a remark for each cluster that is reached from within its network alone."""
+    """Return a remark for each cluster that is reachable only from its network."""
     return [
         f"the API server of {one.outputs.get('name')} has a private endpoint only: run `pulumi up` where its network "
         "is reached (a VPN, a peered network, a runner inside the VPC). A rehearsal reaches it from anywhere"
@@ -43,7 +43,7 @@ def private_endpoints(inventory: Inventory) -> list[str]:
 
 def _lets_in(cluster: CloudObject, caller: str, inventory: Inventory) -> bool:
     access = mapping(cluster.outputs.get("accessConfig"))
-    # EKS makes the creator an administrator unless it is told not to.
+    # EKS makes the creator an administrator by default.
     if access.get("bootstrapClusterCreatorAdminPermissions") is not False and caller == CALLER:
         return True
     name = cluster.outputs.get("name")

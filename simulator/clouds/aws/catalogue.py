@@ -1,4 +1,4 @@
-"""AWS, put together."""
+"""The AWS catalogue: all resource rules and functions."""
 
 from collections.abc import Mapping
 
@@ -54,7 +54,7 @@ INVOKES: Mapping[str, Invoke] = {
 
 
 def _all_tags(request: ResourceRequest) -> JsonValue:
-    """A resource's tags over the default ones of its provider."""
+    """The resource's tags, over the default tags of the provider."""
     defaults = _object(request.configuration, "defaultTags")
     return {**_object(defaults, "tags"), **_object(request.inputs, "tags")}
 

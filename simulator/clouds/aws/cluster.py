@@ -1,4 +1,4 @@
-"""Clusters: what EKS adds to them, and which changes it refuses."""
+"""EKS clusters: computed outputs, refused changes, and lookups for what belongs to a cluster."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,35 +18,35 @@ ROLE: Final = "aws:iam/role:Role"
 
 
 def cluster_of(request: ResourceRequest) -> CloudObject | None:
-    """Return the cluster an object is made in, None where there is none of that name."""
+    """Return the cluster of an object, None where it does not exist."""
     name = request.inputs.get("clusterName")
     return next((one for one in request.inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
 
 
 def no_cluster(request: ResourceRequest) -> str | None:
-    """Refuse what is made in a cluster that is not there."""
+    """Refuse an object of a cluster that does not exist."""
     if cluster_of(request) is not None:
         return None
     return f"ResourceNotFoundException: No cluster found for name: {request.inputs.get('clusterName')}."
 
 
 def belonging_to(cluster: JsonValue, token: str, inventory: Inventory) -> list[CloudObject]:
-    """Return the objects of a type that are in the cluster of a name."""
+    """Return the objects of a type in a cluster, by its name."""
     return [one for one in inventory.of_type(token) if one.inputs.get("clusterName") == cluster]
 
 
 def role_of(arn: JsonValue, inventory: Inventory) -> CloudObject | None:
-    """Return the role of an ARN."""
+    """Return the role with an ARN."""
     return next((one for one in inventory.of_type(ROLE) if one.outputs.get("arn") == arn), None)
 
 
 def trusts(role: CloudObject | None, service: str) -> bool:
-    """Tell whether a service (`eks`) may assume a role."""
+    """Whether a service (`eks`) may assume a role."""
     return role is not None and f"{service}.amazonaws.com" in str(role.inputs.get("assumeRolePolicy"))
 
 
 def policies_of(role: CloudObject, inventory: Inventory) -> set[str]:
-    """Return the names of the policies that a role holds."""
+    """Return the names of the policies of a role."""
     return {
         str(one.inputs.get("policyArn")).rpartition("/")[2]
         for one in inventory.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
@@ -67,7 +67,7 @@ def _identities(request: ResourceRequest) -> JsonValue:
 
 
 def _vpc_config(request: ResourceRequest) -> JsonValue:
-    """EKS adds its own security group, and the VPC the subnets are in."""
+    """EKS adds the cluster security group and the VPC of the subnets."""
     given = mapping(request.inputs.get("vpcConfig"))
     defaults: Json = {"endpointPublicAccess": True, "endpointPrivateAccess": False}
     added: Json = {
@@ -96,7 +96,7 @@ def _not_assumable(request: ResourceRequest) -> str | None:
 
 
 def _no_such_upgrade(request: ResourceRequest) -> str | None:
-    """A cluster goes one minor version up at a time, and never down."""
+    """A cluster is upgraded by one minor version at a time, and never downgraded."""
     before, after = str(_current(request).get("version") or ""), str(request.inputs.get("version") or "")
     if not before or not after or _minor(after) - _minor(before) in (0, 1):
         return None

@@ -1,4 +1,4 @@
-"""VPC endpoints: routes to a service, or a service's addresses inside a VPC."""
+"""VPC endpoints: gateway endpoints in route tables, and interface endpoints in subnets."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ def _kind(request: ResourceRequest) -> str:
 
 
 def _prefix_list(request: ResourceRequest) -> JsonValue:
-    """A service's list of addresses is the same for everyone in a region."""
+    """A service has one prefix list in a region."""
     service = text(request.inputs, "serviceName")
     return f"pl-{hashlib.sha256(service.encode()).hexdigest()[:8]}" if _kind(request) == "Gateway" else None
 

@@ -1,4 +1,8 @@
-"""IAM: what AWS adds and refuses."""
+"""IAM: roles, policies, service-linked roles, and the permissions of the caller.
+
+To make the caller read-only, a test adds an `aws:iam/userPolicyAttachment:UserPolicyAttachment` of the user `rehearsal`
+and the policy READ_ONLY to the cloud's state.
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +30,7 @@ _USER: Final = CALLER.rpartition("/")[2]
 
 
 def writing(action: str, arn: Compute) -> Refuse:
-    """Refuse an action (`iam:CreateRole`) on what has this ARN to a caller who only reads."""
+    """Refuse an action (`iam:CreateRole`) on an ARN to a read-only caller."""
 
     def refuse(request: ResourceRequest) -> str | None:
         return _denied(action, str(arn(request))) if _only_reads(request.inventory) else None
@@ -35,7 +39,7 @@ def writing(action: str, arn: Compute) -> Refuse:
 
 
 def removing(action: str) -> RefuseDeletion:
-    """Refuse an action that deletes to a caller who only reads."""
+    """Refuse a delete action to a read-only caller."""
 
     def refuse(deletion: Deletion) -> str | None:
         where = str(deletion.target.outputs.get("arn", deletion.target.id))
@@ -60,12 +64,12 @@ def _denied(action: str, resource: str) -> str:
 
 TYPE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 _SPOT: Final = "spot.amazonaws.com"
-# Their names are AWS's own and follow no rule, so this one alone is known.
+# AWS chooses the names without a rule; only this one is known.
 _ROLES: Final[Mapping[str, str]] = {_SPOT: "AWSServiceRoleForEC2Spot"}
 
 
 def role_arn(request: ResourceRequest) -> str:
-    """Return a service-linked role's ARN, which is its id too."""
+    """Return a service-linked role's ARN, which is also its id."""
     return f"arn:{PARTITION}:iam::{ACCOUNT}:role{_service_path(request)}{_name(request)}"
 
 
@@ -84,7 +88,7 @@ def _name(request: ResourceRequest) -> str:
 def _unknown_service(request: ResourceRequest) -> str | None:
     if _service(request) in _ROLES:
         return None
-    return f"the service-linked role of {_service(request)} is not rehearsed; these are: {', '.join(_ROLES)}"
+    return f"the service-linked role of {_service(request)} is not simulated; use one of: {', '.join(_ROLES)}"
 
 
 RULES: Final = Rules(
@@ -109,7 +113,7 @@ _ROLE: Final = "aws:iam/role:Role"
 
 
 def _arn(kind: str) -> Compute:
-    """Return what makes the ARN of a kind of thing with a name and a path."""
+    """Return the function that computes the ARN of an object with a name and a path."""
 
     def compute(request: ResourceRequest) -> str:
         return f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{request.inputs.get('path') or '/'}{request.name}"
@@ -126,7 +130,7 @@ def _identify_policy(request: ResourceRequest) -> str:
 
 
 def _of_role(request: ResourceRequest) -> str:
-    """The ARN of the role that something is put on."""
+    """The ARN of the role of a policy or attachment."""
     role = _role_named(request.inventory, request.inputs.get("role"))
     return str(role.outputs.get("arn")) if role else f"role {request.inputs.get('role')}"
 
@@ -147,7 +151,7 @@ def _no_role(request: ResourceRequest) -> str | None:
 
 
 def _no_policy(request: ResourceRequest) -> str | None:
-    """AWS's own policies (`arn:aws:iam::aws:policy/…`) are taken to be there; the account's own must be."""
+    """AWS managed policies (`arn:aws:iam::aws:policy/…`) always exist."""
     arn = str(request.inputs.get("policyArn"))
     if f":{ACCOUNT}:" not in arn or request.inventory.find(_POLICY, arn):
         return None

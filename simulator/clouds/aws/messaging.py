@@ -1,4 +1,4 @@
-"""Queues and the events they are sent: what AWS adds and refuses."""
+"""SQS queues, and the EventBridge rules and targets that send events to them."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def _bus(request: ResourceRequest) -> str:
 
 
 def _rule_arn(request: ResourceRequest) -> str:
-    """A rule's ARN names its bus, but not the default one."""
+    """The ARN contains the bus, except the default one."""
     path = request.name if _bus(request) == _DEFAULT_BUS else f"{_bus(request)}/{request.name}"
     return f"arn:{PARTITION}:events:{place(request)}:{ACCOUNT}:rule/{path}"
 
@@ -86,7 +86,7 @@ RESOURCES: Mapping[str, Rules] = {
     ),
     _TARGET: Rules(
         identify=_identify_target,
-        # The ARN of a target is that of what it leads to.
+        # The ARN of a target is that of its destination.
         computed={"arn": lambda request: request.inputs.get("arn"), "targetId": _target_id},
         overwrites=True,
         immutable=frozenset({"targetId"}),

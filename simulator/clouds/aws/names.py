@@ -1,11 +1,11 @@
-"""Ids and ARNs in the shapes AWS gives them."""
+"""Ids, ARNs and regions in AWS's format, and access to nested inputs."""
 
 from collections.abc import Mapping, Sequence
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.catalogue import ResourceRequest, describe
 
-# The account of AWS's own documentation: nobody's.
+# The account id of AWS's documentation.
 ACCOUNT = "123456789012"
 DEFAULT_REGION = "us-east-1"
 PARTITION = "aws"
@@ -30,16 +30,16 @@ _EC2_PREFIXES: Mapping[str, str] = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": "sgr",
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": "sgr",
 }
-# Services whose ARNs name no region, because what they hold is global.
+# Global services, whose ARNs contain no region.
 _GLOBAL_SERVICES = frozenset({"iam", "cloudfront", "route53"})
-# ARNs whose resource part is the bare name, without its type.
+# Services whose ARNs contain the name without the type.
 _BARE = frozenset({"sqs", "sns", "s3"})
-# The module of an SDK token is not always the service of an ARN.
+# The service of an ARN where it differs from the module of the SDK token.
 _SERVICES: Mapping[str, str] = {"cloudwatch": "events", "lb": "elasticloadbalancing", "vpc": "ec2"}
 
 
 def region(inputs: Json, configuration: Json) -> str:
-    """Return the region a resource is in: its own, its provider's, or AWS's first."""
+    """Return the region of a resource: its own, its provider's, or us-east-1."""
     for values in (inputs, configuration):
         given = values.get("region")
         if isinstance(given, str) and given:
@@ -48,12 +48,12 @@ def region(inputs: Json, configuration: Json) -> str:
 
 
 def place(request: ResourceRequest) -> str:
-    """Return the region an object is made in."""
+    """Return the region of an object."""
     return region(request.inputs, request.configuration)
 
 
 def identify(request: ResourceRequest) -> str:
-    """Return an id as AWS makes it: an EC2 id, or scope and name with colons between."""
+    """Return an id in AWS's format: an EC2 id, or scope and name joined by colons."""
     prefix = _EC2_PREFIXES.get(request.type)
     if prefix is not None:
         return f"{prefix}-{request.digest[:17]}"
@@ -75,7 +75,7 @@ def arn(request: ResourceRequest) -> str:
 
 
 def placeholder(request: ResourceRequest, output: str) -> str:
-    """Return a made-up text: an ARN for an output that must be one."""
+    """Return a placeholder for an output: an ARN where the name of the output says so."""
     if output.lower().endswith("arn"):
         service = request.type.split(":")[1].split("/")[0]
         return f"arn:{PARTITION}:{service}:{place(request)}:{ACCOUNT}:{output}/{request.digest[:12]}"
@@ -87,7 +87,7 @@ def _kind(request: ResourceRequest) -> str:
 
 
 def named(values: Json, path: str) -> tuple[str, ...]:
-    """The texts at a path of an object (`vpcConfig.subnetIds`): none, one, or a list of them."""
+    """Return the strings at a path of an object (`vpcConfig.subnetIds`): of a string or a list."""
     found: JsonValue = values
     for step in path.split("."):
         found = found.get(step) if isinstance(found, Mapping) else None
@@ -97,5 +97,5 @@ def named(values: Json, path: str) -> tuple[str, ...]:
 
 
 def text(values: Json, name: str) -> str:
-    """The text at a path, "" for none."""
+    """Return the string at a path, "" for none."""
     return next(iter(named(values, name)), "")

@@ -1,4 +1,7 @@
-"""VPCs and subnets."""
+"""EC2 networks: VPCs, subnets, routes, gateways, addresses and security groups.
+
+A referenced object that is not in the state counts as one that the user created before.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -11,7 +14,7 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 VPC: Final = "aws:ec2/vpc:Vpc"
 SUBNET: Final = "aws:ec2/subnet:Subnet"
 
-#: Whatever has network interfaces, with the paths of the subnets they are in and of the security groups they carry.
+#: The types with network interfaces, with the paths of their subnets and security groups.
 _INTERFACES: Final[Mapping[str, tuple[str, str]]] = {
     "aws:ec2/instance:Instance": ("subnetId", "vpcSecurityGroupIds"),
     "aws:ec2/natGateway:NatGateway": ("subnetId", ""),
@@ -22,7 +25,7 @@ _INTERFACES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def has_interface_in(subnet: str, inventory: Inventory) -> bool:
-    """Tell whether anything has a network interface in a subnet."""
+    """Whether a subnet contains a network interface."""
     return any(
         subnet in named(one.inputs, subnets)
         for token, (subnets, _) in _INTERFACES.items()
@@ -31,7 +34,7 @@ def has_interface_in(subnet: str, inventory: Inventory) -> bool:
 
 
 def has_interface_with(group: str, inventory: Inventory) -> bool:
-    """Tell whether any network interface carries a security group."""
+    """Whether a network interface uses a security group."""
     return any(
         group in named(one.inputs, groups)
         for token, (_, groups) in _INTERFACES.items()
@@ -40,17 +43,17 @@ def has_interface_with(group: str, inventory: Inventory) -> bool:
 
 
 def others(token: str, inventory: Inventory, own_id: str) -> Iterator[CloudObject]:
-    """The objects of a type beside one's own."""
+    """Return the other objects of a type."""
     return (one for one in inventory.of_type(token) if one.id != own_id)
 
 
 def vpc_of(subnet: str, inventory: Inventory) -> str:
-    """The VPC a subnet is in, "" where the subnet is the user's own."""
+    """Return the VPC of a subnet, "" for a subnet that is not in the state."""
     found = inventory.find(SUBNET, subnet)
     return text(found.inputs, "vpcId") if found else ""
 
 
-#: What lies in a VPC and goes before it. Its own default group and tables go with it.
+#: The types that must be deleted before their VPC. Its default group and tables are deleted with it.
 _CONTENTS = (
     SUBNET,
     "aws:ec2/internetGateway:InternetGateway",
@@ -62,7 +65,7 @@ _LARGEST, _SMALLEST = 16, 28
 
 
 def _its_own(prefix: str, at: int) -> Callable[[ResourceRequest], JsonValue]:
-    """The id of a part that a VPC is born with; `at` keeps the ids of one VPC's parts apart."""
+    """The id of a default part of a VPC; `at` makes the ids of one VPC's parts different."""
     return lambda request: f"{prefix}-{request.digest[at : at + 17]}"
 
 
@@ -71,7 +74,7 @@ def _or(name: str, default: JsonValue) -> Callable[[ResourceRequest], JsonValue]
 
 
 def _default_group(request: ResourceRequest) -> str:
-    """Adopting a VPC's default group makes nothing: it is there since the VPC is."""
+    """The default group is created with the VPC, so adopting it creates nothing."""
     vpc = request.inventory.find(VPC, text(request.inputs, "vpcId"))
     return text(vpc.computed, "defaultSecurityGroupId") if vpc else f"sg-{request.digest[:17]}"
 
@@ -186,7 +189,7 @@ def _described(inputs: Json) -> str:
 
 
 def _port(inputs: Json, name: str) -> str:
-    """A port, written the same whether it came as 443 or 443.0."""
+    """Format a port, of 443 and of 443.0 alike."""
     found = inputs.get(name)
     return str(int(found)) if isinstance(found, int | float | str) and found != "" else ""
 
@@ -194,7 +197,7 @@ def _port(inputs: Json, name: str) -> str:
 def _carried_or_referred_to(deletion: Deletion) -> str | None:
     group, inventory = deletion.target.id, deletion.inventory
     rules = (*inventory.of_type(_INGRESS), *inventory.of_type(_EGRESS))
-    # A group's own rules go with it, also those in which it refers to itself.
+    # A group's own rules are deleted with it, also those that reference itself.
     referred_to = any(
         text(one.inputs, "referencedSecurityGroupId") == group != text(one.inputs, "securityGroupId")
         for one in rules
@@ -222,7 +225,7 @@ _NAT = "aws:ec2/natGateway:NatGateway"
 
 
 def _public_address(request: ResourceRequest) -> str:
-    """An address of a range that documentation keeps for itself."""
+    """An address of a range that is reserved for documentation."""
     return f"203.0.113.{int(request.digest[:2], 16)}"
 
 
@@ -249,7 +252,7 @@ def _no_internet(request: ResourceRequest) -> str | None:
 
 
 def _held_by_gateway(deletion: Deletion) -> str | None:
-    """AWS's words do not say so, but this is what it answers while a NAT gateway holds the address."""
+    """AWS's answer while a NAT gateway uses the address, although the message suggests permissions."""
     if _user_of(deletion.target.id, deletion.inventory):
         return "AuthFailure: You do not have permission to access the specified resource."
     return None
@@ -276,7 +279,7 @@ GATEWAYS: Mapping[str, Rules] = {
         immutable=frozenset({"domain"}),
         refuse_delete=(_held_by_gateway,),
     ),
-    # It moves between VPCs in place.
+    # It can be attached to another VPC in place.
     _INTERNET: Rules(
         unique_within=(), refuse_create=(_second_internet_gateway,), refuse_delete=(_addresses_remain,)
     ),

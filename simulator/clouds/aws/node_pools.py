@@ -1,4 +1,4 @@
-"""Managed node groups: what their nodes need to join."""
+"""EKS managed node groups: prerequisites, launch templates, and the nodes that join the cluster."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-# Each alone lets a node join: the first knows what the second is for, and more.
+# Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
 
 
@@ -44,7 +44,7 @@ def _nodes_cannot_join(request: ResourceRequest) -> str | None:
 
 
 def _nodes_without_network(request: ResourceRequest) -> str | None:
-    """Nodes get ready by a network plugin: the add-on, or what EKS put into the cluster when it was not told to not."""
+    """Nodes become ready with a network plugin: the add-on, or the self-managed one of EKS."""
     cluster, name = cluster_of(request), request.inputs.get("clusterName")
     addons = {str(one.inputs.get("addonName")) for one in belonging_to(name, ADDON, request.inventory)}
     own = cluster is not None and cluster.inputs.get("bootstrapSelfManagedAddons") is not False
@@ -61,13 +61,13 @@ def _failed(request: ResourceRequest, reason: str) -> str:
 
 
 def _version(request: ResourceRequest) -> JsonValue:
-    """A group that names no version has its cluster's."""
+    """The default version is the cluster's."""
     cluster = cluster_of(request)
     return request.inputs.get("version") or (cluster.outputs.get("version") if cluster else None) or ""
 
 
 def _release_version(request: ResourceRequest) -> JsonValue:
-    """A group keeps the release of its image until it is told another one, or its version changes."""
+    """A group keeps its image release until the release or the version changes in its inputs."""
     current = request.inventory.find(request.type, request.id)
     kept = current.outputs.get("releaseVersion") if current else None
     version = str(_version(request))
@@ -109,10 +109,10 @@ RESOURCES: Mapping[str, Rules] = {
 
 
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
-# EKS's own default instance type, and what it holds.
+# EKS's default instance type, and its capacity.
 _DEFAULT_TYPE: Final = "t3.medium"
 _DEFAULT_CAPACITY: Final = {"cpu": "2", "memory": "4096Mi"}
-# Of an object that was put in by hand, or whose subnets are the user's own and no business of this cloud.
+# The zones of subnets that are not in the state.
 _ZONES: Final = ("a", "b", "c")
 _EFFECTS: Final[Mapping[str, str]] = {
     "NO_SCHEDULE": "NoSchedule",
@@ -122,7 +122,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
 
 
 def machines_of(group: Group) -> Sequence[Machine]:
-    """Return the machines of a node group: as many as are desired, over its subnets in turn."""
+    """Return the machines of a node group: its desired size, round robin over its subnets."""
     inputs = group.target.inputs
     wanted = mapping(inputs.get("scalingConfig")).get("desiredSize", 0)
     count = int(wanted) if isinstance(wanted, int | float) else 0
@@ -171,7 +171,7 @@ def _zone(group: Group, index: int, where: str) -> str:
 
 
 def _region_of_arn(group: Group) -> JsonValue:
-    """`arn:aws:eks:eu-west-1:…`: an object does not keep its provider's configuration."""
+    """The region in the ARN, because the state does not contain the provider's configuration."""
     parts = str(group.target.outputs.get("arn", "")).split(":")
     return parts[3] if len(parts) > 3 else None
 
@@ -199,7 +199,7 @@ _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
 def _latest_version(request: ResourceRequest) -> int:
-    """Every change of a template is a version more; its tags are not part of it."""
+    """Each change of a template creates a version; tags are not part of it."""
     current = request.inventory.find(_TEMPLATE, request.id) if request.id else None
     if current is None:
         return 1

@@ -1,4 +1,4 @@
-"""What EC2 tells of the machines it sells: which, where, and how many of them an account may have."""
+"""EC2's availability zones, instance type offerings, and service quotas."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from holdfast.simulator.clouds.aws.names import named, region, text
 from holdfast.simulator.clouds.catalogue import Call, Invoke
 from holdfast.simulator.errors import RehearsalError
 
-#: Where a region's zones are not known: most regions have at least as many, and fewer would hide mistakes in spreading.
+#: The zones of an unknown region; fewer would hide mistakes in spreading.
 _USUAL: Final = "abc"
 
 _ABBREVIATIONS: Final = {
@@ -26,7 +26,7 @@ _ABBREVIATIONS: Final = {
 }
 
 
-#: Letters and numbers go together but for these: nobody is shown usw1-az2 any more, and EKS does not run in it.
+#: The zone ids that do not follow the letters: AWS no longer offers usw1-az2, which EKS does not support.
 _OTHER_NUMBERS: Final = {"us-west-1a": 3, "us-west-1b": 1}
 
 
@@ -36,7 +36,7 @@ def zones(name: str) -> Sequence[str]:
 
 
 def zone_id(zone: str) -> str:
-    """Return a zone's id (`use1-az2` of `us-east-1b`); which id has which letter differs from account to account."""
+    """Return a zone's id (`use1-az2` of `us-east-1b`); the real mapping differs between accounts."""
     first, *middle, last = zone[:-1].split("-")
     abbreviated = "".join(_ABBREVIATIONS.get(part, part) for part in middle)
     number = _OTHER_NUMBERS.get(zone, ord(zone[-1]) - ord("a") + 1)
@@ -59,7 +59,7 @@ def availability_zones(call: Call) -> Json:
 
 
 def _instance_type_offerings(call: Call) -> Json:
-    """Every zone of a region sells what the region does: which of them do is known by an account alone."""
+    """Each zone offers all types of its region; only a real account knows which zones do."""
     where = region(call.arguments, call.configuration)
     kind = text(call.arguments, "locationType") or "region"
     pairs = [
@@ -80,7 +80,7 @@ def _instance_type_offerings(call: Call) -> Json:
 
 
 def _instance_types(call: Call) -> Json:
-    """The types a region sells that pass the filters for their names and for the ways in which they are bought."""
+    """The types of a region that match the filters for name and usage class."""
     where = region(call.arguments, call.configuration)
     found = [
         name
@@ -101,11 +101,11 @@ def _is_like(wanted: Json, name: str, *, on_spot: bool) -> bool:
 
 
 def _service_quota(call: Call) -> Json:
-    """A quota of the account's, if one was put in by hand: what an account was granted, nobody else knows."""
+    """A quota from the state, where a test added it: only a real account knows its quotas."""
     service, code = text(call.arguments, "serviceCode"), text(call.arguments, "quotaCode")
     found = call.inventory.find(QUOTA, f"{service}/{code}")
     if found is None:
-        raise RehearsalError(f"a rehearsal knows no quota {code} of {service}: the account alone does")
+        raise RehearsalError(f"quota {code} of {service} is not simulated; only a real account knows it")
     return {"id": found.id, "serviceCode": service, "quotaCode": code, "value": found.inputs.get("value")}
 
 
@@ -125,7 +125,7 @@ def _passes(wanted: Json, machine: str, location: str) -> bool:
     return value is None or value in named(wanted, "values")
 
 
-#: As an object in the cloud's file: `{"type": …, "id": "ec2/L-34B43A08", "urn": "", "inputs": {"value": 64}}`.
+#: In the state file: `{"type": …, "id": "ec2/L-34B43A08", "urn": "", "inputs": {"value": 64}}`.
 QUOTA: Final = "aws:servicequotas/serviceQuota:ServiceQuota"
 
 INVOKES: Mapping[str, Invoke] = {

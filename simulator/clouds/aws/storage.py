@@ -1,4 +1,4 @@
-"""S3: what AWS adds and refuses."""
+"""S3 buckets with their settings, and KMS keys."""
 
 import uuid
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ KEYS: Mapping[str, Rules] = {
 
 _BUCKET: Final = "aws:s3/bucket:Bucket"
 _OBJECTS: Final = ("aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject")
-# What a bucket has one of.
+# The settings that a bucket has once.
 _SETTINGS: Final = (
     "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
     "aws:s3/bucketPolicy:BucketPolicy",
@@ -47,7 +47,7 @@ def _no_bucket(request: ResourceRequest) -> str | None:
 
 
 def _not_empty(deletion: Deletion) -> str | None:
-    """A bucket goes with what is in it only if it was told so before."""
+    """A bucket with objects is deleted only with `forceDestroy`."""
     bucket = deletion.target
     if bucket.inputs.get("forceDestroy") is True or not _holds_objects(deletion.inventory, bucket.id):
         return None

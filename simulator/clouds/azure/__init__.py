@@ -1,1 +1,1 @@
-"""What Azure does beyond keeping what it is told."""
+"""The Azure simulator."""

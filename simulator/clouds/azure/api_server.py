@@ -1,4 +1,4 @@
-"""Who reaches the API server of an AKS cluster, and whom it lets in."""
+"""Access to the API server of an AKS cluster, and the kubeconfigs that AKS returns."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def authority_of(cluster: CloudObject) -> str:
 
 
 def addresses_of(cluster: CloudObject) -> dict[str, str]:
-    """Return the names that a cluster has, by which they are: `private`, `public`."""
+    """Return the host names of a cluster by kind: `private`, `public`."""
     names = {"private": cluster.outputs.get("privateFQDN"), "public": cluster.outputs.get("fqdn")}
     return {which: str(name) for which, name in names.items() if name}
 
@@ -59,7 +59,7 @@ def _user_credentials(call: Call) -> Json:
     if which not in names:
         raise RehearsalError(said("BadRequest", f"the cluster has no {which} FQDN"))
     name = cluster.outputs.get("name")
-    # JSON is YAML too. The user's entry asks for a code in a browser, unless who reads it knows better.
+    # JSON is YAML. The real user entry asks for a login in a browser; the program replaces it.
     document: Json = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -91,7 +91,7 @@ _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed
 
 
 def refuse_connection(attempt: ConnectionAttempt) -> str | None:
-    """Return why the cluster at an address cannot be called, None where it can."""
+    """Return why the cluster at an address is unreachable, None where it is reachable."""
     server = attempt.connection.server
     host = urlsplit(server).hostname or ""
     for cluster in attempt.inventory.of_type(CLUSTER):
@@ -112,7 +112,7 @@ def _refuse_caller(cluster: CloudObject, inventory: Inventory) -> str | None:
 
 
 def where_from(inventory: Inventory) -> list[str]:
-    """Return a remark for each cluster that is reached from within its network alone."""
+    """Return a remark for each cluster that is reachable only from its network."""
     return [
         f"the API server of {cluster.outputs.get('name')} has a private address only: run `pulumi up` where its network "
         f"is reached (a VPN, a runner in the network){_names(cluster)}. A rehearsal reaches it from anywhere"

@@ -1,4 +1,4 @@
-"""Azure, put together."""
+"""The Azure catalogue: all resource rules and functions."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,7 @@ def _group_id(request: ResourceRequest) -> str:
     return f"/subscriptions/{subscription(request)}/resourceGroups/{request.name}"
 
 
-# Azure deletes whatever is in a group with it. Here it stays, so that a rehearsal shows what the program would have left
-# to Azure to delete, in whatever order.
+# Azure deletes the resources of a group with the group. Here they stay, which shows what the program did not delete.
 RESOURCES: Mapping[str, Rules] = {
     RESOURCE_GROUP: Rules(
         name_property="resourceGroupName",
@@ -27,7 +26,7 @@ RESOURCES: Mapping[str, Rules] = {
 }
 
 
-# What a nested resource is part of, by the input that names it; the resource group comes first in every id.
+# The inputs with the parents of a nested resource; the resource group is first in each id.
 _PARENTS = ("accountName", "resourceName")
 
 
@@ -58,7 +57,7 @@ CATALOGUE = Catalogue(
         "type": lambda request: request.type,
         "provisioningState": lambda _: "Succeeded",
     },
-    # A resource's own name is its last path parameter; a resource group's comes last because all others name it too.
+    # The name of a resource is its last path parameter; the resource group is last, because all resources have it.
     name_properties=("resourceName", "accountName", "containerName", "agentPoolName", "resourceGroupName"),
     scopes=frozenset({"resourceGroupName", *_PARENTS}),
     # The real provider appends 8 digits without a separator: many Azure names allow no hyphen.

@@ -1,4 +1,4 @@
-"""AKS's clusters: what AKS adds to them, and what it and its provider refuse. Node pools are apart."""
+"""AKS clusters and their maintenance configurations: computed outputs and refused changes."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 
 
 def _may_not_join(request: ResourceRequest) -> str | None:
-    """The identity that puts machines into a subnet has to be allowed to."""
+    """The cluster's identity needs the permission to join the subnet."""
     for principal in _principals(request):
         for profile in map(mapping, sequence(request.inputs.get("agentPoolProfiles"))):
             subnet = str(profile.get("vnetSubnetID") or "")
@@ -47,7 +47,7 @@ def _may_not_join(request: ResourceRequest) -> str | None:
 
 
 def _may_not_encrypt(request: ResourceRequest) -> str | None:
-    """The identity has to be allowed to read the disk encryption set."""
+    """The cluster's identity needs the permission to read the disk encryption set."""
     disks = request.inputs.get("diskEncryptionSetID")
     for principal in _principals(request):
         if disks and not has_role(request.inventory, principal_id=principal, role=_READER, scope=str(disks)):
@@ -60,7 +60,7 @@ def _may_not_encrypt(request: ResourceRequest) -> str | None:
 
 
 def _principals(request: ResourceRequest) -> list[str]:
-    """Who the cluster is, as far as the stack made it."""
+    """The principals of the cluster's identities that are in the state."""
     given = sequence(mapping(request.inputs.get("identity")).get("userAssignedIdentities"))
     return [
         str(one.outputs.get("principalId"))
@@ -78,12 +78,12 @@ MISSING_PERMISSIONS: Final = (_may_not_join, _may_not_encrypt)
 
 
 _POOL: Final = "azure-native:containerservice:AgentPool"
-#: What a pool keeps for life.
+#: The immutable fields of a pool.
 _OF_A_POOL: Final = ("vmSize", "osDiskSizeGB", "vnetSubnetID", "availabilityZones")
 
 
 def _new_pool(request: ResourceRequest) -> str | None:
-    """A pool is made and deleted by itself; the cluster's own list is only to change those that are there."""
+    """The cluster's list may change existing pools; new ones are created as their own resources."""
     current = _current(request)
     there = {*_profiles(current.inputs), *_pools(request)}
     if set(_profiles(request.inputs)) <= there:
@@ -106,7 +106,7 @@ def _fixed_of_a_pool(request: ResourceRequest) -> str | None:
 
 
 def _public_or_private(request: ResourceRequest) -> str | None:
-    """Without the API server in the cluster's network, which none of ours has, one never becomes the other."""
+    """Only API server VNet integration, which our clusters do not use, allows this change."""
     asked, before = (
         mapping(inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
         for inputs in (request.inputs, _current(request).inputs)
@@ -151,7 +151,7 @@ def _profiles(inputs: Json) -> dict[str, Json]:
 
 
 def _pools(request: ResourceRequest) -> set[str]:
-    """The pools that are resources of their own."""
+    """The names of the pools that are their own resources."""
     return {
         str(pool.inputs.get("agentPoolName"))
         for pool in request.inventory.of_type(_POOL)
@@ -175,21 +175,21 @@ def _is_private(request: ResourceRequest) -> bool:
 
 
 def fqdn(request: ResourceRequest) -> JsonValue:
-    """Return the name that the internet knows the API server by; a private one has it only where that is asked for."""
+    """Return the API server's public host name; a private cluster has one only on request."""
     access = mapping(request.inputs.get("apiServerAccessProfile"))
     is_known = not _is_private(request) or access.get("enablePrivateClusterPublicFQDN") is not False
     return f"{_host(request)}.hcp.{_region(request)}.azmk8s.io" if is_known else ""
 
 
 def private_fqdn(request: ResourceRequest) -> JsonValue:
-    """Return the name that a private API server has in its network."""
+    """Return the private host name of a private API server."""
     if not _is_private(request):
         return ""
     return f"{_host(request)}.{guid(request, 'zone')}.privatelink.{_region(request)}.azmk8s.io"
 
 
 def issuer(request: ResourceRequest) -> JsonValue:
-    """Return the issuer of service accounts' tokens, which is there once it is asked for."""
+    """Return the OIDC issuer, where it is enabled."""
     given = mapping(request.inputs.get("oidcIssuerProfile"))
     tenant = str(request.configuration.get("tenantId") or TENANT)
     url = f"https://{_region(request)}.oic.prod-aks.azure.com/{tenant}/{guid(request, 'issuer')}/"
@@ -197,7 +197,7 @@ def issuer(request: ResourceRequest) -> JsonValue:
 
 
 def identities(request: ResourceRequest) -> JsonValue:
-    """Return the nodes' own identity, which AKS makes unless it is given one."""
+    """Return the kubelet identity, which AKS creates by default."""
     name = f"{request.name}-agentpool"
     group = request.inputs.get("nodeResourceGroup")
     subscription = group_id(request).split("/")[2]
@@ -215,7 +215,7 @@ def identities(request: ResourceRequest) -> JsonValue:
 
 
 def identity(request: ResourceRequest) -> JsonValue:
-    """Return the control plane's identities, which are asked for by a list of ids, and shown by id."""
+    """Return the control plane's identities: the input is a list of ids, the output a map by id."""
     given = mapping(request.inputs.get("identity"))
     ids = [str(each) for each in sequence(given.get("userAssignedIdentities"))]
     if not ids:
@@ -229,7 +229,7 @@ def identity(request: ResourceRequest) -> JsonValue:
 
 
 def running_version(request: ResourceRequest) -> JsonValue:
-    """Return the version that runs: AKS picks the patch."""
+    """Return the running version: AKS chooses the patch."""
     asked = str(request.inputs.get("kubernetesVersion") or versions.KUBERNETES)
     return asked if asked.count(".") > 1 else f"{asked}.0"
 
@@ -238,7 +238,7 @@ CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 
 
 def _no_way_out(request: ResourceRequest) -> str | None:
-    """A subnet of the user's own is not known here."""
+    """The NAT gateway must be on the subnet before; a subnet that is not in the state is skipped."""
     if mapping(request.inputs.get("networkProfile")).get("outboundType") != "userAssignedNATGateway":
         return None
     for profile in map(mapping, sequence(request.inputs.get("agentPoolProfiles"))):
@@ -257,7 +257,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("resourceGroupName",),
         longest_name=63,
         identify=identified("Microsoft.ContainerService/managedClusters"),
-        # What azure-native replaces a cluster for.
+        # The fields that azure-native replaces a cluster for.
         immutable=frozenset(
             {
                 "diskEncryptionSetID",

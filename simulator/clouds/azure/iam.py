@@ -1,4 +1,7 @@
-"""Identities on Azure, who is given which role, and who asks."""
+"""Azure managed identities, federated credentials and role assignments.
+
+Not simulated: Azure refuses two concurrent writes of federated credentials for one identity.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,7 +25,7 @@ ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
 
 
 def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) -> bool:
-    """Tell whether somebody has a role on something, or on what it is in; `role` is the id of its definition alone."""
+    """Whether a principal has a role on a scope or on a parent of it; `role` is the GUID of the role definition."""
     return any(
         same_id(one.inputs.get("principalId"), principal_id)
         and str(one.inputs.get("roleDefinitionId")).lower().endswith(f"/{role.lower()}")
@@ -32,7 +35,7 @@ def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) 
 
 
 def _identity_id(request: ResourceRequest) -> str:
-    # Managed identities have always shown the group's part in small letters; whoever compares has to know.
+    # Azure returns this part of the ids of managed identities in lower case.
     group = group_id(request).replace("/resourceGroups/", "/resourcegroups/")
     return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{request.name}"
 
@@ -52,7 +55,7 @@ def _is_identity(request: ResourceRequest) -> bool:
 
 
 def _not_found(request: ResourceRequest) -> str | None:
-    """An identity that was only just made is not known everywhere in Entra ID; who says what it is need not be looked up."""
+    """Entra ID replicates a new identity with a delay; with a `principalType` it is not looked up."""
     given = request.inputs.get("principalType")
     if given == "ServicePrincipal" or not _is_identity(request):
         return None
@@ -137,7 +140,7 @@ _PARENT: Final = ("resourceGroupName", "resourceName")
 
 
 def _identity(request: ResourceRequest) -> CloudObject | None:
-    """The identity that a credential is one of."""
+    """The identity of a credential."""
     return next((one for one in request.inventory.of_type(IDENTITY) if _is_beside(request, one)), None)
 
 
@@ -165,7 +168,7 @@ def _same_subject(request: ResourceRequest) -> str | None:
 
 
 def _beside(request: ResourceRequest) -> list[tuple[JsonValue, ...]]:
-    """Issuer and subject of each other credential of an identity."""
+    """Issuer and subject of the identity's other credentials."""
     return [
         tuple(one.inputs.get(field) for field in ("issuer", "subject"))
         for one in request.inventory.of_type(_CREDENTIAL)

@@ -1,4 +1,4 @@
-"""The virtual machines behind node pools, under the names that scale sets give them."""
+"""The machines of AKS node pools: names, stock, and the nodes that they become."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-#: How many letters at the end of a machine's name are its number in its scale set.
+#: The length of the number at the end of a machine's name.
 NUMBER: Final = 6
 
 
 def _scale_set(pool: CloudObject, name: str) -> str:
-    """Return the name of a pool's scale set: another one for each pool there ever was."""
+    """Return the name of a pool's scale set, different for each pool also after a replacement."""
     number = int(hashlib.sha256(key_of(pool).encode()).hexdigest(), 16) % 10**8
     return f"aks-{name}-{number:08}-vmss"
 
 
 def _name(pool: CloudObject, template: NodeTemplate, _zone: str, number: int) -> str:
-    """Return a name as a scale set makes it: its own, and a number of six digits to the base of 36."""
+    """Return a machine's name: the scale set's and a base-36 number of six digits."""
     places = "".join(
         _DIGITS[number // len(_DIGITS) ** place % len(_DIGITS)] for place in reversed(range(NUMBER))
     )
@@ -36,22 +36,22 @@ STOCK_OUT: Final = "rehearsal:aks/stockOut:StockOut"
 
 
 def sell_out(pool: str, inventory: Inventory) -> None:
-    """Have no more machines for the node pool of this name."""
+    """Put the node pool with this name out of stock."""
     inventory.put(CloudObject(type=STOCK_OUT, id=pool, urn="", inputs={}))
 
 
 def restock(pool: str, inventory: Inventory) -> None:
-    """Have machines again where they had been sold out. Harmless where they had not."""
+    """Put a sold-out pool back in stock; idempotent."""
     inventory.remove(STOCK_OUT, pool)
 
 
 def is_sold_out(pool: str, inventory: Inventory) -> bool:
-    """Whether a node pool gets no machine."""
+    """Whether a node pool is out of stock."""
     return inventory.find(STOCK_OUT, pool) is not None
 
 
 def machines_of(group: Group) -> Sequence[Machine]:
-    """Return the machines of a node pool; none where its cluster is not there."""
+    """Return the machines of a node pool; none where its cluster does not exist."""
     pool = pool_of(group.target, group.inventory)
     if pool is None:
         return []

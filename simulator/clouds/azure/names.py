@@ -1,4 +1,4 @@
-"""Whose subscription a rehearsal is in, and how Azure names what is there."""
+"""Azure's ids and error format, and the subscription of the simulator."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from holdfast.simulator.clouds.catalogue import Identify, ResourceRequest
 
 
 def said(code: str, message: str) -> str:
-    """Return a refusal as azure-native shows it."""
+    """Return an error in azure-native's format."""
     return f'Code="{code}" Message="{message}"'
 
 
-#: Nobody's. The real ids are not known without an account.
+#: A placeholder: real ids require an account.
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
 TENANT: Final = "00000000-0000-0000-0000-000000000001"
-#: The object id of whoever runs the rehearsal.
+#: The object id of the caller.
 CALLER: Final = "00000000-0000-0000-0000-000000000002"
 
 RESOURCE_GROUP: Final = "azure-native:resources:ResourceGroup"
@@ -26,22 +26,22 @@ def subscription_of(configuration: Json) -> str:
 
 
 def subscription(request: ResourceRequest) -> str:
-    """Return the subscription an object is in: its provider's."""
+    """Return the subscription of an object: its provider's."""
     return subscription_of(request.configuration)
 
 
 def group_id(request: ResourceRequest) -> str:
-    """Return the id of the resource group an object is in."""
+    """Return the id of an object's resource group."""
     return f"/subscriptions/{subscription(request)}/resourceGroups/{request.inputs.get('resourceGroupName')}"
 
 
 def identified(kind: str) -> Identify:
-    """Return what makes the id of a resource that is part of no other: `Microsoft.Network/natGateways`."""
+    """Return the function that computes the id of a top-level resource of a type (`Microsoft.Network/natGateways`)."""
     return lambda request: f"{group_id(request)}/providers/{kind}/{request.name}"
 
 
 def guid(request: ResourceRequest, what: str) -> str:
-    """Return an id of Azure's own form, the same for the same thing of the same object."""
+    """Return a stable GUID for a purpose (`what`) of an object."""
     digest = request.digest
     start = sum(what.encode()) % (len(digest) - 32)
     text = digest[start : start + 32]
@@ -49,7 +49,7 @@ def guid(request: ResourceRequest, what: str) -> str:
 
 
 def no_group(request: ResourceRequest) -> str | None:
-    """Return why nothing can be made in a resource group that is not there."""
+    """Refuse an object of a resource group that does not exist."""
     name = request.inputs.get("resourceGroupName")
     if request.inventory.find(RESOURCE_GROUP, group_id(request)) is not None:
         return None
@@ -57,5 +57,5 @@ def no_group(request: ResourceRequest) -> str | None:
 
 
 def same_id(one: object, other: object) -> bool:
-    """Tell whether two ids name the same thing: Azure reads them without regard to case."""
+    """Whether two ids are equal; Azure ignores case."""
     return str(one).lower() == str(other).lower()

@@ -1,7 +1,7 @@
-"""Networks on Azure: what it adds and refuses.
+"""Azure networks: virtual networks, subnets, NAT gateways and public addresses.
 
-What a resource names and the cloud does not hold is taken for the user's own, there before the stack was, unless it would
-be in a resource group of the stack's.
+A referenced object that is not in the state counts as one that the user created before, unless its id is in a resource
+group of the stack.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,12 +37,12 @@ def _subnet_id(request: ResourceRequest) -> str:
 
 
 def _address(request: ResourceRequest) -> JsonValue:
-    # 198.51.100.0/24 is for documentation: nobody's.
+    # 198.51.100.0/24 is reserved for documentation.
     return f"198.51.100.{int(request.digest[:2], 16)}"
 
 
 def _no_network(request: ResourceRequest) -> str | None:
-    """A subnet is made in a network that is there."""
+    """A subnet needs its network."""
     if request.inventory.find(VIRTUAL_NETWORK, _network_of(request)) is not None:
         return None
     return said(
@@ -53,7 +53,7 @@ def _no_network(request: ResourceRequest) -> str | None:
 
 
 def _naming(kind: str, field: str) -> Refuse:
-    """Return what refuses to name, in an input, something of the stack's that is not there."""
+    """Return the refusal of references, in an input, to an object of the stack that does not exist."""
 
     def refuse(request: ResourceRequest) -> str | None:
         for named in _ids(request.inputs.get(field)):
@@ -78,7 +78,7 @@ def _ids(value: JsonValue) -> list[str]:
 
 
 def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseDeletion:
-    """Return what refuses to delete something that objects of these types name, each in an input of its own."""
+    """Return the refusal to delete an object that objects of these (type, input) pairs reference."""
 
     def refuse(deletion: Deletion) -> str | None:
         user = next(_users(deletion, users), None)
@@ -98,7 +98,7 @@ def _users(deletion: Deletion, users: tuple[tuple[str, str], ...]) -> Iterator[s
 
 
 def _nodes_in(deletion: Deletion) -> str | None:
-    """Machines of a cluster are in the subnet that one of its pools names."""
+    """The subnet of a node pool contains machines."""
     for cluster in deletion.inventory.of_type(_CLUSTER):
         profiles = map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
         if any(same_id(profile.get("vnetSubnetID"), deletion.target.id) for profile in profiles):

@@ -1,4 +1,4 @@
-"""AKS's node pools that are resources of their own: what AKS adds to them, and what it and its provider refuse."""
+"""AKS agent pools: computed outputs, and the changes that AKS refuses."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ SPOT_LABEL: Final = "kubernetes.azure.com/scalesetpriority"
 SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
 
 
-#: What a pool keeps for life, beside what the provider itself replaces it for.
+#: The immutable fields that the provider does not replace a pool for.
 _FIXED: Final = (
     "availabilityZones",
     "osDiskSizeGB",
@@ -29,19 +29,19 @@ _FIXED: Final = (
 
 
 def node_labels(request: ResourceRequest) -> JsonValue:
-    """Return the labels of a pool's nodes, with AKS's own of a spot pool."""
+    """Return the labels of a pool, with AKS's label of spot pools."""
     own = {SPOT_LABEL: "spot"} if _is_spot(request.inputs) else {}
     return {**mapping(request.inputs.get("nodeLabels")), **own}
 
 
 def node_taints(request: ResourceRequest) -> JsonValue:
-    """Return the taints of a pool's nodes, with AKS's own of a spot pool."""
+    """Return the taints of a pool, with AKS's taint of spot pools."""
     given = [*sequence(request.inputs.get("nodeTaints"))]
     return [*given, SPOT_TAINT] if _is_spot(request.inputs) and SPOT_TAINT not in given else given
 
 
 def effective(inputs: Json) -> Json:
-    """Return what a pool is, as far as it stays so for life: what was asked for, and AKS's defaults."""
+    """Return the inputs of a pool with AKS's defaults for immutable fields."""
     is_spot = _is_spot(inputs)
     return {
         **inputs,
@@ -105,7 +105,7 @@ def _fixed(request: ResourceRequest) -> str | None:
 
 
 def _version(request: ResourceRequest) -> JsonValue:
-    """The version of a pool's nodes: the one that is asked for, or its cluster's."""
+    """The version of a pool's nodes: its own or its cluster's."""
     cluster = _cluster_of(request)
     asked = str(request.inputs.get("orchestratorVersion") or "")
     running = str(cluster.outputs.get("currentKubernetesVersion") or "") if cluster else ""
@@ -120,13 +120,13 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("resourceGroupName", "resourceName"),
         longest_name=12,
         identify=pool_path,
-        # What azure-native replaces a pool for; for whatever else is fixed it lets AKS refuse the change.
+        # The fields that azure-native replaces a pool for; AKS refuses other changes.
         immutable=frozenset({"gpuInstanceProfile", "networkProfile.nodePublicIPTags", "vmSize"}),
         computed={
             "currentOrchestratorVersion": _version,
             "eTag": lambda request: guid(request, "etag"),
             "nodeImageVersion": lambda _: "AKSUbuntu-2404gen2containerd",
-            # Whatever is added shows in the answer to the first call: to azure-native, which compares answers, no change.
+            # azure-native compares answers of Azure, so the added values are no drift.
             "nodeLabels": node_labels,
             "nodeTaints": node_taints,
             "powerState": lambda request: request.inputs.get("powerState") or {"code": "Running"},

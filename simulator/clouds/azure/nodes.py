@@ -1,4 +1,4 @@
-"""What every node of a node pool is like, and how many there may be."""
+"""The nodes of a node pool: labels, taints, capacity, and what the cloud reserves of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +17,23 @@ from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-# Up to so many cores, so much of each is kept, in thousandths of a core: 60 of one, 100 of two, 140 of four, 180 of eight,
-# 260 of sixteen.
+# (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
 _CPU_STEPS: Final = ((1, 60), (2, 40), (4, 20), (None, 10))
-# For each pod that a node may run, and once.
+# Reserved for each pod of `maxPods`, and once.
 _MEMORY_A_POD_MIB: Final = 20
 _MEMORY_MIB: Final = 50
 _MOST_OF_MEMORY: Final = Fraction(25, 100)
-# Below this much free memory the kubelet evicts pods.
+# The kubelet's eviction threshold.
 _MEMORY_EVICTION_MIB: Final = 100
-# Below this share of the disk the kubelet evicts pods: what Kubernetes does where nothing is said.
+# The kubelet's default eviction threshold.
 _DISK_EVICTION: Final = Fraction(10, 100)
 
 
 def allocatable(capacity: Mapping[str, str]) -> dict[str, str]:
-    """Return what pods may have of a machine with this capacity (`cpu`, `memory`, `ephemeral-storage`, `pods`)."""
+    """Return the allocatable resources of a capacity, by AKS's documentation (`node-resource-reservations`).
+
+    The requests of the pods that AKS runs on each node are not simulated.
+    """
     cores, pods = int(capacity["cpu"]), int(capacity["pods"])
     memory = int(parse_quantity(capacity["memory"]) / 1024**2)
     disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
@@ -65,12 +67,12 @@ class NodePool:
 
     @property
     def profile(self) -> Json:
-        """What it was asked for, and what AKS has made of that."""
+        """The inputs with AKS's computed values."""
         return self.target.outputs
 
     @property
     def name(self) -> str:
-        """Its name in the cluster."""
+        """The name of the pool."""
         return str(self.profile.get("agentPoolName"))
 
 
@@ -81,7 +83,7 @@ def pools_in(inventory: Inventory) -> list[NodePool]:
 
 
 def pool_of(one: CloudObject, inventory: Inventory) -> NodePool | None:
-    """Return a node pool with its cluster; None where that is not there."""
+    """Return a node pool with its cluster; None where the cluster does not exist."""
     cluster = next((each for each in inventory.of_type(CLUSTER) if _is_of(one, each)), None)
     return None if cluster is None else NodePool(target=one, cluster=cluster)
 
@@ -96,15 +98,15 @@ PRIORITY: Final = f"{AKS}/scalesetpriority"
 AGENT_POOL_LABEL: Final = f"{AKS}/agentpool"
 REGION: Final = "topology.kubernetes.io/region"
 
-# AKS's own defaults: of pods with the overlay that clusters here have, and without.
+# AKS's defaults: pods with an overlay network, and without.
 _PODS: Final = {"overlay": 250}
 _FEWER_PODS: Final = 30
 _DISK_GIB: Final = 128
-# The zone of a node that is in none: its fault domain.
+# The zone label of a regional node: its fault domain.
 _NO_ZONE: Final = "0"
-# As in the cost model: a spot machine costs a tenth.
+# As in the cost model, a spot machine costs a tenth.
 _SPOT_PRICE: Final = 0.1
-# What is in no table holds the least that AKS takes.
+# The minimum size of AKS, for unknown VM sizes.
 _SMALLEST: Final = machines.Machine(name="", vcpus=2, memory_mib=4096, gpus=0, hourly_price=0.1)
 
 
@@ -112,8 +114,8 @@ _SMALLEST: Final = machines.Machine(name="", vcpus=2, memory_mib=4096, gpus=0, h
 class NodeTemplate:
     """The nodes of one pool.
 
-    `labels`, `taints`, `capacity` and `allocatable` are those of each; of at most `maximum` nodes `initial` come with the
-    pool; `is_autoscaled`: whether the autoscaler changes how many there are. `home` is the path to its scale set.
+    `initial` nodes are created with the pool; `minimum` and `maximum` limit the autoscaler. `home` is the path of the
+    scale set.
     """
 
     name: str
@@ -133,11 +135,11 @@ class NodeTemplate:
 
     @property
     def spreads(self) -> bool:
-        """A scale set keeps its zones even, as far as it can."""
+        """A scale set balances its zones."""
         return True
 
     def labels_in(self, zone: str) -> Mapping[str, str]:
-        """Return the labels of the pool's nodes in a zone, but for that with the node's own name."""
+        """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: self.location}
 
     def machine(self, name: str, zone: str) -> Machine:
@@ -154,7 +156,7 @@ class NodeTemplate:
 
 
 def template_of(pool: NodePool) -> NodeTemplate:
-    """Return what the nodes of a pool are like."""
+    """Return the template of a pool's nodes."""
     profile, cluster = pool.profile, pool.cluster.outputs
     location = str(cluster.get("location") or "")
     machine = _machine(profile)
@@ -199,7 +201,7 @@ def _capacity(profile: Json, machine: machines.Machine, cluster: Json) -> Mappin
 
 
 def _labels(pool: NodePool, machine: machines.Machine) -> Mapping[str, str]:
-    """Return the labels AKS gives to the nodes of a pool, and those that the pool asks for."""
+    """Return AKS's labels and the pool's own."""
     profile = pool.profile
     return {
         ARCH: machine.arch,
@@ -217,7 +219,7 @@ def _labels(pool: NodePool, machine: machines.Machine) -> Mapping[str, str]:
 
 
 def _taints(profile: Json) -> tuple[Json, ...]:
-    """Return the taints of a pool's nodes: AKS's own among them, whether the pool says so or not."""
+    """Return the pool's taints and AKS's taint of spot pools."""
     own = [f"{PRIORITY}=spot:NoSchedule"] if profile.get("scaleSetPriority") == "Spot" else []
     given = [str(each) for each in sequence(profile.get("nodeTaints"))]
     return tuple(_taint(text) for text in dict.fromkeys([*own, *given]))
@@ -238,14 +240,14 @@ def _number(value: JsonValue) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-#: What is in no table holds what the smallest machine does that AKS takes for a system pool.
+#: The minimum size of a system pool, for unknown VM sizes.
 _system_smallest: Final[Mapping[str, str]] = {"cpu": "4", "memory": "16384Mi"}
-#: As many as AKS runs on a node of an overlay network.
+#: AKS's default with an overlay network.
 _system_pods: Final = "250"
 
 
 def system_machines_of(group: Group) -> Sequence[Machine]:
-    """Return the machines of a cluster's own pools, over their zones in turn."""
+    """Return the machines of a cluster's own (system) pools, round robin over their zones."""
     profiles = map(mapping, sequence(group.target.inputs.get("agentPoolProfiles")))
     return [
         _system_machine(group, profile, index) for profile in profiles for index in range(_count(profile))
@@ -274,7 +276,7 @@ def _system_machine(group: Group, profile: Json, index: int) -> Machine:
             "kubernetes.io/hostname": name,
             ARCH: "amd64",
             OS: "linux",
-            # Where no zone is asked for, AKS shows a machine's place in a scale set instead.
+            # Without zones AKS sets the fault domain.
             ZONE: f"{region}-{zones[index % len(zones)]}" if zones else "0",
             "topology.kubernetes.io/region": region,
             INSTANCE_TYPE: str(profile.get("vmSize")),

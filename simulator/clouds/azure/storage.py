@@ -1,4 +1,4 @@
-"""Blob Storage: what it adds and refuses."""
+"""Azure storage accounts, containers, and their settings."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +17,7 @@ def _account_id(request: ResourceRequest) -> str:
 
 
 def _within_account(path: str) -> Identify:
-    """Return how what is part of an account is identified."""
+    """Return the function that computes the id of a part of an account."""
     return lambda request: f"{_account_id(request)}/{path}/{request.name}"
 
 
@@ -47,7 +47,7 @@ def _sku(request: ResourceRequest) -> JsonValue:
 RESOURCES: Mapping[str, Rules] = {
     _ACCOUNT: Rules(
         name_property="accountName",
-        # One of all of Azure, whose account it ever is.
+        # Names are unique in all of Azure.
         unique_within=(),
         longest_name=24,
         identify=_account_id,

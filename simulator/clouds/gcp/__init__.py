@@ -1,1 +1,1 @@
-"""What Google Cloud does beyond keeping what it is told."""
+"""The Google Cloud simulator."""

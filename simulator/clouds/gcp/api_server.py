@@ -1,4 +1,4 @@
-"""Who reaches the API server of a GKE cluster: nobody when there is none, nor by a way that it does not have."""
+"""Access to the API server of a GKE cluster, by its DNS endpoint or its IP addresses."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed
 
 
 def refuse_connection(attempt: ConnectionAttempt) -> str | None:
-    """Return why the cluster at an address cannot be called, None where it can."""
+    """Return why the cluster at an address is unreachable, None where it is reachable."""
     server = attempt.connection.server
     host = urlsplit(server).hostname or ""
     request = f'Get "{server}/openapi/v2?timeout=32s"'
@@ -23,7 +23,7 @@ def refuse_connection(attempt: ConnectionAttempt) -> str | None:
         if host == _dns(cluster).get("endpoint"):
             if _dns(cluster).get("allowExternalTraffic") is not True:
                 return f"{request}: Forbidden"
-            # Google's own certificate, which the cluster's authority has not signed.
+            # The DNS endpoint has Google's certificate, which the cluster's CA has not signed.
             return f"{request}: {_UNTRUSTED}" if authority else None
         if host in set(_addresses(cluster)):
             known = mapping(cluster.outputs.get("masterAuth")).get("clusterCaCertificate")
@@ -34,7 +34,7 @@ def refuse_connection(attempt: ConnectionAttempt) -> str | None:
 
 
 def where_from(inventory: Inventory) -> list[str]:
-    """Return a remark for each cluster that is reached from within its network alone."""
+    """Return a remark for each cluster that is reachable only from its network."""
     return [
         f"the API server of {one.outputs.get('name')} has private addresses only: run `pulumi up` where its network "
         "is reached (a VPN, a runner in the network), or allow the DNS endpoint. A rehearsal reaches it from anywhere"
@@ -50,7 +50,7 @@ def _dns(cluster: CloudObject) -> Json:
 
 
 def _addresses(cluster: CloudObject) -> Iterator[str]:
-    """The addresses that a cluster answers at: with a private endpoint alone, not the public one."""
+    """The IP addresses of the API server; a private cluster has no public one."""
     network = mapping(cluster.outputs.get("privateClusterConfig"))
     if network.get("privateEndpoint"):
         yield str(network["privateEndpoint"])

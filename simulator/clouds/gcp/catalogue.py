@@ -1,4 +1,4 @@
-"""Google Cloud, put together."""
+"""The Google Cloud catalogue: all resource rules, functions, and project data."""
 
 from collections.abc import Mapping
 
@@ -44,12 +44,12 @@ def _zones(call: Call) -> Json:
 
 def _machine_types(call: Call) -> Json:
     zone = call.arguments.get("zone")
-    raise RehearsalError(f"a rehearsal knows not what {zone} sells: Compute Engine alone does")
+    raise RehearsalError(f"the machine types of {zone} are not simulated; only a real project knows them")
 
 
 def _engine_versions(call: Call) -> Json:
     location = call.arguments.get("location")
-    raise RehearsalError(f"a rehearsal knows not which versions {location} has this week: GKE alone does")
+    raise RehearsalError(f"the GKE versions of {location} are not simulated; only a real project knows them")
 
 
 INVOKES: Mapping[str, Invoke] = {
@@ -61,7 +61,7 @@ INVOKES: Mapping[str, Invoke] = {
 
 
 def _all_labels(request: ResourceRequest) -> JsonValue:
-    """Every label on the object: the provider's default ones, its own, and the mark of its manager."""
+    """All labels: the provider's defaults, the object's own, and Pulumi's mark."""
     labels: dict[str, JsonValue] = {"goog-pulumi-provisioned": "true"}
     for given in (request.configuration.get("defaultLabels"), request.inputs.get("labels")):
         if isinstance(given, Mapping):

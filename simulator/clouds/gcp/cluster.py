@@ -1,4 +1,4 @@
-"""GKE's clusters: what GKE adds to them, and what it and its provider refuse. Node pools are apart."""
+"""GKE clusters: computed outputs such as endpoints, and refused changes."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 def location(request: ResourceRequest) -> str:
-    """Return the region or zone of a cluster: its own, else its provider's zone or region."""
+    """Return the location of a cluster: its own, or its provider's zone or region."""
     named = (request.inputs.get("location"), *(request.configuration.get(key) for key in ("zone", "region")))
     return next((str(one) for one in named if one), "")
 
@@ -29,7 +29,7 @@ def _endpoints(request: ResourceRequest, which: str) -> Json:
 
 
 def control_plane_endpoints(request: ResourceRequest) -> JsonValue:
-    """Return the endpoints of a cluster: every one has a name; whether it answers users is another matter."""
+    """Return the endpoints of a cluster: the DNS endpoint always exists, but may refuse external traffic."""
     name = f"gke-{request.digest[:36]}-{PROJECT_NUMBER}.{location(request)}.gke.goog"
     defaults: Json = {"allowExternalTraffic": False}
     return {
@@ -39,7 +39,7 @@ def control_plane_endpoints(request: ResourceRequest) -> JsonValue:
 
 
 def private_cluster(request: ResourceRequest) -> JsonValue:
-    """Return the addresses of a cluster, beside what was asked for."""
+    """Return the private cluster configuration with the IP addresses."""
     given = mapping(request.inputs.get("privateClusterConfig"))
     addresses: Json = (
         {"privateEndpoint": _private_address(request), "publicEndpoint": _public_address(request)}
@@ -50,7 +50,7 @@ def private_cluster(request: ResourceRequest) -> JsonValue:
 
 
 def endpoint(request: ResourceRequest) -> JsonValue:
-    """Return the address that clients are told: the public one where there is one."""
+    """Return the IP address for clients: the public one where it exists."""
     if not _has_addresses(request):
         return ""
     private = mapping(request.inputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
@@ -58,7 +58,7 @@ def endpoint(request: ResourceRequest) -> JsonValue:
 
 
 def _public_address(request: ResourceRequest) -> str:
-    # 203.0.113.0/24 is for documentation: nobody's.
+    # 203.0.113.0/24 is reserved for documentation.
     return f"203.0.113.{int(request.digest[:2], 16)}"
 
 
@@ -67,7 +67,7 @@ def _private_address(request: ResourceRequest) -> str:
 
 
 def master_auth(request: ResourceRequest) -> JsonValue:
-    """Return the cluster's certificate authority; no client has a certificate."""
+    """Return the cluster's certificate authority; there are no client certificates."""
     authority = base64.b64encode(request.digest[:40].encode()).decode()
     given = mapping(request.inputs.get("masterAuth"))
     return {**given, "clientCertificate": "", "clientKey": "", "clusterCaCertificate": authority}
@@ -94,7 +94,7 @@ def _link(request: ResourceRequest) -> str:
 
 
 def _master_version(request: ResourceRequest) -> JsonValue:
-    """The version is the least one that was asked for at any time: a cluster never goes back."""
+    """The highest minimum version so far: a cluster is never downgraded."""
     current = request.inventory.find(request.type, request.id)
     kept = str(current.outputs.get("masterVersion")) if current else ""
     asked = str(request.inputs.get("minMasterVersion") or versions.KUBERNETES)
@@ -112,7 +112,7 @@ def _labels(request: ResourceRequest) -> JsonValue:
 
 
 def _no_such_range(request: ResourceRequest) -> str | None:
-    """The ranges of a subnetwork of the user's own are not known here."""
+    """A subnetwork that is not in the state is skipped."""
     policy = mapping(request.inputs.get("ipAllocationPolicy"))
     pods, services = (policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services"))
     if pods is not None and pods == services:

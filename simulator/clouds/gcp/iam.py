@@ -1,4 +1,4 @@
-"""IAM of Google Cloud: its accounts, and who is given what."""
+"""Google Cloud IAM: service accounts and IAM members."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 
 
-# Pods, in both of the ways that they are named in.
+# Members of Workload Identity, as a principal and as a linked account.
 _POD: Final = re.compile(
     r"principal(?:Set)?://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/"
     r"(?P<direct>[^/]+\.svc\.id\.goog)/.*"
@@ -24,15 +24,15 @@ _MADE_ACCOUNT: Final = re.compile(
 )
 
 
-#: What a grant is on: the id of the thing.
+#: Returns the id of the resource that a grant is on.
 Parent: TypeAlias = Callable[[ResourceRequest], str]
 
 
 def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse, ...] = ()) -> Rules:
-    """Return the rules of a kind of grant: one member, one role, on one thing.
+    """Return the rules of an IAM member type: one member, one role, one resource.
 
-    `of` is what the thing is called in messages, `where` the inputs that name it, `needs` what else is refused. A grant
-    that is there already is the same one: whoever made it first, it goes with the first who takes it back.
+    `of` names the resource in messages, `where` are the inputs that identify it, `needs` are further refusals. Equal
+    grants of two stacks are one object: the first delete removes it for both.
     """
 
     def identify(request: ResourceRequest) -> str:
@@ -72,7 +72,7 @@ def _member(request: ResourceRequest) -> str:
 
 
 def _no_identity_pool(request: ResourceRequest) -> str | None:
-    """A project's pods have identities once the project has had a cluster that gives them some."""
+    """The first cluster with Workload Identity creates the project's identity pool."""
     pod = _POD.fullmatch(_member(request))
     if pod is None:
         return None
@@ -96,7 +96,7 @@ def _pool_of(identity: JsonValue) -> JsonValue:
 
 
 def _no_account(request: ResourceRequest) -> str | None:
-    """The accounts of the project at hand are known; those of others, and Google's own, are taken to be there."""
+    """Only this project's accounts are checked; those of other projects and Google's count as existing."""
     account = _MADE_ACCOUNT.fullmatch(_member(request))
     if account is None or account["project"] != project(request):
         return None

@@ -1,4 +1,4 @@
-"""The virtual machines behind node pools, under the names that GKE gives them."""
+"""The machines of GKE node pools: names, stock, and the nodes that they become."""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ __all__ = [
 ]
 
 INSTANCE: Final = "rehearsal:gke/instance:Instance"
-# A node's name may have 63 characters.
+# A node name has at most 63 characters.
 _LONGEST_PART: Final = 20
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _STRIDE: Final = 1_000_003
 
 
 def _name(pool: CloudObject, template: NodeTemplate, zone: str, number: int) -> str:
-    """Return a name as GKE makes it: of the cluster, the pool, the pool's group in the zone, and a few letters."""
+    """Return a machine's name: cluster, pool, the instance group of the zone, and four characters."""
     group = hashlib.sha256(f"{key_of(pool)}|{zone}".encode()).hexdigest()[:8]
-    # A stride that shares no factor with how many there are: no two numbers make the same letters.
+    # The stride is coprime to the number of names, so that each number has its own name.
     place = (int(group, 16) + number * _STRIDE) % len(_LETTERS) ** 4
     letters = "".join(_LETTERS[place // len(_LETTERS) ** digit % len(_LETTERS)] for digit in range(4))
     return "-".join(("gke", _part(template.cluster), _part(template.name), group, letters))
@@ -51,17 +51,17 @@ STOCK_OUT: Final = "rehearsal:gke/stockOut:StockOut"
 
 
 def sell_out(pool: str, inventory: Inventory, *, zone: str = "") -> None:
-    """Have no more machines for the pool of this name, in one zone or, by default, in any."""
+    """Put the pool with this name out of stock, in one zone or (default) in all."""
     inventory.put(CloudObject(type=STOCK_OUT, id=_id(pool, zone), urn="", inputs={}))
 
 
 def restock(pool: str, inventory: Inventory, *, zone: str = "") -> None:
-    """Have machines again where they had been sold out. Harmless where they had not."""
+    """Put a sold-out pool back in stock; idempotent."""
     inventory.remove(STOCK_OUT, _id(pool, zone))
 
 
 def is_sold_out(pool: str, zone: str, inventory: Inventory) -> bool:
-    """Whether a pool gets no machine in a zone."""
+    """Whether a pool is out of stock in a zone."""
     return any(inventory.find(STOCK_OUT, _id(pool, where)) for where in ("", zone))
 
 
@@ -70,7 +70,7 @@ def _id(pool: str, zone: str) -> str:
 
 
 def machines_of(group: Group) -> Sequence[Machine]:
-    """Return the machines of a node pool that run."""
+    """Return the running machines of a node pool."""
     template = template_of(group.target, group.inventory)
     return [
         template.machine(one.name, one.zone)

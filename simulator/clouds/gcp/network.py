@@ -1,6 +1,6 @@
-"""Networks of Google Cloud: what it adds and refuses.
+"""Google Cloud networks, subnetworks, routers and NATs.
 
-What a resource names and the cloud does not hold is taken for the user's own, there before the stack was.
+A referenced object that is not in the state counts as one that the user created before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 
 
 def path_of(reference: JsonValue) -> str:
-    """Return the id that a reference stands for: an id, or the link with the API's address before it."""
+    """Return the id in a reference, which is an id or a self link."""
     return str(reference or "").partition("/compute/v1/")[2] or str(reference or "")
 
 
@@ -60,7 +60,7 @@ def _link(request: ResourceRequest) -> str:
 
 
 def _named_by(*users: tuple[str, str]) -> RefuseDeletion:
-    """Return what refuses to delete something that objects of these types name, each in an input of its own."""
+    """Return the refusal to delete an object that objects of these (type, input) pairs reference."""
 
     def refuse(deletion: Deletion) -> str | None:
         user = next(_users(deletion.target, deletion.inventory, users), None)
@@ -82,7 +82,7 @@ def _users(
     for token, field in users:
         for one in inventory.of_type(token):
             named = one.inputs.get(field)
-            # A gateway names the subnetworks it serves in a list of objects.
+            # A NAT references subnetworks in a list of objects.
             several = [mapping(each).get("name") for each in sequence(named)] or [named]
             if any(path_of(each) in names for each in several):
                 yield one

@@ -1,4 +1,4 @@
-"""The account that nodes have."""
+"""The service account of nodes."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 
 
 def no_account(request: ResourceRequest) -> str | None:
-    """Return why nodes cannot have the account that is asked for; one of another project is the user's own."""
+    """Refuse a service account of this project that does not exist."""
     account = str(mapping(request.inputs.get("nodeConfig")).get("serviceAccount") or "")
     if not account.endswith(f"@{project(request)}.iam.gserviceaccount.com"):
         return None

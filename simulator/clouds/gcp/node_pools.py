@@ -1,4 +1,4 @@
-"""GKE's node pools: what it and its provider refuse, and what they replace a pool for."""
+"""GKE node pools: computed outputs, refused changes, and the fields that replace a pool."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -37,14 +37,14 @@ _NODE_CONFIG: Final[Json] = {
 
 
 def brings_gpus(config: Json) -> bool:
-    """Whether a pool's machines have GPUs, attached or their own."""
+    """Whether a pool's machines have GPUs, attached or built-in."""
     machine = machine_catalogue("gcp").get(str(config.get("machineType")))
     attached = any(mapping(each).get("count") for each in sequence(config.get("guestAccelerators")))
     return attached or bool(machine and machine.gpus)
 
 
 def node_config(request: ResourceRequest) -> JsonValue:
-    """Return a pool's node configuration with GKE's defaults, its drivers and its taints."""
+    """Return a pool's node configuration with GKE's defaults, drivers and taints."""
     given = mapping(request.inputs.get("nodeConfig"))
     return {
         **_NODE_CONFIG,
@@ -57,22 +57,22 @@ def node_config(request: ResourceRequest) -> JsonValue:
 
 
 def planned_node_config(inputs: Properties) -> Value:
-    """Return what a preview knows of a pool's node configuration: what was said, and that there will be taints."""
+    """Return a pool's node configuration in a preview: the inputs, and unknown effective taints."""
     given = inputs.get("nodeConfig")
     return {**given, "effectiveTaints": UNKNOWN} if isinstance(given, Mapping) else UNKNOWN
 
 
 def effective_taints(request: ResourceRequest) -> Sequence[JsonValue]:
-    """Return all taints of a pool's nodes: those it declares, and GKE's own of its GPUs."""
+    """Return the taints of a pool: its own, and GKE's GPU taint."""
     declared = sequence(mapping(request.inputs.get("nodeConfig")).get("taints"))
     return [*declared, *([GPU_TAINT] if _is_tainted_for_gpus(request) else [])]
 
 
 def kept_inputs(request: ResourceRequest) -> Json:
-    """Return what GKE takes a pool to have been asked for.
+    """Return the inputs that GKE stores for a pool.
 
-    Disks that a machine brings show as if the program had asked for them, and the provider makes a pool anew whose
-    program has not: https://github.com/hashicorp/terraform-provider-google/issues/17068.
+    A machine's built-in disks appear as inputs, and the provider replaces a pool whose program does not declare them:
+    https://github.com/hashicorp/terraform-provider-google/issues/17068.
     """
     given = mapping(request.inputs.get("nodeConfig"))
     machine = machine_catalogue("gcp").get(str(given.get("machineType")))
@@ -83,7 +83,7 @@ def kept_inputs(request: ResourceRequest) -> Json:
 
 
 def network_config(request: ResourceRequest) -> JsonValue:
-    """Return where a pool's pods get their addresses: from its cluster's range, unless it says another."""
+    """Return a pool's network configuration, by default with its cluster's pod range."""
     cluster = cluster_of(request)
     of_cluster = cluster.inputs if cluster else dict[str, JsonValue]()
     pods = mapping(of_cluster.get("ipAllocationPolicy")).get("clusterSecondaryRangeName")
@@ -93,7 +93,7 @@ def network_config(request: ResourceRequest) -> JsonValue:
 
 
 def planned_network_config(inputs: Properties) -> Value:
-    """Return what a preview knows of a pool's network."""
+    """Return a pool's network configuration in a preview."""
     given = inputs.get("networkConfig")
     return given if isinstance(given, Mapping) else UNKNOWN
 
@@ -105,14 +105,14 @@ def zones(request: ResourceRequest) -> JsonValue:
 
 
 def version(request: ResourceRequest) -> JsonValue:
-    """Return the version of a pool's nodes: with its first nodes its cluster's, and then its own."""
+    """Return the version of a pool's nodes: the cluster's at creation."""
     current, cluster = request.inventory.find(request.type, request.id), cluster_of(request)
     newest = cluster.outputs.get("masterVersion") if cluster else None
     return request.inputs.get("version") or (current.outputs.get("version") if current else newest) or ""
 
 
 def upgrade_settings(request: ResourceRequest) -> JsonValue:
-    """Return how a pool is upgraded: node by node, one more than there are, unless it says otherwise."""
+    """Return a pool's upgrade settings, by default a surge of one node."""
     return request.inputs.get("upgradeSettings") or {
         "strategy": "SURGE",
         "maxSurge": 1,
@@ -121,7 +121,7 @@ def upgrade_settings(request: ResourceRequest) -> JsonValue:
 
 
 def instance_groups(request: ResourceRequest) -> JsonValue:
-    """Return the links to a pool's groups of machines, one in each zone."""
+    """Return the links of a pool's instance groups, one in each zone."""
     cluster = str(request.inputs.get("cluster")).rpartition("/")[2]
     return [
         f"https://www.googleapis.com/compute/v1/projects/{request.inputs.get('project')}/zones/{zone}"
@@ -135,7 +135,7 @@ def _with_driver(accelerator: Json) -> Json:
 
 
 def _is_tainted_for_gpus(request: ResourceRequest) -> bool:
-    """Decided when the pool is made, for good: whether the cluster has nodes without GPUs."""
+    """GKE decides at creation: it adds the taint where the cluster has nodes without GPUs."""
     if not brings_gpus(mapping(request.inputs.get("nodeConfig"))):
         return False
     current = request.inventory.find(request.type, request.id)
@@ -148,14 +148,14 @@ def _is_tainted_for_gpus(request: ResourceRequest) -> bool:
 
 
 def cluster_path(request: ResourceRequest) -> str:
-    """Return the path of a pool's cluster, which the pool names by it or by the cluster's name."""
+    """Return the path of a pool's cluster, which the input gives as a path or a name."""
     given = str(request.inputs.get("cluster"))
     location = request.inputs.get("location") or request.configuration.get("region")
     return given if "/" in given else f"projects/{project(request)}/locations/{location}/clusters/{given}"
 
 
 def cluster_of(request: ResourceRequest) -> CloudObject | None:
-    """Return a pool's cluster, None where there is none."""
+    """Return a pool's cluster, None where it does not exist."""
     return request.inventory.find(CLUSTER, cluster_path(request))
 
 
@@ -181,7 +181,7 @@ def _no_cluster(request: ResourceRequest) -> str | None:
 
 
 def _taint_said_twice(request: ResourceRequest) -> str | None:
-    """GKE adds the taint of GPUs itself, and takes no second one with the same key and effect."""
+    """GKE adds the GPU taint, and refuses a second one with the same key and effect."""
     seen: set[tuple[object, object]] = set()
     for taint in map(mapping, effective_taints(request)):
         same = (taint.get("key"), taint.get("effect"))
@@ -195,7 +195,7 @@ def _bad(message: str) -> str:
     return f"error creating NodePool: googleapi: Error 400: {message}, badRequest"
 
 
-#: As the provider's own description of the resource has it (`ForceNew`).
+#: The `ForceNew` fields of the provider's schema.
 _IMMUTABLE: Final = frozenset(
     {
         "initialNodeCount",

@@ -1,4 +1,4 @@
-"""What every node of a node pool is like, and how many there may be."""
+"""The nodes of a node pool: labels, taints, capacity, and what the cloud reserves of it."""
 
 import re
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _GIB: Final = 1024
-# Up to so many cores, so much of each is kept, in thousandths of a core.
+# (Up to so many cores, millicores reserved of each).
 _CPU_STEPS: Final = ((1, 60), (2, 10), (4, 5), (None, Fraction(5, 2)))
-# Up to so many GiB, so much of it is kept.
+# (Up to so many GiB, share reserved).
 _MEMORY_STEPS: Final = (
     (4, Fraction(25, 100)),
     (8, Fraction(20, 100)),
@@ -26,15 +26,18 @@ _MEMORY_STEPS: Final = (
     (128, Fraction(6, 100)),
     (None, Fraction(2, 100)),
 )
-# Below this much free memory the kubelet evicts pods.
+# The kubelet's eviction threshold.
 _MEMORY_EVICTION_MIB: Final = 100
-# Of machines that share their cores, whatever their size.
+# Of shared-core machines.
 _SHARED_CORE_MILLICORES: Final = 1060
 _SHARED_CORE: Final = frozenset({"e2-micro", "e2-small", "e2-medium"})
 
 
 def allocatable(machine_type: str, capacity: Mapping[str, str]) -> dict[str, str]:
-    """Return what pods may have of a machine with this capacity (`cpu` in cores, `memory` in MiB, `ephemeral-storage`)."""
+    """Return the allocatable resources of a capacity, by GKE's documentation (`plan-node-sizes`).
+
+    The requests of the pods that GKE runs on each node are not simulated.
+    """
     cores = int(capacity["cpu"])
     memory = int(parse_quantity(capacity["memory"]) / 1024**2)
     disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
@@ -54,7 +57,7 @@ def _in_mib(
 
 
 def _stepped(amount: int, steps: tuple[tuple[int | None, Fraction | int], ...]) -> Fraction:
-    """Return what is kept of an amount, each step's share of what lies in it."""
+    """Return the reserved part of an amount: each step's share of its range."""
     kept, below = Fraction(0), 0
     for upto, share in steps:
         end = amount if upto is None else min(amount, upto)
@@ -64,16 +67,16 @@ def _stepped(amount: int, steps: tuple[tuple[int | None, Fraction | int], ...]) 
 
 
 def _disk_kept(gib: int) -> int:
-    """Return a tenth, below which the kubelet evicts pods, and what the system has: the least of three."""
+    """Return the eviction threshold (a tenth) and the system's part (the least of three)."""
     system = min(Fraction(gib, 2), 6 + Fraction(35 * gib, 100), Fraction(100))
     return ceil(Fraction(gib, 10) + system)
 
 
-# GKE's own defaults.
+# GKE's defaults.
 _DEFAULT_TYPE: Final = "e2-medium"
 _DEFAULT_DISK_GIB: Final = 100
 _DEFAULT_PODS: Final = 110
-# What GKE would not take, and what is in no table, holds what the default does.
+# The default machine, for unknown types.
 _SMALLEST: Final = machines.Machine(
     name=_DEFAULT_TYPE, vcpus=2, memory_mib=4096, gpus=0, hourly_price=0.03350571
 )
@@ -85,12 +88,12 @@ def type_name(config: Json) -> str:
 
 
 def machine_of(config: Json) -> machines.Machine:
-    """Return the machine of a node configuration, as far as it is known."""
+    """Return the machine of a node configuration, the default for an unknown type."""
     return machines.machine_catalogue("gcp").get(type_name(config), _SMALLEST)
 
 
 def accelerator_of(config: Json) -> tuple[str, int]:
-    """Return the kind of GPU of a node configuration and how many a machine has; "" and 0 without."""
+    """Return the GPU type and the number of GPUs of a machine; "" and 0 without."""
     for each in map(mapping, sequence(config.get("guestAccelerators"))):
         count = each.get("count")
         if isinstance(count, int | float) and count:
@@ -100,7 +103,7 @@ def accelerator_of(config: Json) -> tuple[str, int]:
 
 
 def capacity_of(config: Json, *, pods: int | None = None) -> Mapping[str, str]:
-    """Return what a machine of a node configuration has, by resource; `pods`: how many it may run."""
+    """Return the capacity of a machine, by resource; `pods` is the maximum number of pods."""
     machine = machine_of(config)
     _, gpus = accelerator_of(config)
     disk = config.get("diskSizeGb")
@@ -116,30 +119,30 @@ def capacity_of(config: Json, *, pods: int | None = None) -> Mapping[str, str]:
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 _ZONE: Final = re.compile(r"^(?P<region>[a-z]+-[a-z]+\d+)-[a-z]$")
-# A cluster of a region that names no zones is in so many of it.
+# The default number of zones of a regional cluster.
 _ZONES: Final = 3
 
 
 def cluster_name(pool: CloudObject) -> str:
-    """Return the name of a pool's cluster, which the pool may give with the path to it."""
+    """Return the name of a pool's cluster, which the input gives as a path or a name."""
     return str(pool.outputs.get("cluster") or "").rpartition("/")[2]
 
 
 def cluster_of(pool: CloudObject, inventory: Inventory) -> CloudObject | None:
-    """Return a pool's cluster, None where it is none of this cloud's."""
+    """Return a pool's cluster, None where it is not in the state."""
     named = [one for one in inventory.of_type(CLUSTER) if one.outputs.get("name") == cluster_name(pool)]
     here = [one for one in named if one.outputs.get("location") in (None, pool.outputs.get("location"))]
     return next(iter(here or named), None)
 
 
 def zones_of(pool: CloudObject, inventory: Inventory) -> tuple[str, ...]:
-    """Return a pool's zones: its own, else its cluster's, else those of where both are."""
+    """Return a pool's zones: its own, its cluster's, or those of the location."""
     cluster = cluster_of(pool, inventory)
     own = sequence(pool.outputs.get("nodeLocations"))
     shared = sequence(cluster.outputs.get("nodeLocations")) if cluster else ()
     location = str(pool.outputs.get("location") or (cluster.outputs.get("location") if cluster else "") or "")
     home = (location,) if _ZONE.match(location) else ()
-    # GKE shows of a zonal cluster, as its locations, those beside its own.
+    # The node locations of a zonal cluster do not include its own zone.
     named = tuple(str(zone) for zone in own) or (*home, *(str(zone) for zone in shared if zone not in home))
     return named or machines.zones_of(location)[:_ZONES]
 
@@ -151,7 +154,7 @@ def region_of(zone: str) -> str:
 
 
 def node_config(pool: CloudObject) -> Json:
-    """Return a pool's node configuration, with what GKE has added to it."""
+    """Return a pool's node configuration, with GKE's additions."""
     return {**mapping(pool.inputs.get("nodeConfig")), **mapping(pool.outputs.get("nodeConfig"))}
 
 
@@ -165,7 +168,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
     "PREFER_NO_SCHEDULE": "PreferNoSchedule",
     "NO_EXECUTE": "NoExecute",
 }
-# As in the cost model: a spot machine costs a tenth.
+# As in the cost model, a spot machine costs a tenth.
 _SPOT_PRICE: Final = 0.1
 
 
@@ -173,8 +176,7 @@ _SPOT_PRICE: Final = 0.1
 class NodeTemplate:
     """The nodes of one pool.
 
-    `labels`, `taints`, `capacity` and `allocatable` are those of each; `minimum` and `maximum` count the whole pool, of
-    which `initial` nodes come with it; `is_autoscaled`: whether the autoscaler changes how many there are.
+    `initial` nodes are created with the pool; `minimum` and `maximum` limit the whole pool, over all zones.
     """
 
     pool: str
@@ -200,7 +202,7 @@ class NodeTemplate:
         return self.location_policy == "BALANCED"
 
     def labels_in(self, zone: str) -> Mapping[str, str]:
-        """Return the labels of the pool's nodes in a zone, but for that with the node's own name."""
+        """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: region_of(zone), "topology.gke.io/zone": zone}
 
     def machine(self, name: str, zone: str) -> Machine:
@@ -216,7 +218,7 @@ class NodeTemplate:
 
 
 def template_of(pool: CloudObject, inventory: Inventory) -> NodeTemplate:
-    """Return what the nodes of a pool are like."""
+    """Return the template of a pool's nodes."""
     config = node_config(pool)
     zones = zones_of(pool, inventory)
     capacity = capacity_of(config, pods=_number(pool.outputs.get("maxPodsPerNode")))
@@ -249,7 +251,7 @@ def _pool_name(pool: CloudObject) -> str:
 
 
 def _limit(scaling: Json, which: Literal["Min", "Max"], zones: int) -> int:
-    """Return a limit of the whole pool, which may be given as one for each zone."""
+    """Return a limit of the whole pool, which the input may give per zone."""
     total = scaling.get(f"total{which}NodeCount")
     each = _number(scaling.get(f"{which.lower()}NodeCount"))
     return each * zones if total is None else _number(total)
@@ -260,7 +262,7 @@ def _number(value: JsonValue) -> int:
 
 
 def _labels(pool: CloudObject, config: Json) -> Mapping[str, str]:
-    """Return the labels GKE gives to the nodes of a pool, and those that the pool asks for."""
+    """Return GKE's labels and the pool's own."""
     machine = machine_of(config)
     accelerator, gpus = accelerator_of(config)
     metadata_server = mapping(config.get("workloadMetadataConfig")).get("mode") == "GKE_METADATA"
@@ -287,7 +289,7 @@ def _provisioning(config: Json) -> str:
 
 
 def _taints(config: Json) -> tuple[Json, ...]:
-    """Return the taints of a pool's nodes as nodes spell them: all there are, GKE's own among them."""
+    """Return the effective taints of a pool, in the format of a node."""
     given = config.get("effectiveTaints") or config.get("taints")
     return tuple(_taint(mapping(each)) for each in sequence(given))
 

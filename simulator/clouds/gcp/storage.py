@@ -1,4 +1,4 @@
-"""Cloud Storage: what it adds and refuses."""
+"""Cloud Storage buckets, managed folders and their IAM members."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ _KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 _OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 
 _KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-# Seven days, which Cloud Storage takes where nothing is said, to ninety; or none.
+# The default is seven days.
 _SOFT_DELETE_SECONDS: Final = (604800, 7776000)
 
 
@@ -46,7 +46,7 @@ def _key_not_granted(request: ResourceRequest) -> str | None:
 
 
 def _not_empty(deletion: Deletion) -> str | None:
-    """A bucket goes with what is in it only if it was told so before."""
+    """A bucket with objects is deleted only with `forceDestroy`."""
     bucket = deletion.target
     if bucket.inputs.get("forceDestroy") is True or not _objects_under(deletion.inventory, bucket.id, ""):
         return None
