@@ -156,7 +156,7 @@ def test_a_program_that_exits_is_restarted_and_counted(hosting: Hosting) -> None
     hosting.apply(state("ends", "end"))
     crashed = hosting.wait_for_pod("ends", lambda pod: bool(waiting(pod)), "the pod says that it ended")
     assert waiting(crashed)["reason"] == "CrashLoopBackOff", "as on any cluster"
-    assert "karpenter-kwok ended with code 7" in str(waiting(crashed)["message"]), "and says with what code"
+    assert "karpenter-kwok exited with code 7" in str(waiting(crashed)["message"]), "and says with what code"
     assert "karpenter-kwok.log" in str(waiting(crashed)["message"]), "and where to read on"
     hosting.apply(state("ends", "ready"))
     again = hosting.wait_for_pod("ends", is_ready, "it came back")

@@ -99,7 +99,7 @@ def test_services_are_reached_through_the_socket() -> None:
 
 
 def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
-    found = {mapping(each["metadata"])["name"] for each in documents() if each.get("kind") == "Stage"}
+    found = {str(mapping(each["metadata"])["name"]) for each in documents() if each.get("kind") == "Stage"}
     assert found == {
         "node-ready",
         "node-heartbeat",
