@@ -35,7 +35,7 @@ class SimulatedClouds:
         self._nodes = nodes
 
     def provider(self, package: str) -> ResourceProviderServicer:
-        """Return the stand-in of a package."""
+        """Return the simulated provider of a package."""
         return CloudProvider(package, self._file(package), self._faults, nodes=self._nodes(package))
 
     def state(self, package: str) -> CloudState:

@@ -1,4 +1,4 @@
-"""Served stand-ins for clouds, in a cloud of its own for each test."""
+"""Served simulated providers, with an empty cloud for each test."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The API server of an EKS cluster answers while the cluster is there, and whom it lets in."""
+"""The API server of an EKS cluster is reachable while the cluster exists, by callers that it admits."""
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.api_server import CALLER, private_endpoints, refuse_connection
@@ -34,11 +34,11 @@ def _refusal(
 _CLOSED: Json = {"bootstrapClusterCreatorAdminPermissions": False}
 
 
-def test_the_creator_is_let_in() -> None:
+def test_the_creator_is_admitted() -> None:
     assert _refusal(_cluster()) is None, "EKS makes the creator an administrator unless told not to"
 
 
-def test_without_the_cluster_its_address_is_nobodys() -> None:
+def test_without_the_cluster_the_host_is_unknown() -> None:
     told = _refusal()
     assert told is not None, "objects would be made in a cluster that is not there"
     assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told, (
@@ -46,35 +46,35 @@ def test_without_the_cluster_its_address_is_nobodys() -> None:
     )
 
 
-def test_the_address_of_a_cluster_that_was_replaced_is_nobodys() -> None:
+def test_the_address_of_a_replaced_cluster_is_unknown() -> None:
     assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None, (
         "an old kubeconfig would lead to the new cluster"
     )
 
 
-def test_a_creator_that_was_not_made_an_administrator_is_not_let_in() -> None:
+def test_a_creator_without_admin_permissions_is_refused() -> None:
     assert (
         _refusal(_cluster(access=_CLOSED)) == "the server has asked for the client to provide credentials"
-    ), "whoever has no entry has no access"
+    ), "a caller without an access entry has no access"
 
 
-def test_an_access_entry_with_a_policy_lets_in() -> None:
+def test_an_access_entry_with_a_policy_admits_a_principal() -> None:
     assert _refusal(_cluster(access=_CLOSED), *_admission(CALLER)) is None, "the entry was overlooked"
     entry, _ = _admission(CALLER)
     assert _refusal(_cluster(access=_CLOSED), entry) is not None, "an entry alone allows nothing"
 
 
-def test_a_role_in_the_kubeconfig_is_who_asks() -> None:
+def test_a_role_in_the_kubeconfig_is_the_caller() -> None:
     as_admin = ("--cluster-name", "prod", "--role-arn", _ADMIN)
     assert _refusal(_cluster(), arguments=as_admin) is not None, "the role is not the creator"
     assert _refusal(_cluster(), *_admission(_ADMIN), arguments=as_admin) is None, "the role has an entry"
 
 
-def test_what_asks_for_no_token_of_eks_is_not_its_business() -> None:
+def test_a_kubeconfig_without_a_cluster_name_is_ignored() -> None:
     assert _refusal(arguments=()) is None, "a kubeconfig without a cluster's name says nothing"
 
 
-def test_a_private_endpoint_is_remarked_upon() -> None:
+def test_a_private_endpoint_has_a_remark() -> None:
     assert private_endpoints(Inventory([_cluster()], {})) == [], "a public one is reached from anywhere"
     (told,) = private_endpoints(Inventory([_cluster(public=False)], {}))
     assert told.startswith("the API server of prod has a private endpoint only: run `pulumi up` where"), told

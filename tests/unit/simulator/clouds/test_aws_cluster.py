@@ -1,4 +1,4 @@
-"""The stand-in's clusters are made, changed and deleted as EKS would have it."""
+"""Simulated EKS clusters and their access are created, changed and deleted like real ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksCo
 
 def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: EksConsole) -> None:
     wrong = console.role("workers", "ec2")
-    for arn in ("arn:aws:iam::123456789012:role/nobody", wrong):
+    for arn in ("arn:aws:iam::123456789012:role/missing", wrong):
         inputs = console.cluster_inputs(roleArn=arn)
         reason = refusal(lambda inputs=inputs: console.engine(CLUSTER).create(inputs))
         assert reason == (
@@ -177,7 +177,7 @@ def test_the_role_of_a_managed_group_has_an_entry_that_eks_made(console: EksCons
 
 def test_nodes_of_a_role_that_is_not_there_are_refused(console: EksConsole) -> None:
     console.cluster()
-    reason = refusal(lambda: let_in(console, "arn:aws:iam::123456789012:role/nobody", kind="EC2_LINUX"))
+    reason = refusal(lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"))
     assert reason == "InvalidParameterException: The specified principalArn is invalid: invalid principal.", (
         reason
     )

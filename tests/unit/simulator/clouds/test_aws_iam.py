@@ -1,4 +1,4 @@
-"""IAM as the stand-in plays it."""
+"""The simulated IAM."""
 
 from pathlib import Path
 

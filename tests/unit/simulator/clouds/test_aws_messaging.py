@@ -1,4 +1,4 @@
-"""Queues and event rules of the stand-in for AWS: what it adds and refuses."""
+"""Simulated SQS queues and EventBridge rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_name_of_a_queue_is_known_before_it_exists(aws: Provider) -> None:
 
 
 def test_a_policy_needs_its_queue(aws: Provider) -> None:
-    reason = refusal(lambda: policies(aws).create({"queueUrl": "https://sqs/nobody", "policy": _POLICY}))
+    reason = refusal(lambda: policies(aws).create({"queueUrl": "https://sqs/missing", "policy": _POLICY}))
     assert reason.startswith("AWS.SimpleQueueService.NonExistentQueue"), reason
 
 
@@ -54,7 +54,7 @@ def test_a_policy_set_again_takes_the_place_of_the_first(aws: Provider, state_fi
     for _ in range(2):
         policies(aws).create({"queueUrl": url, "policy": _POLICY})
     kept = CloudState(state_file).read().of_type("aws:sqs/queuePolicy:QueuePolicy")
-    assert len(kept) == 1, "a run that was cut short sets it anew, and AWS has no objection"
+    assert len(kept) == 1, "an interrupted run sets it again, which AWS allows"
 
 
 def test_a_rule_has_an_arn_of_its_kind(aws: Provider) -> None:
@@ -69,8 +69,8 @@ def test_a_rules_name_is_short_enough_for_eventbridge(aws: Provider) -> None:
 
 
 def test_a_target_needs_its_rule(aws: Provider) -> None:
-    reason = refusal(lambda: targets(aws).create({"rule": "nobody", "arn": "arn:aws:sqs:us-east-1:1:q"}))
-    assert reason == "ResourceNotFoundException: Rule nobody does not exist on EventBus default.", reason
+    reason = refusal(lambda: targets(aws).create({"rule": "missing", "arn": "arn:aws:sqs:us-east-1:1:q"}))
+    assert reason == "ResourceNotFoundException: Rule missing does not exist on EventBus default.", reason
 
 
 def test_a_target_keeps_the_arn_it_leads_to(aws: Provider) -> None:

@@ -203,7 +203,7 @@ def test_what_routes_changes_in_place_where_aws_lets_it(
     assert bool(answer.replaces) is replaced, "a replaced route interrupts traffic, a changed one does not"
 
 
-def test_a_network_of_the_users_own_is_taken_as_there(aws: Provider) -> None:
+def test_a_network_that_is_not_in_the_state_counts_as_existing(aws: Provider) -> None:
     engine = Engine(provider=aws, type="aws:ec2/securityGroup:SecurityGroup")
     made, _ = engine.create({"vpcId": "vpc-0123456789abcdef0", "description": "EFA"})
     assert made.startswith("sg-"), "a rehearsal cannot know what else the account holds"
@@ -364,7 +364,7 @@ def test_a_group_that_refers_to_itself_goes_and_one_that_another_refers_to_stays
         for owner in (fabric, other)
     )
     assert kept(aws, GROUP, fabric) == f"DependencyViolation: resource {fabric} has a dependent object", (
-        "the other group's rule would let nobody in"
+        "the other group's rule references it"
     )
     Engine(provider=aws, type=INGRESS).delete(foreign)
     Engine(provider=aws, type=GROUP).delete(fabric)

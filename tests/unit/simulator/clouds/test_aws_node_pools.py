@@ -1,4 +1,4 @@
-"""The stand-in's nodes and add-ons need what EKS's need, in the order in which they need it."""
+"""Simulated EKS node groups and add-ons have the prerequisites of real ones."""
 
 from __future__ import annotations
 

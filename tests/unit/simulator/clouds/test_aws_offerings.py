@@ -1,4 +1,4 @@
-"""What EC2 tells of its zones and of the machines it sells there."""
+"""EC2's zones and instance type offerings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_zone_ids_have_the_shape_that_aws_gives_them(aws: Provider, region: str,
     assert ids[0] == first, "EKS names by id the zones that it does not run in"
 
 
-def test_the_zone_that_eks_does_not_run_in_is_shown_to_nobody_in_northern_california(aws: Provider) -> None:
+def test_us_west_1_does_not_include_the_zone_without_eks(aws: Provider) -> None:
     eks = asked(aws, ZONES, {"region": "us-west-1", "excludeZoneIds": ["usw1-az2"]})
     assert eks["names"] == ["us-west-1a", "us-west-1b"], "a cluster needs two, and can be had there"
 
@@ -119,7 +119,7 @@ def test_types_are_told_apart_by_how_they_are_bought(aws: Provider) -> None:
     assert {str(name) for name in on_demand} == set(names), "both are sold in the region"
 
 
-def test_a_quota_is_what_was_put_in_by_hand(aws: Provider, state_file: Path) -> None:
+def test_a_quota_is_read_from_the_state(aws: Provider, state_file: Path) -> None:
     token = "aws:servicequotas/getServiceQuota:getServiceQuota"
     arguments: Properties = {"serviceCode": "ec2", "quotaCode": "L-34B43A08"}
     reason = refusal(lambda: asked(aws, token, arguments))

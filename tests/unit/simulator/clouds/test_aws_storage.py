@@ -1,4 +1,4 @@
-"""S3 and KMS as the stand-in plays them."""
+"""The simulated S3 and KMS."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The API server of an AKS cluster answers while the cluster is there, whoever has a role."""
+"""The API server of an AKS cluster is reachable while the cluster exists, by callers with a role."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def told(*objects: CloudObject, host: str = _PUBLIC, authority: str | None = Non
 
 
 @pytest.mark.parametrize("scope", [CLUSTER, CLUSTER.partition("/providers/")[0]])
-def test_whoever_has_the_role_on_the_cluster_or_on_its_group_is_let_in(scope: str) -> None:
+def test_a_caller_with_the_role_on_the_cluster_or_its_group_is_admitted(scope: str) -> None:
     assert told(cluster(), role(scope)) is None, "a role holds for what is in a group"
 
 
-def test_nobody_else_is_let_in() -> None:
+def test_other_callers_are_refused() -> None:
     for others in ((), (role(principal="another"),), (role(f"{CLUSTER}-of-others"),)):
         refused = told(cluster(), *others)
         assert refused is not None, "there are no local accounts"
@@ -69,7 +69,7 @@ def test_another_authority_is_not_trusted() -> None:
     )
 
 
-def test_without_the_cluster_nobody_answers() -> None:
+def test_without_the_cluster_the_connection_fails() -> None:
     assert "no such host" in str(told(role())), "objects would be made in a cluster that is not there"
 
 
@@ -81,7 +81,7 @@ def test_a_private_cluster_is_called_by_the_names_that_it_has() -> None:
     )
 
 
-def test_a_rehearsal_says_from_where_a_private_cluster_is_reached() -> None:
+def test_a_private_cluster_has_a_remark() -> None:
     (remark,) = where_from(Inventory([cluster(private=True)], {}))
     assert "run `pulumi up` where its network is reached" in remark, remark
     assert "private DNS zone" not in remark, "its name is known everywhere"

@@ -1,4 +1,4 @@
-"""The stand-in's clusters are made, changed and shown as AKS and its provider would have it."""
+"""Simulated AKS clusters are created, changed and read like real ones."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, en
     assert text(shown, "oidcIssuerProfile", "issuerURL").startswith(
         f"https://{LOCATION}.oic.prod-aks.azure.com/"
     ), "pods' identities are federated with it"
-    assert text(shown, "identityProfile", "kubeletidentity", "objectId"), "nodes pull images as somebody"
+    assert text(shown, "identityProfile", "kubeletidentity", "objectId"), (
+        "nodes pull images with this identity"
+    )
     assert text(shown, "currentKubernetesVersion") == "1.36.0", "AKS picks the patch"
     (identity,) = mapping(shown, "identity", "userAssignedIdentities").values()
     assert identity, "an identity is asked for in a list, and shown by its id"

@@ -1,4 +1,4 @@
-"""The stand-in's identities and roles are given as Azure would have it."""
+"""Simulated Azure identities, credentials and role assignments."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_identity_that_was_only_just_made_has_to_be_called_a_service_principa
     assert "has type 'ServicePrincipal' , which is different from specified" in reason, reason
 
 
-def test_whoever_was_there_before_is_looked_up(console: AzureConsole) -> None:
+def test_an_existing_principal_needs_no_type(console: AzureConsole) -> None:
     console.grant(CALLER, READER, _SUBNET, principalType=None)
 
 
@@ -98,7 +98,7 @@ def test_a_role_holds_for_a_thing_and_what_is_in_it(
     assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope), "another role"
 
 
-def test_whoever_asks_is_told_who_they_are(azure: Provider) -> None:
+def test_the_client_config_contains_the_caller(azure: Provider) -> None:
     answer = azure.Invoke(
         provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig", args=to_struct({}))
     )

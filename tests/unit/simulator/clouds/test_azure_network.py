@@ -1,4 +1,4 @@
-"""The stand-in's resource groups and networks are made and deleted as Azure would have it."""
+"""Simulated Azure networks are created and deleted like real ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ids_have_azures_own_form(console: AzureConsole) -> None:
         (NAT_TYPE, "natGatewayName"),
     ],
 )
-def test_nothing_is_made_in_a_group_that_is_not_there(console: AzureConsole, kind: str, name: str) -> None:
+def test_a_missing_resource_group_is_refused(console: AzureConsole, kind: str, name: str) -> None:
     reason = refusal(lambda: console.engine(kind).create(console.in_group(**{name: "one"})))
     assert reason == (
         'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."'
@@ -74,7 +74,7 @@ def test_a_subnet_needs_its_network(console: AzureConsole) -> None:
     assert console.subnet(cidr="10.40.0.0/20"), "the network is there"
 
 
-def test_what_is_named_has_to_be_there(console: AzureConsole) -> None:
+def test_a_reference_to_a_missing_object_of_the_stack_is_refused(console: AzureConsole) -> None:
     console.group()
     console.network()
     gone = f"{PATH}/Microsoft.Network/natGateways/gone"
@@ -84,7 +84,7 @@ def test_what_is_named_has_to_be_there(console: AzureConsole) -> None:
     console.subnet(users_own)
 
 
-def test_what_is_in_use_stays(console: AzureConsole) -> None:
+def test_an_object_in_use_is_not_deleted(console: AzureConsole) -> None:
     console.group()
     gateway = console.way_out()
     console.network()
@@ -100,7 +100,7 @@ def test_what_is_in_use_stays(console: AzureConsole) -> None:
         console.engine(kind).delete(made)
 
 
-def test_a_subnet_with_machines_in_it_stays(console: AzureConsole) -> None:
+def test_a_subnet_with_machines_is_not_deleted(console: AzureConsole) -> None:
     profiles = console.cluster()["agentPoolProfiles"]
     assert isinstance(profiles, list), "the cluster has pools"
     subnet = f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
@@ -110,11 +110,11 @@ def test_a_subnet_with_machines_in_it_stays(console: AzureConsole) -> None:
     console.engine(SUBNET_TYPE).delete(subnet)
 
 
-def test_an_address_is_nobodys_and_stays_the_same(console: AzureConsole) -> None:
+def test_an_address_is_a_documentation_address_and_stable(console: AzureConsole) -> None:
     console.group()
     engine = console.engine(ADDRESS_TYPE)
     inputs: dict[str, Value] = console.in_group(publicIpAddressName="nat")
     made, outputs = engine.create(inputs)
     assert str(outputs["ipAddress"]).startswith("198.51.100."), "a range that is for documentation"
     changed = engine.update(made, {**inputs, "tags": {"a": "b"}})
-    assert changed["ipAddress"] == outputs["ipAddress"], "whoever let it in would have to be told"
+    assert changed["ipAddress"] == outputs["ipAddress"], "firewalls allow it by address"

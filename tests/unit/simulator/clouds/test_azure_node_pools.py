@@ -1,4 +1,4 @@
-"""The stand-in's agent pools: what AKS adds to them, refuses, and replaces."""
+"""Simulated AKS agent pools: computed outputs, refused changes, and replacements."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_pools_that_scale_by_themselves_are_refused_beside_auto_provisioning(azu
     )
     assert "cluster autoscaler enabled" in refusal(console.pool), "two would buy for the same pods"
     fixed = console.inputs("cpu", enableAutoScaling=False, minCount=None, maxCount=None, count=2)
-    assert console.engine("cpu").create(fixed)[0], "a number of nodes that is fixed is nobody's business"
+    assert console.engine("cpu").create(fixed)[0], "a pool of fixed size is allowed"
 
 
 def test_another_size_is_another_pool(console: AksConsole) -> None:

@@ -92,7 +92,7 @@ def test_gpus_are_those_that_the_machine_brings() -> None:
     found = _template(agent_pool("a100", vmSize="Standard_ND96amsr_A100_v4"))
     assert found.capacity["nvidia.com/gpu"] == "8", "as many as it has"
     assert found.labels["kubernetes.azure.com/accelerator"] == "nvidia", "AKS labels them"
-    assert found.taints == (), "and taints them only if it is told to"
+    assert found.taints == (), "and does not taint them by default"
     assert "nvidia.com/gpu" not in _template().capacity, "a machine without GPUs has none"
 
 
@@ -103,7 +103,7 @@ def test_limits_are_the_pools_own_and_a_pool_of_fixed_size_has_none() -> None:
     )
     fixed = _template(agent_pool(count=2, enableAutoScaling=False))
     assert (fixed.initial, fixed.minimum, fixed.maximum, fixed.is_autoscaled) == (2, 2, 2, False), (
-        "nobody changes how many there are"
+        "the size of the pool is fixed"
     )
 
 

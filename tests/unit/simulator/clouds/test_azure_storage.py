@@ -1,4 +1,4 @@
-"""Blob Storage as the stand-in plays it."""
+"""The simulated Blob Storage."""
 
 import pytest
 
@@ -70,9 +70,7 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
 def test_a_made_up_name_is_one_that_an_account_can_have(azure: Provider) -> None:
     unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
     made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
-    assert str(outputs["name"]).startswith("checkpoints"), (
-        "the program's name for it, and what nobody else has"
-    )
+    assert str(outputs["name"]).startswith("checkpoints"), "the logical name with a unique suffix"
     assert made.endswith(str(outputs["name"])), "which is its name in Azure"
 
 

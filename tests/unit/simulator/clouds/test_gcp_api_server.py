@@ -64,7 +64,9 @@ def test_by_its_address_a_cluster_is_reached_with_its_own_authority() -> None:
     assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, (
         "it signed the certificate"
     )
-    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), "nobody else did"
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), (
+        "another authority did not sign it"
+    )
     assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority="QW4=")), (
         "nor another's"
     )
@@ -80,19 +82,19 @@ def test_with_a_private_endpoint_alone_the_public_address_does_not_answer() -> N
 
 
 @pytest.mark.parametrize(("host", "why"), [(_NAME, "no such host"), (_PUBLIC, "i/o timeout")])
-def test_without_the_cluster_nobody_answers(host: str, why: str) -> None:
+def test_without_the_cluster_the_connection_fails(host: str, why: str) -> None:
     told = _gcp_refusal(host=host)
     assert told is not None, "objects would be made in a cluster that is not there"
     assert why in told, "it does not say what is missing"
 
 
-def test_the_name_of_a_cluster_that_was_replaced_is_nobodys() -> None:
+def test_the_name_of_a_replaced_cluster_is_unknown() -> None:
     assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
         "an old kubeconfig would lead to the new cluster"
     )
 
 
-def test_a_cluster_that_is_reached_from_inside_alone_is_remarked_upon() -> None:
+def test_a_cluster_with_private_addresses_only_has_a_remark() -> None:
     assert where_from(Inventory([_gcp_cluster()], {})) == [], "a public address is reached from anywhere"
     assert where_from(Inventory([_gcp_cluster(answers=True, private=True)], {})) == [], "and so is the name"
     (told,) = where_from(Inventory([_gcp_cluster(private=True)], {}))

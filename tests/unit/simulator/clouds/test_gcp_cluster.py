@@ -1,4 +1,4 @@
-"""The stand-in's clusters are made, changed and deleted as GKE and its provider would have it."""
+"""Simulated GKE clusters are created, changed and deleted like real ones."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_a_region_has_its_zones(configured: Provider) -> None:
     assert asked(configured, question, {})["region"] == "europe-west4", "by default the provider's"
 
 
-def test_cloud_storage_says_who_it_is(configured: Provider) -> None:
+def test_the_service_agent_of_cloud_storage_is_returned(configured: Provider) -> None:
     found = asked(configured, "gcp:storage/getProjectServiceAccount:getProjectServiceAccount", {})
     agent = "service-123456789012@gs-project-accounts.iam.gserviceaccount.com"
     assert (found["emailAddress"], found["member"]) == (agent, f"serviceAccount:{agent}"), (
@@ -236,10 +236,14 @@ def test_cloud_storage_says_who_it_is(configured: Provider) -> None:
     ("question", "arguments", "who"),
     [
         ("gcp:compute/getMachineTypes:getMachineTypes", {"zone": "us-central1-a"}, "us-central1-a are not"),
-        ("gcp:container/getEngineVersions:getEngineVersions", {"location": "us-central1"}, "us-central1 are not"),
+        (
+            "gcp:container/getEngineVersions:getEngineVersions",
+            {"location": "us-central1"},
+            "us-central1 are not",
+        ),
     ],
 )
-def test_what_only_google_knows_is_not_made_up(
+def test_data_of_a_real_project_is_not_invented(
     configured: Provider, question: str, arguments: Properties, who: str
 ) -> None:
     with pytest.raises(grpc.RpcError, match="are not simulated") as error:

@@ -1,4 +1,4 @@
-"""IAM of Google Cloud as the stand-in plays it."""
+"""The simulated Google Cloud IAM."""
 
 from pathlib import Path
 
@@ -106,13 +106,13 @@ def test_nothing_is_given_to_an_account_of_the_project_that_is_not_there(
 @pytest.mark.parametrize(
     "member",
     [
-        "serviceAccount:somebody@another-project.iam.gserviceaccount.com",
+        "serviceAccount:trainer@another-project.iam.gserviceaccount.com",
         "serviceAccount:service-1@container-engine-robot.iam.gserviceaccount.com",
         "group:trainers@example.com",
         "allAuthenticatedUsers",
     ],
 )
-def test_whom_this_cloud_cannot_know_is_taken_to_be_there(grant: Engine, member: str) -> None:
+def test_members_outside_the_project_count_as_existing(grant: Engine, member: str) -> None:
     assert grant.create(given(member))[0], "another project's, Google's own, or a person's"
 
 

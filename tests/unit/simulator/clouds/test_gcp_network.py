@@ -1,4 +1,4 @@
-"""The stand-in's networks are made, changed and deleted as Google Cloud would have it."""
+"""Simulated Google Cloud networks are created, changed and deleted like real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in's node pools: what GKE adds to them, refuses, and replaces."""
+"""Simulated GKE node pools: computed outputs, refused changes, and replacements."""
 
 from __future__ import annotations
 

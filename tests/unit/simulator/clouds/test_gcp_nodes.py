@@ -78,7 +78,7 @@ def test_a_spot_pools_nodes_are_labelled_as_manifests_select_them() -> None:
 def test_an_on_demand_pools_nodes_say_so_and_have_no_spot_label() -> None:
     labels = _template().labels
     assert labels["cloud.google.com/gke-provisioning"] == "standard", "as GKE spells it"
-    assert "cloud.google.com/gke-spot" not in labels, "whoever selects by its absence would go wrong"
+    assert "cloud.google.com/gke-spot" not in labels, "manifests select by its absence"
     assert labels["cloud.google.com/machine-family"] == "e2", "of the machine type"
 
 
@@ -111,7 +111,7 @@ def test_limits_count_the_whole_pool_however_they_are_given() -> None:
     assert (each.minimum, each.maximum, each.initial) == (2, 6, 2), "for each of two zones"
     fixed = _template(autoscaling=None, nodeCount=2)
     assert (fixed.minimum, fixed.maximum, fixed.initial, fixed.is_autoscaled) == (4, 4, 4, False), (
-        "nobody changes how many there are"
+        "the size of the pool is fixed"
     )
 
 
@@ -130,7 +130,7 @@ def test_a_pool_without_zones_is_in_its_clusters_or_in_three_of_its_region() -> 
 def test_a_zonal_clusters_pool_is_in_its_zone() -> None:
     here = cluster(location="us-central1-f", nodeLocations=["us-central1-a"])
     found = _template(here, location="us-central1-f", nodeLocations=None)
-    assert found.zones == ("us-central1-f", "us-central1-a"), "GKE tells of the others only"
+    assert found.zones == ("us-central1-f", "us-central1-a"), "GKE lists only the other zones"
 
 
 def test_a_pool_may_name_its_cluster_by_its_path() -> None:
@@ -218,7 +218,7 @@ def test_a_machine_that_is_dropped_stays_away_and_leaves_no_trace_it_need_not() 
     for one in instances_of(pool, template, inventory):
         drop(pool, template, one, inventory)
     assert _names(pool, inventory) == [], "a machine that was given back is there"
-    assert inventory.find(INSTANCE, bought.name) is None, "what is written down grows for ever"
+    assert inventory.find(INSTANCE, bought.name) is None, "the state would grow without limit"
 
 
 def test_machines_go_with_their_pool() -> None:
@@ -231,7 +231,7 @@ def test_machines_go_with_their_pool() -> None:
         "the machine of a pool that is gone belongs to the next of its name"
     )
     forget_lost_pools({pool.id: pool}, inventory)
-    assert len(inventory.of_type(INSTANCE)) == 1, "what is written down of it stays for ever"
+    assert len(inventory.of_type(INSTANCE)) == 1, "the records of the deleted pool stay"
 
 
 def test_stock_is_out_in_one_zone_or_in_all() -> None:

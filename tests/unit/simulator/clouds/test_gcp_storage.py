@@ -1,4 +1,4 @@
-"""Cloud Storage as the stand-in plays it."""
+"""The simulated Cloud Storage."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_buckets_name_is_one_of_all_projects(gcp: Provider, bucket: Engine) ->
 
 def test_a_made_up_name_is_one_that_a_bucket_can_have(bucket: Engine) -> None:
     name = str(bucket.check({"location": "US-WEST1"})["name"])
-    assert name.startswith("one-"), "the program's name for it, and something that nobody else has"
+    assert name.startswith("one-"), "the logical name with a unique suffix"
     assert 3 <= len(name) <= 63, "as long as a bucket's name can be"
 
 

@@ -24,7 +24,7 @@ def _one_machine(group: Group) -> Sequence[Machine]:
 
 
 class Joined:
-    """A cluster that notes what joined it each time, and can be told to refuse."""
+    """A cluster that records the machines of each call, and can refuse them."""
 
     def __init__(self) -> None:
         self.kept: list[list[str]] = []
@@ -62,13 +62,13 @@ def test_machines_come_change_and_go_with_their_group(aws: Provider, joined: Joi
     assert joined.kept[-1] == [], "a machine outlives its group"
 
 
-def test_all_groups_are_told_of_each_time(aws: Provider, joined: Joined) -> None:
+def test_each_call_contains_the_machines_of_all_groups(aws: Provider, joined: Joined) -> None:
     Engine(provider=aws, type=_GROUP, name="one").create({"cidrBlock": "10.0.0.0/16"})
     Engine(provider=aws, type=_GROUP, name="two").create({"cidrBlock": "10.1.0.0/16"})
     assert [len(each) for each in joined.kept] == [1, 2], "the second group would drive out the first"
 
 
-def test_what_keeps_no_machines_moves_none(aws: Provider, joined: Joined) -> None:
+def test_a_resource_without_machines_does_not_reconcile_nodes(aws: Provider, joined: Joined) -> None:
     Engine(provider=aws, type=_OTHER).create({"name": "q"})
     assert joined.kept == [], "every create would look after nodes"
 
@@ -85,6 +85,4 @@ def test_a_group_whose_machines_fail_is_there_all_the_same(
     group = Engine(provider=aws, type=_GROUP)
     told = refusal(lambda: group.create({"cidrBlock": "10.0.0.0/16"}))
     assert "was created but failed to initialize: instances failed to join" in told, told
-    assert _GROUP in (tmp_path / "aws.json").read_text(), (
-        "the engine would be told of an object that is not there"
-    )
+    assert _GROUP in (tmp_path / "aws.json").read_text(), "the object exists, so the engine records it"

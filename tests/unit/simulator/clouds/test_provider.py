@@ -1,4 +1,4 @@
-"""The stand-in plans, checks and makes objects as the cloud's own provider would."""
+"""The simulated provider checks, plans, creates, changes and deletes objects like a real one."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_name_is_made_up_from_the_seed_and_kept_on_update(aws: Provider) -> No
     assert engine.check({}, seed=b"two") != first, "a replacement would clash with its predecessor"
 
 
-def test_a_made_up_name_too_long_for_the_cloud_is_refused_with_the_mend(aws: Provider) -> None:
+def test_a_generated_name_that_is_too_long_is_refused_with_a_fix(aws: Provider) -> None:
     engine = Engine(provider=aws, type=_ROLE, name="r" * 60)
     reason = refusal(lambda: engine.check({"assumeRolePolicy": "{}"}))
     assert "has 68 characters of at most 64; shorten the resource's name or set 'name'" in reason, reason
@@ -266,18 +266,16 @@ def test_an_invoke_answers_for_the_providers_region(aws: Provider) -> None:
     assert zones == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], "zones of another region were named"
 
 
-def test_an_invoke_that_is_not_rehearsed_is_refused_by_name(aws: Provider) -> None:
+def test_an_unknown_function_is_refused_by_name(aws: Provider) -> None:
     request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
     reason = refusal(lambda: aws.Invoke(request))
     assert "function 'aws:ec2/getAmi:getAmi' of aws is not simulated; these are: aws:" in reason, reason
 
 
-def test_a_component_of_a_package_is_refused_by_name_with_the_mend(aws: Provider) -> None:
+def test_a_component_of_a_package_is_refused_by_name_with_a_fix(aws: Provider) -> None:
     request = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
     reason = refusal(lambda: aws.Construct(request))
-    assert (
-        "component 'aws:network:Everything' is not simulated; register its resources" in reason
-    ), reason
+    assert "component 'aws:network:Everything' is not simulated; register its resources" in reason, reason
 
 
 def test_a_method_of_a_component_is_refused_by_name(aws: Provider) -> None:

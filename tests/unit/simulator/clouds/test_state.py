@@ -1,4 +1,4 @@
-"""What exists in a stand-in cloud survives whoever made it."""
+"""The state of a simulated cloud persists."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_changes_from_many_threads_and_files_are_all_kept(tmp_path: Path) -> Non
     assert len(states[0].read().all()) == 40, "concurrent creates overwrote each other"
 
 
-def test_a_file_that_is_no_cloud_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_an_invalid_state_file_is_refused_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "aws.json").write_text('{"objects": [{"type": "x"}]}')
     with pytest.raises(
         RehearsalError, match=r"aws\.json is not the state .*remove it to begin with an empty cloud"

@@ -1,4 +1,4 @@
-"""The autoscaler goes on whatever happens, until it is told to end."""
+"""The autoscaler survives failures until it is cancelled."""
 
 import threading
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def _autoscaler(server: _Server, tmp_path: Path, *, has_pools: bool = True) -> A
     return Autoscaler(cast("KubeClient", server), InstanceGroups(cloud), NoNodes())
 
 
-def test_it_tries_again_after_a_failure_and_ends_when_it_is_told_to(
+def test_the_loop_retries_after_failures_and_ends_when_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(autoscaler, "_PAUSE_SECONDS", 0.0)
@@ -64,16 +64,16 @@ def test_it_tries_again_after_a_failure_and_ends_when_it_is_told_to(
     assert server.enough.wait(10), "it gave up"
     cancellation.cancel()
     running.join(timeout=10)
-    assert not running.is_alive(), "it goes on for ever"
+    assert not running.is_alive(), "the loop does not end after the cancellation"
 
 
-def test_it_ends_in_the_middle_of_a_look(tmp_path: Path) -> None:
+def test_the_loop_ends_during_an_observation(tmp_path: Path) -> None:
     server = _Server(_raising(KubeCancelled()))
     _autoscaler(server, tmp_path).run(Cancellation())
     assert server.asked == 1, "it looked again"
 
 
-def test_without_a_node_pool_it_asks_nobody(tmp_path: Path) -> None:
+def test_without_a_node_pool_the_api_server_is_not_called(tmp_path: Path) -> None:
     server = _Server()
     _autoscaler(server, tmp_path, has_pools=False).step()
     assert server.asked == 0, "an API server without GKE's pools is none of its business"

@@ -38,7 +38,7 @@ def test_a_nodes_room_is_what_its_pods_leave() -> None:
     assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
 
 
-def test_a_node_on_its_way_out_has_none() -> None:
+def test_a_cordoned_or_terminating_node_is_excluded() -> None:
     drained = node("drained", spec={"unschedulable": True})
     ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
     assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], (
@@ -86,7 +86,7 @@ def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
 def test_a_node_with_nothing_but_daemons_is_empty() -> None:
     daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
     found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
-    assert found == {"b", "c"}, "a pod of somebody's keeps the first"
+    assert found == {"b", "c"}, "a pod runs on the first"
 
 
 def _asks(cpu: str, **more: str) -> Json:
@@ -119,7 +119,9 @@ def test_overhead_comes_on_top() -> None:
 
 def test_a_pod_waits_from_when_the_scheduler_found_no_node_for_it() -> None:
     assert needs_of(pod()).unschedulable_since == NOW, "its condition says when"
-    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None, "nobody has looked at it yet"
+    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None, (
+        "the scheduler has not seen it yet"
+    )
     leaving: Json = {**pod(), "metadata": {"name": "p", "deletionTimestamp": "now"}}
     assert needs_of(leaving).unschedulable_since is None, "no machine is bought for a pod on its way out"
 
@@ -147,7 +149,5 @@ def test_a_daemonsets_pod_is_known_by_its_owner() -> None:
     assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
 
 
-def test_a_time_that_is_not_given_is_long_ago() -> None:
-    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW, (
-        "whatever is without one has been there for ever"
-    )
+def test_a_missing_timestamp_is_old() -> None:
+    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW, "an object without a timestamp is old"

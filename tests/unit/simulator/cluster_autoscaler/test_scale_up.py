@@ -40,7 +40,7 @@ def test_pods_share_a_machine_as_far_as_they_fit() -> None:
     assert names == [["p", "q"], ["r"]], "four CPUs take two of them"
 
 
-def test_a_full_pool_and_one_without_stock_are_told_apart() -> None:
+def test_a_full_pool_and_one_in_backoff_have_different_reasons() -> None:
     offers = [offer("full", spare=0), offer("gone", is_in_backoff=True), SPOT]
     ((_, reasons),) = plan([needs()], [], offers, NOW).unschedulable
     assert reasons == (
@@ -66,7 +66,7 @@ def test_a_pool_that_takes_any_zone_fills_the_first() -> None:
     assert {bought.zone for bought in found.purchases} == {"a"}, "it does not spread"
 
 
-def test_a_pod_that_waits_in_spite_of_room_gets_a_node_in_the_end() -> None:
+def test_a_pod_pending_despite_a_fitting_node_gets_a_machine() -> None:
     waiting = needs(unschedulable_since=NOW - timedelta(minutes=1))
     old, new = room(since=NOW - timedelta(minutes=5)), room(since=NOW - timedelta(seconds=5))
     assert len(plan([waiting], [old], [offer()], NOW).purchases) == 1, (
@@ -76,9 +76,7 @@ def test_a_pod_that_waits_in_spite_of_room_gets_a_node_in_the_end() -> None:
 
 
 @given(cpus=st.lists(st.integers(min_value=1, max_value=6), max_size=20), spare=st.integers(0, 6))
-def test_no_limit_is_passed_no_machine_is_overfull_and_nobody_is_forgotten(
-    cpus: list[int], spare: int
-) -> None:
+def test_limits_and_capacities_hold_and_each_pod_is_planned(cpus: list[int], spare: int) -> None:
     pods = [needs(f"p{at}", cpu=cpu) for at, cpu in enumerate(cpus)]
     found = plan(pods, [], [offer(zone=zone, spare=spare) for zone in "ab"], NOW)
     assert len(found.purchases) <= spare, "the limit is the whole pool's"
@@ -122,12 +120,12 @@ def test_a_pod_that_asks_for_nothing_stays_off_spot() -> None:
         ({"key": "nvidia.com/gpu", "operator": "Exists"}, False),
     ],
 )
-def test_a_toleration_lets_in_whom_kubernetes_lets_in(toleration: Json, is_let_in: bool) -> None:
+def test_tolerations_match_as_in_kubernetes(toleration: Json, is_let_in: bool) -> None:
     found = unschedulable_reason(needs(tolerations=(toleration,)), room(taints=(SPOT_TAINT,)))
     assert (found is None) is is_let_in, f"{toleration}: {found}"
 
 
-def test_a_taint_that_only_prefers_keeps_nobody_away() -> None:
+def test_a_prefer_no_schedule_taint_is_ignored() -> None:
     taint: Json = {"key": "k", "effect": "PreferNoSchedule"}
     assert unschedulable_reason(needs(), room(taints=(taint,))) is None, "it is a wish"
 

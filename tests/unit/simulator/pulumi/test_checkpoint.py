@@ -15,7 +15,7 @@ from tests.support.builders.engine_records import (
 )
 
 
-def test_an_object_that_an_interrupted_create_made_is_adopted_with_its_id() -> None:
+def test_the_object_of_an_interrupted_create_is_adopted_with_its_id() -> None:
     checkpoint = a_checkpoint([a_resource("bucket")], [a_pending_create("vpc")])
     deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
     assert [one["id"] for one in deployment["resources"]] == ["bucket-id", "vpc-1"], (
@@ -24,7 +24,7 @@ def test_an_object_that_an_interrupted_create_made_is_adopted_with_its_id() -> N
     assert deployment["pending_operations"] == [], "the create would be asked about again"
 
 
-def test_what_was_asked_for_stands_in_for_the_outputs_of_an_adopted_object() -> None:
+def test_an_adopted_object_has_its_inputs_as_outputs() -> None:
     deployment = adopt(a_checkpoint([], [a_pending_create("vpc")]), {urn("vpc"): "vpc-1"}).deployment or {}
     (adopted,) = deployment["resources"]
     assert adopted["outputs"] == adopted["inputs"], "a refresh needs something to read on"
@@ -45,7 +45,7 @@ def test_the_rest_of_the_state_is_kept() -> None:
     assert deployment["manifest"] == {"version": "v3"}, "the engine refuses a state without its manifest"
 
 
-def test_a_create_that_made_nothing_is_not_adopted() -> None:
+def test_a_create_without_effect_is_not_adopted() -> None:
     checkpoint = a_checkpoint([], [a_pending_create("vpc"), a_pending_create("bucket")])
     ids = find_adoptable(checkpoint, lambda operation: "b-1" if operation.urn == urn("bucket") else None)
     assert ids == {urn("bucket"): "b-1"}, "only one of them was made"

@@ -64,32 +64,32 @@ class _Screen:
         self.first.set()
 
 
-def test_a_notice_names_what_is_under_way_and_for_how_long() -> None:
+def test_a_progress_line_names_operations_and_durations() -> None:
     line = progress_line({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
     assert line == "    waiting for old (20 s), new (2 s)", "the longest first"
 
 
-def test_nothing_under_way_is_worth_no_word() -> None:
+def test_without_operations_there_is_no_progress_line() -> None:
     assert progress_line({}, now=30.0) is None, "an empty notice tells nothing"
 
 
-def test_a_quiet_engine_is_spoken_for() -> None:
+def test_progress_is_reported_while_the_engine_is_silent() -> None:
     screen = _Screen()
     with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         waiting.event(_begins("operator"))
-        assert screen.first.wait(30), "nobody is told what takes so long"
+        assert screen.first.wait(30), "the user does not know what takes so long"
     assert screen.lines[0].startswith("    waiting for operator ("), "not what is under way"
 
 
-def test_what_has_ended_and_what_only_holds_others_is_not_waited_for() -> None:
+def test_finished_operations_and_components_are_not_reported() -> None:
     screen = _Screen()
     with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         for one in (_begins("component", custom=False), _begins("vpc"), _ends("vpc"), _begins("operator")):
             waiting.event(one)
-        assert screen.first.wait(30), "nobody is told"
+        assert screen.first.wait(30), "no progress is reported"
         screen.lines.clear()
         screen.first.clear()
-        assert screen.first.wait(30), "the next quiet while is passed over"
+        assert screen.first.wait(30), "the next silent period has no progress line"
     assert all("vpc" not in line and "component" not in line for line in screen.lines), "that is over"
 
 

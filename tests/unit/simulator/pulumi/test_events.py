@@ -42,11 +42,11 @@ def test_an_advisory_violation_does_not_stop_the_run() -> None:
     assert not verdict.stops, "advice would stop the run"
 
 
-def test_a_violation_told_twice_is_one_verdict() -> None:
+def test_a_repeated_violation_is_one_verdict() -> None:
     assert len(verdicts([a_violation(), a_violation()])) == 1, "the engine repeats policy events"
 
 
-def test_steps_that_change_something_are_told_once_each_and_in_order() -> None:
+def test_changing_steps_are_listed_once_in_order() -> None:
     def begun(name: str, operation: str) -> EngineEvent:
         metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
         return event(resourcePreEvent={"metadata": metadata})
@@ -66,11 +66,11 @@ def test_steps_that_change_something_are_told_once_each_and_in_order() -> None:
         ]
     )
     assert [step.summary for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
-        "whoever looks for what changed is led astray"
+        "the summary lists other changes"
     )
 
 
-def test_a_failed_program_is_told_once_and_without_its_traceback() -> None:
+def test_a_failed_program_is_reported_once_without_its_traceback() -> None:
     message = "the pool is unknown"
     told = problems(
         [
@@ -83,10 +83,8 @@ def test_a_failed_program_is_told_once_and_without_its_traceback() -> None:
     assert told == (message,), "the user reads one message"
 
 
-def test_what_the_engine_adds_to_every_failure_is_no_cause() -> None:
-    assert problems([an_error("preview failed"), an_error("denied")]) == ("denied",), (
-        "it tells nobody anything"
-    )
+def test_the_engines_generic_failure_message_is_omitted() -> None:
+    assert problems([an_error("preview failed"), an_error("denied")]) == ("denied",), "it names no cause"
 
 
 def test_a_resource_that_failed_is_named() -> None:
@@ -98,18 +96,18 @@ def test_an_error_of_the_stack_names_no_resource() -> None:
     assert problems([of_stack]) == ("f is refused",), "the stack's own name tells nothing"
 
 
-def test_a_secret_output_is_shown_as_a_word_at_any_depth() -> None:
+def test_a_secret_output_is_shown_as_a_placeholder_at_any_depth() -> None:
     outputs = stack_outputs([stack_outputs_event({"login": {"password": _SECRET, "users": [_SECRET]}})])
     assert outputs == {"login": {"password": "[secret]", "users": ["[secret]"]}}, (
         "a secret's ciphertext is shown"
     )
 
 
-def test_an_output_that_is_not_known_yet_is_shown_as_a_word() -> None:
+def test_an_unknown_output_is_shown_as_a_placeholder() -> None:
     assert readable("04da6b54-80e4-46f7-96ec-b56ff0331ba9") == "[unknown]", "the engine's marker is shown"
 
 
-def test_the_last_announced_outputs_count() -> None:
+def test_the_last_outputs_are_returned() -> None:
     events = [stack_outputs_event({"a": 1}), stack_outputs_event({"a": 2})]
     assert stack_outputs(events) == {"a": 2}, "outputs of the plan were taken for those of the run"
 
@@ -147,25 +145,25 @@ def test_without_an_error_the_violated_policies_are_the_message() -> None:
     )
 
 
-def test_advice_is_not_given_as_the_reason() -> None:
+def test_an_advisory_violation_is_not_the_reason() -> None:
     told = str(failure(an_outcome(verdicts=(a_verdict(level="advisory"),)), _ended(stderr="error: no space")))
     assert told == "up of local failed: no space", "advice does not stop a run"
 
 
-def test_what_the_engine_said_last_is_the_message_where_it_had_no_events() -> None:
+def test_without_events_the_error_output_is_the_message() -> None:
     assert stderr_message("\nerror: could not load plugin\n\n") == "could not load plugin", (
         "the word error is ours"
     )
-    assert stderr_message(" \n") == "the engine gave no reason", "an empty message helps nobody"
+    assert stderr_message(" \n") == "the engine gave no reason", "an empty message has no cause"
 
 
-def test_a_killed_engine_is_told_apart_and_says_what_to_do() -> None:
+def test_a_killed_engine_is_a_distinct_failure_with_a_fix() -> None:
     told = failure(an_outcome(problems=("half a line",)), _ended(code=-signal.SIGKILL))
-    assert isinstance(told, EngineKilled), "whoever killed it must be able to tell"
+    assert isinstance(told, EngineKilled), "the caller distinguishes a kill from a failure"
     assert "run it again" in str(told), "the user does not know how to go on"
 
 
-def test_a_failure_carries_what_was_done_until_then() -> None:
+def test_a_failure_contains_the_outcome() -> None:
     outcome = an_outcome(changes={"create": 2})
     told = failure(outcome, _ended())
     assert isinstance(told, EngineFailure), "another kind of failure"

@@ -18,7 +18,7 @@ KUBECONFIG: Json = {
     ],
     "contexts": [
         {"name": "first", "context": {"cluster": "one", "user": "me"}},
-        {"name": "second", "context": {"cluster": "two", "user": "nobody"}},
+        {"name": "second", "context": {"cluster": "two", "user": "anonymous"}},
     ],
     "current-context": "first",
     "users": [
@@ -31,7 +31,7 @@ KUBECONFIG: Json = {
                 }
             },
         },
-        {"name": "nobody", "user": {}},
+        {"name": "anonymous", "user": {}},
     ],
 }
 
@@ -43,7 +43,7 @@ def _read(kubeconfig: JsonValue, **settings: str) -> Connection:
 
 
 @pytest.mark.parametrize("kubeconfig", [KUBECONFIG, json.dumps(KUBECONFIG), yaml.safe_dump(KUBECONFIG)])
-def test_it_is_read_in_each_form_a_program_gives_it(kubeconfig: JsonValue) -> None:
+def test_a_kubeconfig_is_read_as_mapping_json_and_yaml(kubeconfig: JsonValue) -> None:
     found = _read(kubeconfig)
     assert found.server == "https://one.example", "another cluster would be taken for it"
     assert (found.command, found.option("--cluster-name")) == ("aws", "prod"), "it asks for a token of prod's"
@@ -55,20 +55,20 @@ def test_it_is_read_from_a_file(tmp_path: Path) -> None:
     assert _read(str(file)).server == "https://one.example", "a path is a kubeconfig as well"
 
 
-def test_context_and_cluster_of_the_provider_win() -> None:
+def test_context_and_cluster_of_the_provider_take_precedence() -> None:
     assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
     assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
-    assert _read(KUBECONFIG, context="second").command == "", "its user asks nobody for a token"
+    assert _read(KUBECONFIG, context="second").command == "", "its user has no token command"
 
 
 @pytest.mark.parametrize(
     "kubeconfig", [None, "", "no: [kubeconfig", "/no/such/file", {"clusters": []}, "x" * 5000]
 )
-def test_what_is_no_kubeconfig_leads_nowhere(kubeconfig: JsonValue) -> None:
+def test_an_invalid_kubeconfig_has_no_connection(kubeconfig: JsonValue) -> None:
     assert read_connection({"kubeconfig": kubeconfig}) is None, "it would be taken for a cluster"
 
 
-def test_an_option_is_found_in_both_ways_of_writing_it() -> None:
+def test_an_option_is_found_in_both_notations() -> None:
     assert Connection(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
     assert Connection(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
     assert Connection(arguments=("--role-arn",)).option("--role-arn") is None, "without a value there is none"

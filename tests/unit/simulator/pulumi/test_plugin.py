@@ -44,19 +44,19 @@ def _details(error: grpc.RpcError) -> str:
     return error.details() or ""
 
 
-def test_a_failure_meant_for_the_user_arrives_word_for_word() -> None:
+def test_a_rehearsal_error_arrives_unchanged() -> None:
     error = _answer_to(RehearsalError("BucketAlreadyExists: ckpt"))
     assert _details(error) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
 
 
-def test_a_mistake_of_the_stand_in_arrives_as_one_line_that_says_where() -> None:
+def test_an_internal_error_arrives_as_one_line_with_its_location() -> None:
     error = _answer_to(KeyError("vpcId"))
     assert _code(error) is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
     assert "GetPluginInfo: KeyError: 'vpcId' at " in _details(error), "the message does not say where to look"
     assert "\n" not in _details(error), "a traceback reached the user"
 
 
-def test_a_method_that_is_not_there_is_unimplemented() -> None:
+def test_a_missing_method_is_unimplemented() -> None:
     with (
         serve(ResourceProviderServicer()) as served,
         calling(served.port) as provider,
@@ -66,7 +66,7 @@ def test_a_method_that_is_not_there_is_unimplemented() -> None:
     assert _code(caught.value) is grpc.StatusCode.UNIMPLEMENTED, "the engine falls back only on this code"
 
 
-def test_a_resource_that_did_not_come_up_arrives_with_its_state() -> None:
+def test_an_initialization_failure_arrives_with_the_state() -> None:
     error = _answer_to(
         InitFailedError(
             resource_id="training/ladder", properties={"spec": {"tiers": 2}}, inputs={}, reasons=["timed out"]
@@ -81,7 +81,7 @@ def test_a_resource_that_did_not_come_up_arrives_with_its_state() -> None:
     )
 
 
-def test_a_call_the_engine_died_in_is_never_answered_and_lets_the_server_close() -> None:
+def test_a_call_of_a_killed_engine_is_not_answered_and_the_server_stops() -> None:
     served = serve(_Raising(EngineCrashedError()))
     with calling(served.port) as provider:
         call = provider.GetPluginInfo.future(empty_pb2.Empty())

@@ -34,7 +34,7 @@ def _script(folder: Path, body: str) -> Path:
 
 
 class _Ends:
-    """Counts the ends a command told of."""
+    """Counts the calls of `on_end`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,7 +62,7 @@ def _code(command: EngineCommand) -> int | None:
     return command.last.code if command.last else None
 
 
-def test_a_command_is_run_without_questions_and_its_lines_arrive(tmp_path: Path) -> None:
+def test_a_command_runs_non_interactively_and_its_output_is_read(tmp_path: Path) -> None:
     seen: list[str] = []
     result = _command(tmp_path, 'echo "$@"; echo oops >&2').run(["up"], str(tmp_path), {}, seen.append)
     assert seen == ["--non-interactive up"], "the engine could ask a question, or a line was lost"
@@ -94,12 +94,12 @@ def test_the_engine_sees_the_given_environment_and_no_other(tmp_path: Path) -> N
     assert not any(line.startswith("HOME=") for line in seen), "the user's environment leaked in"
 
 
-def test_settings_of_another_engine_are_no_part_of_its_environment() -> None:
+def test_the_users_pulumi_settings_are_removed_from_the_environment() -> None:
     user = {"PULUMI_ACCESS_TOKEN": "x", "PULUMI_BACKEND_URL": "https://…", "PATH": "/bin"}
     assert engine_environment(user) == {"PATH": "/bin"}, "a rehearsal would reach an account"
 
 
-def test_killing_the_engine_takes_with_it_what_it_started(tmp_path: Path) -> None:
+def test_killing_the_engine_kills_its_plugins(tmp_path: Path) -> None:
     process, plugin, started = EngineProcess(), tmp_path / "plugin.pid", threading.Event()
     # `sleep` plays a plugin in a process group of its own.
     command = _command(
@@ -121,7 +121,7 @@ def test_killing_the_engine_takes_with_it_what_it_started(tmp_path: Path) -> Non
     assert gone, "a plugin outlived the engine"
 
 
-def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
+def test_ctrl_c_shuts_the_engine_down_gracefully(tmp_path: Path) -> None:
     seen: list[str] = []
 
     def once_started(line: str) -> None:
@@ -135,14 +135,14 @@ def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
     assert seen == ["started", "ended in order"], "the engine was not asked to end, or not waited for"
 
 
-def test_killing_what_does_not_run_is_harmless() -> None:
+def test_killing_a_finished_engine_does_nothing() -> None:
     process = EngineProcess()
     process.kill()
     process.interrupt()
     process.ended()
 
 
-def test_whoever_waits_for_the_end_is_told_of_it_also_after_a_failure(tmp_path: Path) -> None:
+def test_on_end_is_called_also_after_a_failure(tmp_path: Path) -> None:
     ends = _Ends()
     command = EngineCommand(
         executable=_script(tmp_path, "exit 1"), environment={}, process=EngineProcess(), on_end=ends
@@ -189,7 +189,7 @@ def _is_answered(run: resource_pb2_grpc.ResourceMonitorStub) -> bool:
     return True
 
 
-def test_an_engine_at_the_port_of_one_that_was_killed_is_reached() -> None:
+def test_a_new_engine_on_the_port_of_a_killed_one_is_reachable() -> None:
     use_separate_connections()
     with _engine() as port:
         of_the_killed = _run_at(port)

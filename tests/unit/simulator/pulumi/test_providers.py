@@ -1,4 +1,4 @@
-"""Which provider the engine is given: a stand-in, or the user's own plugin."""
+"""The engine gets a simulated provider, or the user's own plugin."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from holdfast.simulator.pulumi.providers import serving
 from tests.support.platform import platform_workspace
 
 
-class _StandIns:
+class _Providers:
     """Plays every provider by one that implements nothing, and notes which were asked for."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ def user(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def asked_for(tmp_path: Path, user: dict[str, str]) -> Callable[[frozenset[str]], tuple[list[str], str]]:
     def ask(own_plugins: frozenset[str]) -> tuple[list[str], str]:
-        providers = _StandIns()
+        providers = _Providers()
         subject = Subject(
             program=_nothing,
             project={"name": "holdfast"},
@@ -58,7 +58,7 @@ def asked_for(tmp_path: Path, user: dict[str, str]) -> Callable[[frozenset[str]]
     return ask
 
 
-def test_a_stand_in_plays_what_the_users_own_plugin_may_not(
+def test_a_package_is_simulated_where_the_users_plugin_is_not_allowed(
     tmp_path: Path, asked_for: Callable[[frozenset[str]], tuple[list[str], str]]
 ) -> None:
     asked, ports = asked_for(frozenset())
@@ -69,12 +69,12 @@ def test_a_stand_in_plays_what_the_users_own_plugin_may_not(
     assert not (tmp_path / "home").exists(), "a plugin was lent all the same"
 
 
-def test_the_users_own_plugin_is_lent_where_it_is_as_good(
+def test_the_users_plugin_is_linked_where_it_is_allowed(
     tmp_path: Path, asked_for: Callable[[frozenset[str]], tuple[list[str], str]]
 ) -> None:
     asked, ports = asked_for(frozenset({"kubernetes"}))
-    assert asked == ["aws"], "the stand-in came before the real provider"
-    assert ports.startswith("aws:"), "the engine would ask a stand-in"
+    assert asked == ["aws"], "the real provider takes precedence"
+    assert ports.startswith("aws:"), "the engine would use the simulator"
     lent = [folder.name for folder in (tmp_path / "home" / "plugins").iterdir()]
     assert lent == [f"resource-kubernetes-v{version('pulumi-kubernetes')}"], (
         "the engine does not find the plugin"

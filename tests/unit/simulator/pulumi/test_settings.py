@@ -44,16 +44,16 @@ def test_an_account_of_the_tracked_stack_file_is_left_out() -> None:
     assert rehearsed_stack(tracked, previous={}) == {"config": {}}, "the engine would call that account"
 
 
-def test_a_secret_for_somebody_else_is_replaced_wherever_it_is() -> None:
+def test_encrypted_values_become_placeholders_at_any_depth() -> None:
     tracked = {"config": {"a:top": {"secure": "v1:x"}, "a:deep": {"list": [{"key": {"secure": "v1:y"}}]}}}
     copied = rehearsed_stack(tracked, previous={})
     assert copied["config"] == {
         "a:top": SECRET_PLACEHOLDER,
         "a:deep": {"list": [{"key": SECRET_PLACEHOLDER}]},
-    }, "ciphertext that nobody here can read would stop the run"
+    }, "ciphertext of another key would stop the run"
 
 
-def test_the_salt_stays_with_the_state_it_encrypted() -> None:
+def test_the_salt_of_the_previous_copy_is_kept() -> None:
     copied = rehearsed_stack(
         {"encryptionsalt": "tracked", "config": {}}, previous={"encryptionsalt": "ours", "config": {"old": 1}}
     )
@@ -79,7 +79,7 @@ def test_configuration_without_secrets_is_copied_as_it_is(config: dict[str, Json
     assert rehearsed_stack({"config": config}, previous={}) == {"config": config}, "a value was changed"
 
 
-def test_an_unknown_stack_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
+def test_an_unknown_stack_is_refused_with_the_existing_names(tmp_path: Path) -> None:
     workspace = _workspace(tmp_path, "local", "aws-dev")
     with pytest.raises(RehearsalError, match=r"no stack 'prod'.*stacks: aws-dev, local"):
         stack_file("prod", workspace)

@@ -39,7 +39,7 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _values, max_size=4))
-def test_what_is_sent_is_what_arrives(properties: dict[str, Value]) -> None:
+def test_values_survive_a_round_trip(properties: dict[str, Value]) -> None:
     assert from_struct(to_struct(properties)) == properties, "a property changed on the wire"
 
 

@@ -114,7 +114,7 @@ def _held(lock: Lock, started: float | None) -> bool:
 
 
 def test_a_lock_whose_process_is_gone_is_not_held() -> None:
-    assert not _held(_lock(), started=None), "a killed run would lock the stack for ever"
+    assert not _held(_lock(), started=None), "a killed run would lock the stack indefinitely"
 
 
 def test_a_lock_whose_process_runs_is_held() -> None:
@@ -149,7 +149,7 @@ def test_a_held_lock_is_refused_by_process_and_file_and_stays(tmp_path: Path) ->
     assert file.exists(), "a lock that is held was removed"
 
 
-def test_a_lock_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
+def test_an_incomplete_lock_file_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text('{"pid": 7, "host')
     assert read_locks(tmp_path) == (), "half a file was read as a lock"
 
