@@ -194,9 +194,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 
 def print_completion(parsed: argparse.Namespace) -> int:
     """Print the script with which a shell completes the commands, options and stacks."""
-    import argcomplete
+    from argcomplete.shell_integration import shellcode
 
-    print(argcomplete.shellcode(["holdfast"], shell=parsed.shell))
+    print(shellcode(["holdfast"], shell=parsed.shell))
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Which stacks a change touches, so that a pull request previews those and no others.
+"""The stacks that a change affects, so that a pull request previews only those.
 
-`git diff --name-only BASE...HEAD | python3 -m rehearsal.touched` prints two lines for a workflow's outputs:
+`git diff --name-only BASE...HEAD | python3 -m rehearsal.affected_stacks` prints two lines for a workflow's outputs:
 `cloud=[…]`, the stacks that live in a cloud, and `all=[…]`, these and the local one. Standard library only:
 it runs before anything is installed.
 """
@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path, PurePosixPath
 
-#: What the name of a file, or of a folder it is in, says about the one cloud it is for; others are for all of them.
+#: Words in a path that name one cloud; other paths belong to all clouds.
 CLOUD_WORDS = {
     "aws": frozenset({"aws", "ec2", "efa", "eks", "s3"}),
     "azure": frozenset({"azure", "aks", "blob"}),
@@ -20,10 +20,10 @@ CLOUD_WORDS = {
     "local": frozenset({"local", "kwok"}),
 }
 
-#: Folders whose names do not say which one cloud they are for: elsewhere Karpenter is simulated, or the cloud's own.
+#: Folders that belong to one cloud although their names do not say so.
 CLOUD_FOLDERS = {"components/charts/karpenter-crds/": "aws"}
 
-#: Folders and files that decide what a stack becomes; docs, tests and tools do not.
+#: Folders and files that determine the resources of a stack.
 PROGRAM = (
     "infra/",
     "components/",
@@ -41,7 +41,7 @@ def cloud_of(stack: str) -> str:
 
 
 def affected_by(path: str, stacks: frozenset[str]) -> frozenset[str]:
-    """The stacks which a change of one file touches."""
+    """The stacks that a change of one file affects."""
     file = PurePosixPath(path)
     if file.parent == PurePosixPath("stacks"):
         return stacks & {file.stem.removeprefix("Pulumi.")}
@@ -58,7 +58,7 @@ def _clouds_of(path: str) -> frozenset[str]:
 
 
 def affected(paths: list[str], stacks: frozenset[str]) -> list[str]:
-    """The stacks which a change of these files touches, sorted."""
+    """The stacks that a change of these files affects, sorted."""
     return sorted({stack for path in paths for stack in affected_by(path, stacks)})
 
 

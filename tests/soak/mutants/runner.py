@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
+from functools import partial
 from pathlib import Path
 from queue import Queue
 from typing import Any, Final, cast
@@ -128,13 +129,13 @@ def run_mutants(*, area: str | None = None, only: str | None = None, check_only:
 def _run_all(mutations: Sequence[Mutation], copies: Copies) -> Iterator[Result]:
     with ThreadPoolExecutor(_WORKERS) as pool:
         suites = sorted({each.tests for each in mutations})
-        baselines = dict(zip(suites, pool.map(lambda tests: _baseline(tests, copies), suites), strict=True))
+        baselines = dict(zip(suites, pool.map(partial(_baseline, copies), suites), strict=True))
         for baseline in baselines.values():
             if baseline.failing:
                 print(
                     f"left out, since they fail without a mutation: {' '.join(baseline.failing)}", flush=True
                 )
-        for result in pool.map(lambda each: _result(each, baselines[each.tests], copies), mutations):
+        for result in pool.map(partial(_result, copies, baselines), mutations):
             print(result.line, flush=True)
             yield result
 
@@ -156,7 +157,7 @@ class Baseline:
         )
 
 
-def _baseline(tests: Sequence[str], copies: Copies) -> Baseline:
+def _baseline(copies: Copies, tests: Sequence[str]) -> Baseline:
     copy = copies.free.get()
     try:
         return _measured_baseline(copy, tests)
@@ -180,7 +181,8 @@ def _measured_baseline(copy: Path, tests: Sequence[str]) -> Baseline:
     return Baseline(is_usable=again.returncode == 0, failing=failing)
 
 
-def _result(mutation: Mutation, baseline: Baseline, copies: Copies) -> Result:
+def _result(copies: Copies, baselines: Mapping[tuple[str, ...], Baseline], mutation: Mutation) -> Result:
+    baseline = baselines[mutation.tests]
     if not baseline.is_usable:
         reason = f"{' '.join(mutation.tests)}: no usable run without the mutation"
         return Result(mutation=mutation, verdict=Verdict.UNTESTABLE, reason=reason)
