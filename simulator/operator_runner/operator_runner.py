@@ -42,7 +42,7 @@ class RunnerLayout:
         control_plane = Layout.of(stack, workspace)
         return cls(
             stack=stack,
-            folder=control_plane.stack_dir / "hosting",
+            folder=control_plane.stack_dir / "operator-runner",
             logs=workspace.logs_dir(stack).resolve(),
             kubeconfig=control_plane.kubeconfig,
             egress_socket=control_plane.egress_socket,
@@ -51,7 +51,7 @@ class RunnerLayout:
     @property
     def record(self) -> Path:
         """The record of the running process."""
-        return self.folder / "host.json"
+        return self.folder / "runner.json"
 
     @property
     def lock(self) -> Path:
@@ -66,7 +66,7 @@ class RunnerLayout:
     @property
     def log(self) -> Path:
         """The log of the runner."""
-        return self.logs / "operator-host.log"
+        return self.logs / "operator-runner.log"
 
 
 # The start time of a process depends on the boot time, which shifts when the clock is adjusted.

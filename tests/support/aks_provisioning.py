@@ -1,4 +1,4 @@
-"""A cluster with AKS's own Karpenter, which the operator host runs as soon as the cloud has such a cluster."""
+"""A cluster with the Karpenter of AKS, which the operator runner starts when the cloud has such a cluster."""
 
 from __future__ import annotations
 
