@@ -344,7 +344,7 @@ class MarketTier:
 def end_of(tiers: Sequence[MarketTier]) -> WalkOutcome:
     """Move a job along its ladder, and return where it stays."""
     pools = {f"tier-{number}": played for number, played in enumerate(tiers)}
-    world = JobWorld(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="played-0")
+    world = JobWorld(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="tier-0")
     world.pods_pool = world.pool
     losses, since = 0, 0
     while since < _QUIET:
