@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.policies.inputs.ladders import declared_shapes
+from holdfast.policies.inputs.ladders import ladder_of
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.builders.policy_programs import STACKS, every, program
@@ -90,7 +90,7 @@ def namespaces(stack: str) -> list[tuple[StackResource, Json]]:
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_namespace_declares_shapes(stack: str) -> None:
     for ladder, _ in namespaces(stack):
-        assert declared_shapes(ladder), "users start from these files, and the proof is about shapes"
+        assert ladder_of(ladder).known_shapes, "users start from these files, and the proof is about shapes"
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -103,7 +103,7 @@ def test_every_quota_holds_every_gang_and_every_pool_of_the_ladder(stack: str) -
         assert int(str(hard["pods"])) > sum(int(float(str(pool["maxNodes"]))) for pool in facts), (
             "with a pod on every node"
         )
-        for shape in declared_shapes(ladder):
+        for shape in ladder_of(ladder).known_shapes:
             assert int(str(hard[GPUS])) >= shape.pods * shape.requests.gpus, f"{shape.title} runs"
             assert int(str(hard["pods"])) >= shape.pods, f"{shape.title} runs"
 
