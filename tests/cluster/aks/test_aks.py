@@ -13,8 +13,8 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
-from tests.support.aks_objects import agent_pool, aks_cluster
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
+from tests.support.builders.aks_objects import agent_pool, aks_cluster
 from tests.support.clusters.autoscaled import a_pod, labels_of, phase, taints_of
 from tests.support.clusters.operators import STACK
 from tests.support.waiting import wait_until

@@ -12,8 +12,8 @@ from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import select_vm_sizes
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
+from tests.support.builders.aks_objects import aks_cluster
 from tests.support.builders.configurations import pool
 from tests.support.clusters.autoscaled import labels_of
 from tests.support.clusters.operators import condition_of, is_ready

@@ -1,4 +1,4 @@
-"""AKS clusters and their node pools, as they stand in a stand-in cloud."""
+"""AKS clusters and node pools as objects of the simulated cloud."""
 
 from __future__ import annotations
 

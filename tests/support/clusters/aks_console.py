@@ -1,4 +1,4 @@
-"""A cluster of the stand-in for Azure, put together call by call, and node pools of it."""
+"""Creates a simulated AKS cluster and its node pools, call by call."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from tests.support.provider_calls import Engine
+from tests.support.clusters.provider_calls import Engine
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"
 CLUSTER = "azure-native:containerservice:ManagedCluster"

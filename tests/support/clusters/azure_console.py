@@ -1,4 +1,4 @@
-"""A cluster of the stand-in for Azure with all that it needs, put together call by call."""
+"""Creates a simulated AKS cluster with its dependencies, call by call."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from tests.support.provider_calls import Engine
+from tests.support.clusters.provider_calls import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"
 NETWORK_TYPE = "azure-native:network:VirtualNetwork"

@@ -1,4 +1,4 @@
-"""A cluster of the stand-in for AWS, put together call by call: a test leaves out or changes the one thing it is about."""
+"""Creates a simulated EKS cluster call by call; a test omits or changes one part."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.components.iam.aws import service_trust
-from tests.support.provider_calls import Engine
+from tests.support.clusters.provider_calls import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

@@ -1,15 +1,15 @@
-"""A cluster of the stand-in for Google Cloud, put together call by call, and node pools of it."""
+"""Creates a simulated GKE cluster and its node pools, call by call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.provider_calls import Engine
+from tests.support.clusters.provider_calls import Engine
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

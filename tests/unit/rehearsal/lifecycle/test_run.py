@@ -14,7 +14,7 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack, StackEnvironment
-from tests.support.aks_objects import aks_cluster
+from tests.support.builders.aks_objects import aks_cluster
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient

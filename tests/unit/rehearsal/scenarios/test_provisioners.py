@@ -12,7 +12,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import ScaleSets
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
-from tests.support.aks_objects import agent_pool, aks_cluster
+from tests.support.builders.aks_objects import agent_pool, aks_cluster
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient

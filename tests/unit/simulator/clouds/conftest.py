@@ -8,7 +8,7 @@ import pytest
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
-from tests.support.provider_calls import Provider, calling
+from tests.support.clusters.provider_calls import Provider, calling
 
 
 @pytest.fixture

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.eks_stand_in import CLUSTER, NAME, NODE_GROUP, EksConsole
+from tests.support.clusters.eks_console import CLUSTER, NAME, NODE_GROUP, EksConsole
+from tests.support.clusters.provider_calls import Engine, refusal
 from tests.support.inputs import text
-from tests.support.provider_calls import Engine, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.aws.api_server import CALLER
-from tests.support.eks_stand_in import ACCESS_ENTRY, ASSOCIATION
+from tests.support.clusters.eks_console import ACCESS_ENTRY, ASSOCIATION
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 import re
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from tests.support.provider_calls import Provider
+from tests.support.clusters.provider_calls import Provider
 
 
 @pytest.fixture

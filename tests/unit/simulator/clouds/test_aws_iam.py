@@ -7,6 +7,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
+from tests.support.clusters.provider_calls import Engine, Provider, refusal
 from tests.support.fakes.spot_role_account import (
     ARN,
     PATH,
@@ -14,7 +15,6 @@ from tests.support.fakes.spot_role_account import (
     create_spot_role,
     deny_iam_writes,
 )
-from tests.support.provider_calls import Engine, Provider, refusal
 
 _TRUST = "{}"
 _SPOT: Properties = {"awsServiceName": "spot.amazonaws.com"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.state import CloudState
-from tests.support.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from tests.support.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.eks_stand_in import ADDON, NAME, NODE_GROUP, EksConsole
-from tests.support.provider_calls import refusal
+from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.pulumi.values import Properties
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
 from holdfast.simulator.clouds.aws.node_pools import machines_of
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from tests.support.provider_calls import Engine, Provider
+from tests.support.clusters.provider_calls import Engine, Provider
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Properties

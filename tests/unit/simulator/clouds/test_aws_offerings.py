@@ -11,13 +11,13 @@ from holdfast.scheduling.machines import machine_catalogue, regions_of
 from holdfast.simulator.clouds.aws.offerings import QUOTA
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import from_struct, to_struct
-from tests.support.provider_calls import refusal
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 ZONES: Final = "aws:index/getAvailabilityZones:getAvailabilityZones"
 OFFERINGS: Final = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"

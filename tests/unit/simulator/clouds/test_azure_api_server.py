@@ -11,7 +11,7 @@ from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
-from tests.support.azure_console import CLUSTER, CLUSTER_ADMIN, CLUSTER_TYPE, GRANT_TYPE, ROLES
+from tests.support.clusters.azure_console import CLUSTER, CLUSTER_ADMIN, CLUSTER_TYPE, GRANT_TYPE, ROLES
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

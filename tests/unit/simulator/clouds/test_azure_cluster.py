@@ -13,7 +13,7 @@ from holdfast.simulator.clouds.azure.nodes import system_machines_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import UNKNOWN, from_struct, to_struct
-from tests.support.azure_console import (
+from tests.support.clusters.azure_console import (
     CLUSTER,
     CLUSTER_TYPE,
     GROUP,
@@ -23,15 +23,15 @@ from tests.support.azure_console import (
     SYSTEM_POOL,
     AzureConsole,
 )
+from tests.support.clusters.provider_calls import refusal
 from tests.support.inputs import mapping, objects, text
-from tests.support.provider_calls import refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Engine, Provider
+    from tests.support.clusters.provider_calls import Engine, Provider
 
 _MAINTENANCE = "azure-native:containerservice:MaintenanceConfiguration"
 _DISKS = "/subscriptions/s/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/train"

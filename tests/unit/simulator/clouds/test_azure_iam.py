@@ -11,16 +11,16 @@ from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import from_struct, to_struct
-from tests.support.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
-from tests.support.provider_calls import refusal
+from tests.support.clusters.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.provider_calls import Engine, Provider
+from tests.support.clusters.provider_calls import Engine, Provider
 
 _SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 

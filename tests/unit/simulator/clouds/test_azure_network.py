@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.azure_console import (
+from tests.support.clusters.azure_console import (
     ADDRESS_TYPE,
     CLUSTER_TYPE,
     GROUP_TYPE,
@@ -16,11 +16,11 @@ from tests.support.azure_console import (
     SUBNET_TYPE,
     AzureConsole,
 )
-from tests.support.provider_calls import refusal
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 
 @pytest.fixture

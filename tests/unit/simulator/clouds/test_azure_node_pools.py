@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aks_console import PATH, AksConsole
-from tests.support.provider_calls import refusal
+from tests.support.clusters.aks_console import PATH, AksConsole
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 SPOT: dict[str, Value] = {"scaleSetPriority": "Spot"}
 TAINT = "kubernetes.azure.com/scalesetpriority=spot:NoSchedule"

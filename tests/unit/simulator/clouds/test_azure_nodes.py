@@ -14,7 +14,7 @@ from holdfast.simulator.clouds.azure.nodes import (
     template_of,
 )
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from tests.support.aks_objects import agent_pool, aks_cluster
+from tests.support.builders.aks_objects import agent_pool, aks_cluster
 
 
 def _template(pool: CloudObject | None = None, cluster: CloudObject | None = None) -> NodeTemplate:

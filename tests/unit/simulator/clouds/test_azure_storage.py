@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, refusal
 
 _ACCOUNT = "azure-native:storage:StorageAccount"
 _CONTAINER = "azure-native:storage:BlobContainer"

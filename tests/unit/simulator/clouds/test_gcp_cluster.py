@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.clusters.provider_calls import Engine, refusal
 from tests.support.inputs import mapping, text
-from tests.support.provider_calls import Engine, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 import grpc
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
-from tests.support.provider_calls import Provider
+from tests.support.clusters.provider_calls import Provider
 
 _CLUSTER = "gcp:container/cluster:Cluster"
 _ID = "projects/rehearsal/locations/europe-west4/clusters/train"

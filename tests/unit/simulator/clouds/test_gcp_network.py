@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.provider_calls import Engine, refusal
+from tests.support.clusters.provider_calls import Engine, refusal
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 _NETWORK = "gcp:compute/network:Network"
 _SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.simulator.pulumi.values import UNKNOWN
-from tests.support.gke_console import GPUS, PATH, GkeConsole
-from tests.support.provider_calls import refusal
+from tests.support.clusters.gke_console import GPUS, PATH, GkeConsole
+from tests.support.clusters.provider_calls import refusal
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.provider_calls import Provider
+    from tests.support.clusters.provider_calls import Provider
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}

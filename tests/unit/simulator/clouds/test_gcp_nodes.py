@@ -24,7 +24,7 @@ from holdfast.simulator.clouds.gcp.instances import (
 from holdfast.simulator.clouds.gcp.nodes import NodeTemplate, allocatable, template_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from tests.support.autoscaling_objects import cluster, node_pool
+from tests.support.builders.autoscaling_objects import cluster, node_pool
 
 
 def _template(*others: CloudObject, **inputs: JsonValue) -> NodeTemplate:

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, refusal
 
 _BUCKET = "gcp:storage/bucket:Bucket"
 _FOLDER = "gcp:storage/managedFolder:ManagedFolder"

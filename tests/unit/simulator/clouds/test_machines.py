@@ -11,7 +11,7 @@ from holdfast.simulator.clouds.machines import Group, Machine, MachineSource
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
-from tests.support.provider_calls import Engine, Provider, calling, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, calling, refusal
 
 # Any type will do: which of them keep machines running is for a cloud's catalogue to say.
 _GROUP = "aws:ec2/vpc:Vpc"

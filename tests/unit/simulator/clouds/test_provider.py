@@ -14,7 +14,7 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, from_struct, to_struct
-from tests.support.provider_calls import Engine, Provider, calling, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, calling, refusal
 
 _BUCKET = "aws:s3/bucket:Bucket"
 _VPC = "aws:ec2/vpc:Vpc"

@@ -14,7 +14,7 @@ from holdfast.simulator.cluster_autoscaler import Autoscaler, autoscaler
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from tests.support.autoscaling_objects import node_pool
+from tests.support.builders.autoscaling_objects import node_pool
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -12,8 +12,8 @@ from holdfast.simulator.clouds.machines import Instance, State
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, NodeGroups, ScaleSets
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
-from tests.support.aks_objects import agent_pool, aks_cluster
-from tests.support.autoscaling_objects import needs, node_pool
+from tests.support.builders.aks_objects import agent_pool, aks_cluster
+from tests.support.builders.autoscaling_objects import needs, node_pool
 
 
 @dataclass(frozen=True, kw_only=True)

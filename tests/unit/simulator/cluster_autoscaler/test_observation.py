@@ -18,7 +18,7 @@ from holdfast.simulator.cluster_autoscaler.observation import (
     upcoming,
 )
 from holdfast.simulator.cluster_autoscaler.scale_up import is_daemons, moment, needs_of, node_of, requests_of
-from tests.support.autoscaling_objects import NOW, node, node_pool, pod
+from tests.support.builders.autoscaling_objects import NOW, node, node_pool, pod
 
 
 def test_pods_that_wait_come_in_the_order_they_began_to() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.cluster_autoscaler.scale_up import FULL, IN_BACKOFF, plan, unschedulable_reason
-from tests.support.autoscaling_objects import NOW, SPOT_TAINT, needs, offer, room
+from tests.support.builders.autoscaling_objects import NOW, SPOT_TAINT, needs, offer, room
 
 SPOT = offer("spot", room=room(taints=(SPOT_TAINT,), since=None), hourly_price=0.1)
 TOLERATES = ({"key": SPOT_TAINT["key"], "operator": "Exists"},)

@@ -19,7 +19,7 @@ from holdfast.simulator.operator_runner.instance_types import (
     machine_labels,
 )
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
-from tests.support.aks_objects import aks_cluster
+from tests.support.builders.aks_objects import aks_cluster
 
 ZONES = ("us-east-1a", "us-east-1b")
 

@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
-from tests.support.aks_objects import aks_cluster
+from tests.support.builders.aks_objects import aks_cluster
 
 
 def cloud_with(folder: Path, *objects: CloudObject) -> CloudState:

@@ -11,7 +11,7 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import EngineCrashedError
 from holdfast.simulator.pulumi.plugin import InitFailedError, serve
-from tests.support.provider_calls import calling
+from tests.support.clusters.provider_calls import calling
 
 
 class _Raising(ResourceProviderServicer):
