@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.support.fakes.pulumi_engine import Recorded
 
 
-KUBERNETES = "1.36"
+KUBERNETES = KUBERNETES_VERSIONS[-1]
 ADMIN = "arn:aws:iam::123456789012:role/platform"
 
 

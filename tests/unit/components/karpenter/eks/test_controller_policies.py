@@ -1,4 +1,4 @@
-"""What Karpenter's controller may do: no more than its official template lets it, and to its own cluster alone."""
+"""The permissions of Karpenter's controller: no wider than its official template, for its own cluster."""
 
 from __future__ import annotations
 
