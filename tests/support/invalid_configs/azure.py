@@ -1,4 +1,4 @@
-"""Single mistakes in an Azure stack's document, each with the refusal that it deserves."""
+"""Invalid documents of Azure stacks, each with one mistake and the problem that it causes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pool(index: int, **given: JsonValue) -> Callable[[Document], object]:
-    """A document in which a pool has other values."""
+    """Change the values of a pool."""
     return lambda document: entry(document, "pools", index).update(given)
 
 
@@ -32,9 +32,9 @@ def namespace(name: str) -> Callable[[Document], object]:
     return lambda document: entry(document, "namespaces", 0).update(name=name)
 
 
-#: Whichever way a stack scales.
+#: Invalid with both kinds of scaling.
 INVALID_CONFIGS: dict[str, Mistake] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "a location in the document": (
         lambda d: d.update(location="eastus2"),
         ".location",
@@ -222,7 +222,11 @@ INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
         "`spotMaxPrice: 0.12346`",
     ),
     "a price cap in quotes": (pool(1, spotMaxPrice="0.5"), ".pools[1].spotMaxPrice", "`spotMaxPrice: 1.5`"),
-    "machines that are rolled out": (pool(1, rollOut=True), ".pools[1].rollOut", "AKS upgrades the nodes of a scale set"),
+    "machines that are rolled out": (
+        pool(1, rollOut=True),
+        ".pools[1].rollOut",
+        "AKS upgrades the nodes of a scale set",
+    ),
     "pools of one name to AKS": (
         lambda d: (d.pop("namespaces"), entry(d, "pools", 2).update(name="cpuspot")),
         ".pools[2].name",

@@ -1,4 +1,4 @@
-"""Single mistakes in the cluster and the network of an Azure stack's document, each with the refusal that it deserves."""
+"""Invalid clusters and networks of Azure stacks, each with one mistake and the problem that it causes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ELSEWHERE = DISK_ENCRYPTION_SET.replace("00000000-", "00000001-", 1)
 
 
 def access(**given: JsonValue) -> Callable[[Document], object]:
-    """A document with another way in."""
+    """Change the access."""
     return lambda document: section(document, "cluster").update(access=given)
 
 
@@ -45,7 +45,7 @@ def system(**given: JsonValue) -> Callable[[Document], object]:
 
 
 INVALID_CLUSTERS: dict[str, InvalidConfig] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version without MutatingAdmissionPolicy": (
         cluster(version="1.35"),
@@ -124,7 +124,11 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         "az ad user show --id NAME --query id",
     ),
     "an administrator twice": (cluster(admins=[ADMIN, ADMIN.upper()]), ".cluster.admins[1]", "Remove one"),
-    "a kubeconfig": (cluster(kubeconfig="~/.kube/config"), ".cluster.kubeconfig", "gets a token from kubelogin"),
+    "a kubeconfig": (
+        cluster(kubeconfig="~/.kube/config"),
+        ".cluster.kubeconfig",
+        "gets a token from kubelogin",
+    ),
     # system nodes
     "one system node": (system(count=1), ".cluster.systemNodes.count", "`count: 2`"),
     "system nodes of several sizes": (

@@ -1,4 +1,4 @@
-"""Single mistakes in a GCP stack's document, each with the refusal that it deserves."""
+"""Invalid documents of GCP stacks, each with one mistake and the problem that it causes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pool(index: int, **given: JsonValue) -> Callable[[Document], object]:
-    """A document in which a pool has other values."""
+    """Change the values of a pool."""
     return lambda document: entry(document, "pools", index).update(given)
 
 
@@ -26,7 +26,7 @@ def checkpoints(**given: JsonValue) -> Callable[[Document], object]:
 
 
 INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "a project in the document": (lambda d: d.update(project="p"), ".project", "gcp:project"),
     "a region in the document": (lambda d: d.update(region="us-east1"), ".region", "gcp:region"),
     "an environment of one's own": (

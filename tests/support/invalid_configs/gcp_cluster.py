@@ -1,4 +1,4 @@
-"""Single mistakes in the cluster and the network of a GCP stack's document, each with the refusal that it deserves."""
+"""Invalid clusters and networks of GCP stacks, each with one mistake and the problem that it causes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BROUGHT: Document = {
 
 
 def access(**given: JsonValue) -> Callable[[Document], object]:
-    """A document with another way in."""
+    """Change the access."""
     return lambda document: section(document, "cluster").update(access=given)
 
 
@@ -34,7 +34,7 @@ def maintenance(**given: JsonValue) -> Callable[[Document], object]:
 
 
 INVALID_CLUSTERS: dict[str, InvalidConfig] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version without MutatingAdmissionPolicy": (
         lambda d: section(d, "cluster").update(version="1.35"),

@@ -1,4 +1,4 @@
-"""Single mistakes in a local stack's document, each with the refusal that it deserves."""
+"""Invalid documents of local stacks, each with one mistake and the problem that it causes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.builders.configurations import Document
 
 INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "a field with a typo": (
         lambda d: entry(d, "pools", 2).update(instanceTypse=["p4d.24xlarge"]),
         ".pools[2].instanceTypse",

@@ -1,4 +1,4 @@
-"""Single mistakes in ladders and training namespaces, which are the same in every cloud's document."""
+"""Invalid ladders and training namespaces, the same in the documents of every cloud."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _bounded(quota: JsonValue, *shapes: Document) -> Callable[[Document], object
 
 
 INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "memory without a unit": (
         _shaped(memory=512),
         ".namespaces[0].shapes[0].memory",
@@ -130,7 +130,7 @@ INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
 
 
 INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the fix
+    # the mistake: the change that makes it, the field of the problem, and a part of the fix
     "a ladder naming a pool that does not exist": (
         lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
         ".namespaces[0].ladder[0].pool",

@@ -1,4 +1,4 @@
-"""What lets jobs fall back, on every cloud: in which order it comes and goes."""
+"""The services of every cluster: admission, fallback policies, quotas; their order and their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is valid is read, means what it says, and can be written again."""
+"""Valid configurations of local stacks parse, and survive a round trip."""
 
 from __future__ import annotations
 

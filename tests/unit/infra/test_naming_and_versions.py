@@ -1,4 +1,4 @@
-"""Names, labels and versions: the small facts that everything else leans on."""
+"""Names, labels and versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An AWS stack's configuration, read: what it means, and what is made of it."""
+"""The meaning of a valid AWS configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order an AWS stack comes, and so, read backwards, in which order it goes."""
+"""The dependencies of an AWS stack's resources; read backwards, the order of their deletion."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def names(name: str, *kinds: str) -> set[str]:
 
 
 def before(name: str, resource: Recorded) -> set[str]:
-    """What is there before a resource of a stack, and goes after it."""
+    """The resources that a resource depends on, which are deleted after it."""
     return stack(name).everything_before(resource)
 
 
 def inside(name: str) -> list[Recorded]:
-    """What is made in the cluster itself."""
+    """The resources in the cluster."""
     return [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
 
 

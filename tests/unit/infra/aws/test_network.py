@@ -1,4 +1,4 @@
-"""The networks that an AWS stack can stand in, and where its charts and images come from."""
+"""The networks of AWS stacks, and the sources of their charts and images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every AWS stack has, whichever way it is written."""
+"""The resources of AWS stacks: roles, versions, nodes, checkpoints, protection, tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Azure stack's configuration, read: what it means, and what is made of it."""
+"""The meaning of a valid Azure configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order an Azure stack comes, and so, read backwards, in which order it goes."""
+"""The dependencies of an Azure stack's resources; read backwards, the order of their deletion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
 CLUSTER = "cluster-control-plane-aks"
-WAY_IN = "cluster-deployer-role-assignment"
+DEPLOYER_ACCESS = "cluster-deployer-role-assignment"
 SUBNET_GRANT = "cluster-identity-subnet-assignment"
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -25,7 +25,7 @@ def names(name: str, *kinds: str) -> set[str]:
 
 
 def before(name: str, resource: Recorded) -> set[str]:
-    """What is there before a resource of a stack, and goes after it."""
+    """The resources that a resource depends on, which are deleted after it."""
     return stack(name).everything_before(resource)
 
 
@@ -56,10 +56,14 @@ def test_namespaces_are_deleted_before_what_their_finalizers_need(name: str) -> 
 
 @every_stack
 def test_the_deployers_access_is_created_first_and_deleted_last(name: str) -> None:
-    assert WAY_IN in before(name, stack(name).one(":ManagedCluster")), "Azure takes minutes to heed a grant"
+    assert DEPLOYER_ACCESS in before(name, stack(name).one(":ManagedCluster")), (
+        "Azure takes minutes to heed a grant"
+    )
     for resource in stack(name):
         if resource.type.startswith("kubernetes:"):
-            assert WAY_IN in before(name, resource), f"{resource.name} could be neither made nor deleted"
+            assert DEPLOYER_ACCESS in before(name, resource), (
+                f"{resource.name} could be neither made nor deleted"
+            )
 
 
 @every_stack

@@ -1,4 +1,4 @@
-"""What only a subscription knows: how it is asked, what is refused because of it, and how its clusters are reached."""
+"""Preflight checks of Azure: queries, problems, the reachability of private API servers, cluster names."""
 
 from __future__ import annotations
 

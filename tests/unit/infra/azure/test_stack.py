@@ -1,4 +1,4 @@
-"""What every Azure stack has, whichever way it is written."""
+"""The resources of Azure stacks: pools, access, checkpoints, protection, tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GCP stack's configuration, read: what it means, and what is made of it."""
+"""The meaning of a valid GCP configuration."""
 
 from __future__ import annotations
 

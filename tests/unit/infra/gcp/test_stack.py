@@ -1,4 +1,4 @@
-"""What every GCP stack has, whichever way it is written."""
+"""The resources of GCP stacks: identities, pools, classes, checkpoints, protection, labels."""
 
 from __future__ import annotations
 
