@@ -23,7 +23,7 @@ from holdfast.policies.pack import RULES
 from holdfast.policies.remediation import remediations
 from holdfast.policies.rule import Level
 from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
-from tests.soak.bench.policy_preview import EchoStandIns
+from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
 from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder
 from tests.support.clusters.control_plane import scratch_workspace
@@ -58,10 +58,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def providers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EchoStandIns:
+def providers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EchoProviders:
     # The user's own engine may have the real provider, which would look for a cluster.
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home-of-nobody"))
-    return EchoStandIns()
+    return EchoProviders()
 
 
 def training_namespace(name: str, *tiers: object) -> Namespace:
@@ -106,7 +106,7 @@ def example() -> None:
 
 def run(
     place: Path,
-    providers: EchoStandIns,
+    providers: EchoProviders,
     program: Program,
     command: Callable[[Rehearsal], Outcome] = Rehearsal.preview,
     settings: Json | Path | None = None,
@@ -129,7 +129,7 @@ def run(
 
 
 def stopped(
-    place: Path, providers: EchoStandIns, program: Program, settings: Json | Path | None = None
+    place: Path, providers: EchoProviders, program: Program, settings: Json | Path | None = None
 ) -> Outcome:
     """What a preview came to that the pack stops."""
     with pytest.raises(EngineFailure) as failure:
@@ -137,7 +137,9 @@ def stopped(
     return failure.value.outcome
 
 
-def test_every_mandatory_rule_stops_an_update_before_any_change(place: Path, providers: EchoStandIns) -> None:
+def test_every_mandatory_rule_stops_an_update_before_any_change(
+    place: Path, providers: EchoProviders
+) -> None:
     with pytest.raises(EngineFailure) as failure:
         run(place, providers, of_violations, Rehearsal.up)
     verdicts = {verdict.policy: verdict for verdict in failure.value.outcome.verdicts}
@@ -151,7 +153,7 @@ def test_every_mandatory_rule_stops_an_update_before_any_change(place: Path, pro
 
 
 def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
-    place: Path, providers: EchoStandIns
+    place: Path, providers: EchoProviders
 ) -> None:
     def program() -> None:
         node_pool("a100-spot", "spot")
@@ -168,7 +170,7 @@ def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
     assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
 
 
-def test_the_example_violates_the_policies_that_its_page_names(place: Path, providers: EchoStandIns) -> None:
+def test_the_example_violates_the_policies_that_its_page_names(place: Path, providers: EchoProviders) -> None:
     outcome = stopped(place, providers, example, EXAMPLE / "policies.json")
     found = {verdict.policy: verdict for verdict in outcome.verdicts}
     assert {name for name, verdict in found.items() if verdict.stops} == {
@@ -184,7 +186,7 @@ def test_the_example_violates_the_policies_that_its_page_names(place: Path, prov
         assert " ".join(said.split()) in shown, f"docs/policies.md shows another report than this: {said}"
 
 
-def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoStandIns) -> None:
+def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoProviders) -> None:
     settings = {
         "all": "disabled",
         "training-reaches-on-demand": "advisory",
@@ -199,7 +201,7 @@ def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoStandIns
 
 
 def test_remediations_are_applied_where_a_team_enables_them(
-    place: Path, providers: EchoStandIns, tmp_path: Path
+    place: Path, providers: EchoProviders, tmp_path: Path
 ) -> None:
     def program() -> None:
         node_pool("cpu-spot", "spot", labels={})
