@@ -114,7 +114,7 @@ class Connection:
             ) as answer:
                 status = answer.status
                 if status >= _REFUSED:
-                    raise self._refusal(answer, await answer.read())
+                    raise self._api_error(answer, await answer.read())
                 yield answer
         except (aiohttp.ClientError, TimeoutError, OSError, json.JSONDecodeError, ConfigError) as error:
             status = 0
@@ -141,7 +141,7 @@ class Connection:
             await self.close()
             self._access, self._ssl, self._bearer = access, context, BearerToken(access)
 
-    def _refusal(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
+    def _api_error(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
         if answer.status == _UNAUTHORIZED:
             self._bearer.forget()
         wait = answer.headers.get("Retry-After", "")

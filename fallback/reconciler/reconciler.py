@@ -118,7 +118,7 @@ class Reconciler:
         self._job_index = job_index
         self._metrics = metrics
         self._is_leader = is_leader
-        self._refused_versions: dict[JobKey, str] = {}
+        self._rejected_versions: dict[JobKey, str] = {}
 
     async def work(self) -> None:
         """Take jobs from the queue until canceled."""
@@ -146,7 +146,7 @@ class Reconciler:
             return
         if not self._is_leader():
             return
-        if self._refused_versions.get(key) == _version(context):
+        if self._rejected_versions.get(key) == _version(context):
             # The server has a later version, which the watch is about to deliver: until then it rejects every write.
             self._queue.retry(key)
             return
@@ -154,7 +154,7 @@ class Reconciler:
         self._metrics.reconcile_seconds.observe(time.perf_counter() - began)
         if not await self._act(context, decision):
             return
-        self._refused_versions.pop(key, None)
+        self._rejected_versions.pop(key, None)
         self._observer.settle(context)
         self._queue.succeed(key)
         self._queue.add_at(key, decision.requeue_at)
@@ -178,17 +178,17 @@ class Reconciler:
             self._metrics.failed_writes.labels("unreachable").inc()
             self._queue.retry(key)
         except ApiError as error:
-            self._refused(context, error)
+            self._handle_rejection(context, error)
         else:
             return True
         return False
 
-    def _refused(self, context: JobContext, error: ApiError) -> None:
+    def _handle_rejection(self, context: JobContext, error: ApiError) -> None:
         key = context.key
         self._metrics.failed_writes.labels(str(error.status)).inc()
         self._queue.retry(key, error.retry_after_seconds)
         if isinstance(error, JobChanged):
-            self._refused_versions[key] = _version(context)
+            self._rejected_versions[key] = _version(context)
             return
         # The conflict is about a node or a child Job: the job itself may never change again.
         if error.is_conflict or error.is_missing or error.is_overload:
@@ -202,7 +202,7 @@ class Reconciler:
         self._reporter.record_one(key, context.seen.uid, report)
 
     def _forget(self, key: JobKey) -> None:
-        self._refused_versions.pop(key, None)
+        self._rejected_versions.pop(key, None)
         self._observer.forget(key)
         self._reporter.forget(key)
         self._job_index.set(key, None)
