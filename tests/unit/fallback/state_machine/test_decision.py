@@ -320,7 +320,7 @@ def test_every_time_of_the_controllers_clock_is_shifted() -> None:
 
 
 MANY = settings(max_examples=100, deadline=None)
-SEARCH = settings(max_examples=600, deadline=None, database=None, derandomize=True, phases=[Stage.generate])
+SEARCH = settings(max_examples=1500, deadline=None, database=None, derandomize=True, phases=[Stage.generate])
 
 #: Actions that change a job or reserve capacity for it.
 CHANGES = (
