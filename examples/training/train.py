@@ -1,11 +1,11 @@
-"""Trains a model of two weights, keeps how far it got, and goes on from there when it starts again.
+"""Trains a model of two weights, writes checkpoints, and resumes from the latest one.
 
-What it shows is the shape: look for the latest checkpoint first, write one every so many steps and once more when told
-to stop, and end with a failure then. A program that ends well because it was told to stop is never started again. Where
-spot machines go without a word, what counts are the checkpoints in between. Where to write to comes from CHECKPOINT_URI.
+It shows the pattern: load the latest checkpoint first, write one every few steps and once more on SIGTERM, then exit with
+an error. A program that exits with 0 on SIGTERM is not restarted. Where spot machines disappear without notice, only the
+regular checkpoints count. CHECKPOINT_URI says where to write them.
 
-Each step follows from the one before it and its own number alone. So a run that was interrupted ends with the very
-weights of one that was not, which shows that no step was left out and none was done twice.
+Each step depends only on the previous state and its number. So an interrupted run ends with exactly the weights of an
+uninterrupted one, which shows that no step was skipped or repeated.
 """
 
 import os
@@ -19,20 +19,20 @@ from checkpoints import checkpoints_of
 STEPS = int(os.environ.get("STEPS", "3600"))
 STEPS_BETWEEN_CHECKPOINTS = int(os.environ.get("STEPS_BETWEEN_CHECKPOINTS", "60"))
 SECONDS_PER_STEP = float(os.environ.get("SECONDS_PER_STEP", "1"))
-# What a shell reports for a program that SIGTERM ended.
+# The exit code that a shell reports after SIGTERM.
 STOPPED = 128 + signal.SIGTERM
 
 BEGINNING = {"step": 0, "weights": [0.0, 0.0]}
 
 
 class Notice:
-    """Whether the program was told to stop: heard at any time, heeded between two steps."""
+    """Whether SIGTERM has arrived. The program checks between two steps."""
 
     def __init__(self):
         self.is_heard = False
 
     def listen(self):
-        """Hear SIGTERM from now on."""
+        """Handle SIGTERM from now on."""
         signal.signal(signal.SIGTERM, self._hear)
 
     def _hear(self, _signal, _frame):
@@ -40,7 +40,7 @@ class Notice:
 
 
 def train(checkpoints, *, saves=True, notice=None, step=None):
-    """Train to the end from wherever the last attempt got to; `saves` is for one of a job's workers alone."""
+    """Train from the latest checkpoint to the last step. Only one worker of a job has `saves`."""
     notice, step = notice or Notice(), step or next_state
     state = checkpoints.latest() or BEGINNING
     print(f"goes on from step {state['step']}", flush=True)
@@ -49,7 +49,7 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
         if saves and (state["step"] % STEPS_BETWEEN_CHECKPOINTS == 0 or state["step"] == STEPS):
             checkpoints.save(state)
     if state["step"] < STEPS:
-        # The machine is being taken back: whatever was done since the last checkpoint need not be done again.
+        # The machine is about to stop: keep the steps since the last checkpoint.
         if saves and state["step"]:
             checkpoints.save(state)
         print(f"stops after step {state['step']}", flush=True)
@@ -59,7 +59,7 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
 
 
 def next_state(state):
-    """The state one step on: one move towards a line through points that the step's number draws."""
+    """The next state: one gradient step toward a line through random points, seeded by the step number."""
     number = state["step"] + 1
     points = random.Random(number)  # noqa: S311 - data to train on, no secret
     offset, slope = state["weights"]
@@ -71,13 +71,13 @@ def next_state(state):
 
 
 def main():
-    """Train as the environment says."""
+    """Train as configured by the environment."""
     notice = Notice()
     notice.listen()
     if "CHECKPOINT_URI" not in os.environ:
         sys.exit("CHECKPOINT_URI: not set; take it from the ConfigMap checkpoints, with envFrom")
     checkpoints = checkpoints_of(os.environ["CHECKPOINT_URI"], os.environ.get("RUN", "first"))
-    # Kubernetes numbers the pods of an indexed job; the others of one step hold the same weights as the first.
+    # An indexed Job numbers its pods; all of them hold the same weights.
     train(checkpoints, saves=os.environ.get("JOB_COMPLETION_INDEX", "0") == "0", notice=notice)
 
 

@@ -1,9 +1,8 @@
-"""The same training with Ray Train: on workers, which are on spot; this program waits on the head, which is not.
+"""The same training with Ray Train: workers run on spot; this program waits on the head, which runs on on-demand.
 
-Two losses, one way on. A lost worker is Ray's own business: it starts the workers again, up to WORKER_LOSSES times. A
-lost cluster is the RayJob's, or its ladder's: the program starts anew, elsewhere, and finds what the last one left by
-`storage_path` and `name`, which therefore belong to this job alone. Either way `get_checkpoint()` is where it goes on.
-(`Trainer.restore` is what older programs have for this. It is deprecated, and told them not where to look.)
+Ray restarts lost workers, up to WORKER_LOSSES times. After the loss of the cluster, the RayJob or its ladder starts the
+program again elsewhere; it finds the checkpoints by `storage_path` and `name`, which must be unique to the job. In both
+cases `get_checkpoint()` returns the state to resume from. (Older programs use `Trainer.restore`, which is deprecated.)
 """
 
 import json
@@ -20,15 +19,15 @@ from train import BEGINNING, STEPS, STEPS_BETWEEN_CHECKPOINTS, next_state
 
 WORKERS = int(os.environ.get("WORKERS", "2"))
 CPUS_PER_WORKER = float(os.environ.get("CPUS_PER_WORKER", "3"))
-# Evictions come as often as they come: it is the ladder that counts them.
+# No limit: the ladder counts evictions.
 WORKER_LOSSES = -1
 
-# What the clouds' file systems are called with; each takes the pod's own identity.
+# Arguments of the clouds' file systems; each uses the pod's identity.
 CREDENTIALS = {"s3": {}, "gs": {}, "abfss": {"anon": False}}
 
 
 def train():
-    """Train on one worker: all take the same steps, and the first keeps them."""
+    """Train on one worker. All workers take the same steps; the first one reports them."""
     state = restored(ray.train.get_checkpoint())
     is_first = ray.train.get_context().get_world_rank() == 0
     if is_first:
@@ -40,7 +39,7 @@ def train():
 
 
 def restored(checkpoint):
-    """The state in a checkpoint; the beginning where there is none."""
+    """The state in a checkpoint, or the initial state."""
     if checkpoint is None:
         return BEGINNING
     with checkpoint.as_directory() as folder:
@@ -48,7 +47,7 @@ def restored(checkpoint):
 
 
 def report(state, is_first):
-    """Tell Ray of a state. Every worker does so at the same step; Ray counts a checkpoint once all of it is stored."""
+    """Report a state to Ray. Every worker reports the same step; Ray uses a checkpoint after it is stored completely."""
     with tempfile.TemporaryDirectory() as folder:
         if not is_first:
             ray.train.report({"step": state["step"]})
@@ -61,20 +60,20 @@ def report(state, is_first):
 
 
 class OwnPrefix(FSSpecHandler):
-    """An object store of which a pod may use its own prefix and nothing else."""
+    """An object store in which a pod may only use its own prefix."""
 
     def create_dir(self, path, recursive):
-        """Nothing: an object store has no folders, and to look whether the bucket is there is not the pod's right."""
+        """Do nothing: an object store has no folders, and the pod may not check the bucket."""
 
     def get_file_info(self, paths):
-        """What lies at each path."""
+        """The kind of each path."""
         return [self._info(path) for path in paths]
 
     def _info(self, path):
         try:
             return super().get_file_info([path])[0]
         except OSError:
-            # Asked for an object that is not there, as every folder is, S3 answers a pod 403 and not 404: so it lists.
+            # For a missing object, and so for every folder, S3 answers 403 instead of 404: list the path instead.
             return FileInfo(path, FileType.Directory if self._has_objects(path) else FileType.NotFound)
 
     def _has_objects(self, path):
@@ -89,13 +88,13 @@ def storage(uri):
     address = urlsplit(uri)
     if address.scheme == "file":
         return {"storage_path": unquote(address.path)}
-    # By fsspec's file systems, which know workload identities that PyArrow's own do not (apache/arrow#45603).
+    # fsspec's file systems support workload identities; PyArrow's do not (apache/arrow#45603).
     files, path = url_to_fs(uri, **CREDENTIALS[address.scheme])
     return {"storage_path": path, "storage_filesystem": PyFileSystem(OwnPrefix(files))}
 
 
 def main():
-    """Train as the environment says."""
+    """Train as configured by the environment."""
     ray.init()
     trainer = DataParallelTrainer(
         train,

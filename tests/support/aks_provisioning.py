@@ -25,7 +25,7 @@ NODE_POOL = "karpenter.sh/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class AksProvisioning:
-    """A control plane whose host watches a stand-in cloud."""
+    """A control plane whose runner watches a simulated cloud."""
 
     charts: HostedCharts
     cloud: CloudState

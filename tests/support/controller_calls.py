@@ -46,7 +46,7 @@ _WATCHED = (
 
 CALLS: tuple[Call, ...] = (
     *(call for watched in _WATCHED for call in calls(Place.EVERYWHERE, *watched, "list", "watch")),
-    # To taint a node that is held, its taints are read anew and replaced as a whole.
+    # To taint a node that is held, its taints are read again and replaced as a whole.
     *calls(Place.EVERYWHERE, "", "nodes", "get", "patch"),
     *calls(Place.TRAINING, "", "events", "create", "get", "patch"),
     *calls(Place.TRAINING, "", "pods", "delete", "patch"),

@@ -70,7 +70,7 @@ def _sizes(half: Resources) -> tuple[TriedJob, ...]:
     return (
         # Five on each of two large machines, and one on each of two small ones for which there is just enough left.
         _job("mixed", third, _tier(machines=_MIXED, limits={"cpu": "40"}), pods=12),
-        # Two are planned that may become the large one, hence no other; with one CPU less only the first of them may.
+        # Two are planned that may become the large one, so no other; with one CPU less only the first of them may.
         _job(
             "counted",
             Resources(cpu_millis=1000, memory_mib=15 * 1024),

@@ -1,4 +1,4 @@
-"""Documents that nobody thought of."""
+"""Arbitrary JSON documents."""
 
 from __future__ import annotations
 

@@ -45,5 +45,5 @@ def test_every_command_prints_what_the_page_says(
         assert capsys.readouterr().out.rstrip() == said.rstrip(), command
 
 
-def test_its_links_lead_somewhere() -> None:
+def test_links_are_not_dead() -> None:
     assert not PAGE.dead_links(), "no dead links"

@@ -1,4 +1,4 @@
-"""What the page on configuration says of how jobs walk their ladder."""
+"""The configuration page documents how jobs move along their ladder."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ def documented(chapter: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def test_every_setting_is_there_and_no_other() -> None:
+def test_the_table_lists_exactly_the_settings() -> None:
     assert documented("### How jobs move along their ladder").keys() == {*FallbackSection.field_names()}, (
-        "what nobody finds nobody uses"
+        "an undocumented field is not used"
     )
-    assert documented("## `fallback`").keys() == {*ControllerSection.field_names()}, "nor this"
+    assert documented("## `fallback`").keys() == {*ControllerSection.field_names()}, (
+        "an undocumented field is not used"
+    )
 
 
 def test_defaults_are_those_of_the_controller() -> None:
     told, policy = documented("### How jobs move along their ladder"), Policy(tiers=())
-    assert told["failures"] == policy.failures.value, "the one that the source has"
-    assert told["outageWindow"] == format_duration(policy.outage_window), "notice and restart"
-    assert told["applicationFailures"] == str(policy.application_failures), "as many as a bad day has"
-    assert told["holdTimeout"] == format_duration(policy.hold_timeout), "before the job is touched"
-    assert told["startTimeout"] == format_duration(policy.start_timeout), "before anybody is warned"
+    assert told["failures"] == policy.failures.value, "the default of the controller"
+    assert told["outageWindow"] == format_duration(policy.outage_window), (
+        "the default covers a notice and a restart"
+    )
+    assert told["applicationFailures"] == str(policy.application_failures), "the default of the controller"
+    assert told["holdTimeout"] == format_duration(policy.hold_timeout), "the default of the controller"
+    assert told["startTimeout"] == format_duration(policy.start_timeout), "the default of the controller"
     for name in ("giveUpAfter", "returnAfter", "deadline"):
-        assert told[name] in {"never", "none"}, f"{name} is asked for or does not happen"
+        assert told[name] in {"never", "none"}, f"{name} is off by default"
     assert (policy.give_up_after, policy.return_after, policy.deadline) == (None, None, None), (
-        "by nobody else"
+        "the controller sets none by itself"
     )

@@ -1,4 +1,4 @@
-"""What the way onto AWS says by number and name is what the program does."""
+"""Numbers and names in the AWS guide equal those of the program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHARTS = {
 def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     listed = PAGE.charts("## Isolated")
     wanted = {chart: [version, UPSTREAM[chart]] for chart, version in CHARTS.items()}
-    assert {chart: listed.get(chart) for chart in UPSTREAM} == wanted, "whoever mirrors them would miss one"
+    assert {chart: listed.get(chart) for chart in UPSTREAM} == wanted, "a mirror would miss one"
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     ],
 )
 def test_images_are_listed_at_their_versions(image: str) -> None:
-    assert image in PAGE.section("## Isolated"), "an isolated cluster would not find it in its mirror"
+    assert image in PAGE.section("## Isolated"), "the mirror of an isolated cluster would lack it"
 
 
 def test_every_endpoint_of_an_isolated_network_is_listed() -> None:
     missing = [name for name in ISOLATED_SERVICES if f"`{name}`" not in PAGE.section("## Isolated")]
-    assert missing == [], "whoever brings an isolated network would leave them out"
+    assert missing == [], "an existing isolated network would lack them"
 
 
 @pytest.mark.parametrize("stack", ["aws-dev", "aws-prod"])
-def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
+def test_quotas_cover_full_pools(stack: str) -> None:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
     assert isinstance(platform, AwsPlatform), "it is a stack on AWS"
     wanted = Counter[str]()
@@ -68,13 +68,13 @@ def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
     for row in [row for row in PAGE.rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]:
         owner = row[0] or owner
         told |= {row[2]: int(row[3])} if owner == stack else {}
-    assert told == dict(wanted), "a quota that is asked for too low is a pool that never fills"
+    assert told == dict(wanted), "with a lower quota a pool never fills"
 
 
-def test_the_rights_of_the_deployer_are_a_policy_that_iam_takes(tmp_path: Path) -> None:
+def test_the_deployers_permissions_are_a_valid_iam_policy(tmp_path: Path) -> None:
     (policy,) = re.findall(r"```json\n(.*?)```", PAGE.text, re.DOTALL)
-    assert lint({"deployer": policy}, tmp_path) == [], "it is meant to be copied"
+    assert lint({"deployer": policy}, tmp_path) == [], "users copy it"
 
 
-def test_links_lead_somewhere() -> None:
-    assert PAGE.dead_links() == [], "a reader is sent where nothing is"
+def test_links_are_not_dead() -> None:
+    assert PAGE.dead_links() == [], "a link is dead"

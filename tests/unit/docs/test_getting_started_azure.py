@@ -1,4 +1,4 @@
-"""What the way onto Azure says by number and name is what the program does."""
+"""Numbers and names in the Azure guide equal those of the program."""
 
 from __future__ import annotations
 
@@ -79,20 +79,20 @@ def needs(platform: AzurePlatform) -> Needs:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
+def test_quotas_cover_full_pools(stack: str) -> None:
     owner, told = "", Needs()
     for row in [row for row in PAGE.rows("**Quotas**") if len(row) == 4 and row[2].isdigit()]:
         owner = row[0] or owner
         if owner == stack:
             told[row[1], CapacityType.ON_DEMAND] = int(row[2])
             told[row[1], CapacityType.SPOT] = int(row[3] or 0)
-    assert +told == needs(platform_of(stack)), "a quota that is asked for too low is a pool that never fills"
+    assert +told == needs(platform_of(stack)), "with a lower quota a pool never fills"
 
 
 def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     listed = PAGE.charts("## Mirror")
     wanted = {chart: [version, UPSTREAM[chart]] for chart, version in CHARTS.items()}
-    assert {chart: listed.get(chart) for chart in CHARTS} == wanted, "whoever mirrors them would miss one"
+    assert {chart: listed.get(chart) for chart in CHARTS} == wanted, "a mirror would miss one"
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,10 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     ],
 )
 def test_images_are_listed_at_their_versions(image: str) -> None:
-    assert image in [row[1] for row in PAGE.rows("## Mirror") if len(row) == 2], (
-        "a mirror would be without it"
-    )
+    assert image in [row[1] for row in PAGE.rows("## Mirror") if len(row) == 2], "a mirror would lack it"
 
 
-def test_the_condition_of_the_deployer_holds_the_roles_that_the_program_gives_and_no_other() -> None:
+def test_the_deployers_condition_lists_exactly_the_assigned_roles() -> None:
     given = {
         azure.AKS_RBAC_CLUSTER_ADMIN,
         azure.NETWORK_CONTRIBUTOR,
@@ -118,7 +116,7 @@ def test_the_condition_of_the_deployer_holds_the_roles_that_the_program_gives_an
     }
     lists = re.findall(r"GuidEquals \{([^}]*)\}", PAGE.section("## Before"))
     assert [set(found.split(", ")) for found in lists] == [given, given], (
-        "a role that is left out stops the first update half-way, and one too many is a way to any"
+        "a missing role stops the first update; an extra one is an escalation path"
     )
 
 
@@ -132,43 +130,43 @@ def test_the_condition_of_the_deployer_holds_the_roles_that_the_program_gives_an
         *((f"`{login.value}`", "## Before") for login in Login),
     ],
 )
-def test_names_are_those_that_the_program_gives(name: str, where: str) -> None:
-    assert name in PAGE.section(where), "whoever copies the command meets nothing of that name"
+def test_names_equal_those_of_the_program(name: str, where: str) -> None:
+    assert name in PAGE.section(where), "the copied command would find nothing by that name"
 
 
-def test_the_disk_encryption_set_that_a_stack_names_is_told_how_to_make() -> None:
+def test_commands_create_the_disk_encryption_set_of_the_stack() -> None:
     named = platform_of("azure-prod").cluster.disk_encryption_set
     assert named is not None, "the stack's file names one"
     group, name = named.split("/")[4], named.split("/")[-1]
     assert f"disk-encryption-set create --name {name} --resource-group {group}" in PAGE.text, (
-        "and nobody was told to make another"
+        "no command creates another one"
     )
     assert f"--location {platform_of('azure-prod').location}" in PAGE.text, "it is where the stack is"
 
 
 @pytest.mark.parametrize("manifest", ["jobset-spot.yaml", "jobset-spot-gpu.yaml", "rayjob-spot.yaml"])
-def test_the_grace_that_pods_are_told_to_ask_for_is_what_the_examples_do(manifest: str) -> None:
+def test_examples_keep_the_documented_grace_period(manifest: str) -> None:
     text = (ROOT / "examples/azure" / manifest).read_text("utf-8")
     assert all(yaml.safe_load_all(text)), "it is a manifest"
     (told,) = re.findall(r"`terminationGracePeriodSeconds` of (\d+) or less", PAGE.section("## Submit"))
     graces = {int(found) for found in re.findall(r"terminationGracePeriodSeconds: (\d+)", text)}
     assert graces, "without one a pod asks for 30 seconds"
-    assert max(graces) <= int(told), "what is longer is not had on spot"
+    assert max(graces) <= int(told), "spot machines give no more"
     assert "10 is more than Azure often leaves" in " ".join(OPERATIONS.section("## Azure").split()), (
         "the two pages say the same"
     )
 
 
-def test_the_interval_between_checkpoints_is_reckoned_as_it_is_told() -> None:
+def test_the_example_of_a_checkpoint_interval_is_correct() -> None:
     chapter = " ".join(OPERATIONS.section("## Azure").split())
     apart = 4 * 3600
     minutes = [round(math.sqrt(2 * seconds * apart) / 60) for seconds in (60, 5)]
     assert "`√(2·C·T)`" in chapter, "the formula is there"
-    told = f"at 1 minute to write and an eviction every 4 hours that is {minutes[0]} minutes, at 5 seconds it is {minutes[1]}"
-    assert told in chapter, "and its examples are right"
+    told = f"{minutes[0]} minutes for 1 minute to write and an eviction every 4 hours, {minutes[1]} minutes for 5 seconds"
+    assert told in chapter, "its examples follow from the formula"
 
 
-def test_who_works_on_a_stack_that_cannot_be_stopped_is_told_what_to_do() -> None:
+def test_alternatives_to_stopping_the_cluster_are_documented() -> None:
     assert platform_of("azure-dev").cluster.scaling is Scaling.NAP, "node auto-provisioning cannot be stopped"
     chapter = OPERATIONS.section("## Azure").partition("### A development stack on Azure")[2]
     for way in ("pulumi destroy -s azure-dev", "`scaling: fixed`", "azcopy copy"):
@@ -176,12 +174,12 @@ def test_who_works_on_a_stack_that_cannot_be_stopped_is_told_what_to_do() -> Non
     assert not platform_of("azure-dev").protected, "so it can be destroyed in the evening"
 
 
-def test_the_taint_of_system_nodes_is_the_one_that_is_told() -> None:
+def test_the_documented_taint_of_system_nodes_is_the_programs() -> None:
     key = SYSTEM_TAINT.partition("=")[0]
     (row,) = [row for row in CONFIGURATION.rows("## `azure` only") if row[0] == "systemNodes"]
     assert f"`{key}`" in row[2], "what tolerates it lands there"
 
 
 @pytest.mark.parametrize("page", [PAGE, OPERATIONS, CONFIGURATION, DocPage.read("README.md")])
-def test_links_lead_somewhere(page: DocPage) -> None:
-    assert page.dead_links() == [], "a reader is sent where nothing is"
+def test_links_are_not_dead(page: DocPage) -> None:
+    assert page.dead_links() == [], "a link is dead"

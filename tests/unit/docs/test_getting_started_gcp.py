@@ -68,20 +68,20 @@ def needs(platform: GcpPlatform) -> Needs:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
+def test_quotas_cover_full_pools(stack: str) -> None:
     owner, told = "", Needs()
     for row in [row for row in PAGE.rows("**Quotas**") if len(row) == 4 and row[2].isdigit()]:
         owner = row[0] or owner
         if owner == stack:
             told[row[1], CapacityType.ON_DEMAND] = int(row[2])
             told[row[1], CapacityType.SPOT] = int(row[3])
-    assert +told == needs(platform_of(stack)), "a quota that is asked for too low is a pool that never fills"
+    assert +told == needs(platform_of(stack)), "with a lower quota a pool never fills"
 
 
 def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     listed = PAGE.charts("## Mirror")
     wanted = {chart: [version, UPSTREAM[chart]] for chart, version in CHARTS.items()}
-    assert {chart: listed.get(chart) for chart in CHARTS} == wanted, "whoever mirrors them would miss one"
+    assert {chart: listed.get(chart) for chart in CHARTS} == wanted, "a mirror would miss one"
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,10 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     ],
 )
 def test_images_are_listed_at_their_versions(image: str) -> None:
-    assert image in [row[1] for row in PAGE.rows("## Mirror") if len(row) == 2], (
-        "a mirror would be without it"
-    )
+    assert image in [row[1] for row in PAGE.rows("## Mirror") if len(row) == 2], "a mirror would lack it"
 
 
-def test_the_same_apis_are_turned_on_wherever_they_are_told_of() -> None:
+def test_both_pages_enable_the_same_apis() -> None:
     told = [
         re.findall(r"gcloud services enable (.*?)```", page.text, re.DOTALL) for page in (PAGE, CONFIGURATION)
     ]
@@ -119,8 +117,8 @@ def test_the_same_apis_are_turned_on_wherever_they_are_told_of() -> None:
         (f"{grace_of_user_pods(30)} seconds", "## Submit"),
     ],
 )
-def test_names_are_those_that_the_program_gives(name: str, where: str) -> None:
-    assert name in PAGE.section(where), "whoever copies the command meets nothing of that name"
+def test_names_equal_those_of_the_program(name: str, where: str) -> None:
+    assert name in PAGE.section(where), "the copied command would find nothing by that name"
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -130,22 +128,22 @@ def test_commands_name_the_location_and_the_keys_of_the_stack(stack: str) -> Non
     for key in keys:
         _, project, _, location, _, ring, _, name = key.split("/")
         made = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
-        assert made in PAGE.text, "the stack's file names a key that nobody was told to make"
-    assert f"--location {platform.location}" in PAGE.text, "its commands look for the cluster elsewhere"
+        assert made in PAGE.text, "no command creates the key in the stack file"
+    assert f"--location {platform.location}" in PAGE.text, "the commands use the location of the cluster"
 
 
 @pytest.mark.parametrize("seconds", [0, 30, 120])
-def test_the_grace_of_a_preempted_node_is_what_its_pool_is_told(seconds: int) -> None:
+def test_the_documented_grace_of_a_preempted_node_is_its_pools(seconds: int) -> None:
     users = grace_of_user_pods(seconds)
     (row,) = [row for row in OPERATIONS.rows("### A preempted node") if row[0].split("`")[0] == str(seconds)]
-    assert row[1:] == [f"{users} s", f"{seconds - users} s"], "jobs would be written for another notice"
+    assert row[1:] == [f"{users} s", f"{seconds - users} s"], "users size their grace periods by this table"
 
 
 @pytest.mark.parametrize(
     "page", [PAGE, OPERATIONS, DocPage.read("README.md"), DocPage.read("docs/adr/README.md")]
 )
-def test_links_lead_somewhere(page: DocPage) -> None:
-    assert page.dead_links() == [], "a reader is sent where nothing is"
+def test_links_are_not_dead(page: DocPage) -> None:
+    assert page.dead_links() == [], "a link is dead"
 
 
 def test_every_decision_is_in_the_table_of_decisions() -> None:

@@ -1,4 +1,4 @@
-"""What the page on configuration says of a namespace's shapes and quota."""
+"""The configuration page documents shapes and quotas."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ def documented(heading: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in rows if row[0] not in {"field", "---"}}
 
 
-def test_every_field_is_there_and_no_other() -> None:
-    assert documented("### Shapes").keys() == {*ShapeSection.field_names()}, "what nobody finds nobody uses"
-    assert documented("### Quota").keys() == {*QuotaSection.field_names()}, "nor this"
+def test_the_tables_list_exactly_the_fields() -> None:
+    assert documented("### Shapes").keys() == {*ShapeSection.field_names()}, (
+        "an undocumented field is not used"
+    )
+    assert documented("### Quota").keys() == {*QuotaSection.field_names()}, (
+        "an undocumented field is not used"
+    )
     tabled = documented("## `namespaces`").keys()
-    assert {*NamespaceSection.field_names()} <= tabled, "and where they stand"
+    assert {*NamespaceSection.field_names()} <= tabled, "the fields of a namespace are documented"
 
 
 def test_defaults_are_those_of_the_parser() -> None:
@@ -46,8 +50,8 @@ def test_bounds_are_those_of_the_parser() -> None:
     assert f"1 to {WIDEST_GANG}" in told["pods"], "how wide a gang may be"
     assert f"0 to {MOST_GPUS}" in told["gpus"], "and how large a pod"
     pods = documented("### Quota")["pods"][0]
-    assert f"{MAX_PODS_PER_NODE} a node at most, and {BESIDE} beside" in pods, "what is derived"
+    assert f"at most {MAX_PODS_PER_NODE} per node, plus {BESIDE}" in pods, "the derived default"
 
 
-def test_its_links_lead_somewhere() -> None:
-    assert PAGE.dead_links() == [], "a chapter that moved takes its readers along"
+def test_links_are_not_dead() -> None:
+    assert PAGE.dead_links() == [], "a link is dead"

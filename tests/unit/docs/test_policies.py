@@ -1,4 +1,4 @@
-"""What the page on policies says of the rules."""
+"""The policies page documents every policy and setting."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def cells(chapter: str, columns: int) -> list[list[str]]:
     return [row for row in rows if len(row) == columns][2:]
 
 
-def test_the_table_of_rules_is_the_packs_own() -> None:
+def test_the_table_of_rules_equals_the_pack() -> None:
     written = [
         [rule.name, rule.level.value, rule.description, rule.fix.replace("`", ""), ", ".join(rule.settings)]
         for rule in RULES
     ]
-    assert cells("## Rules", 5) == written, "what the page says of a rule is what the rule says of itself"
+    assert cells("## Rules", 5) == written, "the table repeats the metadata of the pack"
 
 
-def test_every_setting_is_there_with_its_default() -> None:
+def test_every_setting_is_listed_with_its_default() -> None:
     written = [
         [
             name,
@@ -42,12 +42,12 @@ def test_every_setting_is_there_with_its_default() -> None:
         for rule in RULES
         for name, setting in rule.settings.items()
     ]
-    assert cells("## Settings", 4) == written, "what nobody finds nobody uses"
+    assert cells("## Settings", 4) == written, "an undocumented field is not used"
 
 
-def test_every_mend_is_there() -> None:
+def test_every_remediation_is_listed() -> None:
     assert [row[0] for row in cells("## Remediation", 2)] == [fix.name for fix in remediations()], (
-        "all are told of"
+        "the page lists every remediation"
     )
 
 

@@ -61,7 +61,7 @@ def test_training_selects_and_tolerates_spot_as_gke_spells_it(name: str) -> None
     }, "both labels, which nodes of every spot pool have"
     assert pod["tolerations"] == [
         {"key": "cloud.google.com/gke-spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
-    ], "one toleration, word for word: elsewhere than here nobody adds it"
+    ], "one toleration: outside training namespaces admission does not add it"
 
 
 @pytest.mark.parametrize("name", NAMES)
