@@ -4,232 +4,149 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.builders.configurations import entry, section
-from tests.support.invalid_configs.azure_cluster import INVALID_CLUSTERS
-from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
+from holdfast.infra import versions
+from tests.support.builders.configurations import ADMIN, DISK_ENCRYPTION_SET, EXISTING_AZURE_NETWORK, SUBNET
+from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
+from tests.support.invalid_configs.mistakes import missing, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
+    from tests.support.invalid_configs.mistakes import Mistake
 
-    Mistake = tuple[Callable[[Document], object], str, str]
-
-
-def pool(index: int, **given: JsonValue) -> Callable[[Document], object]:
-    """Change the values of a pool."""
-    return lambda document: entry(document, "pools", index).update(given)
+ELSEWHERE = DISK_ENCRYPTION_SET.replace("00000000-", "00000001-", 1)
 
 
-def checkpoints(**given: JsonValue) -> Callable[[Document], object]:
-    """A document with other checkpoints."""
-    return lambda document: section(document, "checkpoints").update(given)
-
-
-def namespace(name: str) -> Callable[[Document], object]:
-    """A document whose first training namespace has another name."""
-    return lambda document: entry(document, "namespaces", 0).update(name=name)
+def brought(field: str, value: JsonValue, fix: str) -> Mistake:
+    """A mistake in an existing network."""
+    name = field.removeprefix(".network.").removesuffix("[0]")
+    return wrong(field, {**EXISTING_AZURE_NETWORK, name: value}, fix, at=".network")
 
 
 #: Invalid with both kinds of scaling.
 INVALID_CONFIGS: dict[str, Mistake] = {
-    # the mistake: the change that makes it, the field of the problem, and a part of the fix
-    "a location in the document": (
-        lambda d: d.update(location="eastus2"),
-        ".location",
-        "azure-native:location",
-    ),
-    "a subscription in the document": (
-        lambda d: d.update(subscription="mine"),
-        ".subscription",
-        "azure-native:subscriptionId",
-    ),
-    "an existing resource group": (
-        lambda d: d.update(resourceGroup="mine"),
-        ".resourceGroup",
-        "the stack creates one",
-    ),
-    "scaling outside cluster": (lambda d: d.update(scaling="nap"), ".scaling", "Move it to cluster."),
-    "resourcePools of Determined": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
-    **INVALID_CLUSTERS,
-    "a taint": (
-        pool(2, taints=[{"key": "gpu"}]),
-        ".pools[2].taints",
-        "follow from its capacity and its GPUs",
-    ),
-    "an eviction policy": (
-        pool(1, evictionPolicy="Deallocate"),
-        ".pools[1].evictionPolicy",
-        "count against the quota",
-    ),
-    "a minimum number of nodes": (pool(1, minCount=1), ".pools[1].minCount", "down to zero"),
-    "priority instead of capacity": (pool(1, priority="Spot"), ".pools[1].priority", "Write capacity: spot"),
-    "a disk that is too large": (pool(1, diskGiB=4096), ".pools[1].diskGiB", "`diskGiB: 128`"),
-    "a zone of a pool that does not exist": (pool(1, zones=[1, 5]), ".pools[1].zones[1]", "such as 1"),
-    "a zone of a pool twice": (pool(1, zones=["2", 2]), ".pools[1].zones[1]", "Remove one"),
-    "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
-    "a default pool on spot": (
-        lambda d: (entry(d, "pools", 0).pop("default"), entry(d, "pools", 1).update(default=True)),
-        ".pools[1].default",
-        "Write it on cpu instead.",
-    ),
-    "a default pool with GPUs": (
-        lambda d: (entry(d, "pools", 0).pop("default"), entry(d, "pools", 3).update(default=True)),
-        ".pools[3].default",
-        "Write it on cpu instead.",
-    ),
+    **INVALID_EVERYWHERE,
+    "a location in the document": wrong(".location", "eastus2", "azure-native:location"),
+    "a subscription in the document": wrong(".subscription", "mine", "azure-native:subscriptionId"),
+    "an existing resource group": wrong(".resourceGroup", "mine", "the stack creates one"),
+    "scaling outside cluster": wrong(".scaling", "nap", "Move it to cluster."),
+    "resourcePools of Determined": wrong(".resourcePools", [], "Write pools"),
+    "a taint": wrong(".pools[2].taints", [{"key": "gpu"}], "follow from its capacity and its GPUs"),
+    "an eviction policy": wrong(".pools[1].evictionPolicy", "Deallocate", "count against the quota"),
+    "a minimum number of nodes": wrong(".pools[1].minCount", 1, "down to zero"),
+    "priority instead of capacity": wrong(".pools[1].priority", "Spot", "Write capacity: spot"),
+    "a disk that is too large": wrong(".pools[1].diskGiB", 4096, "`diskGiB: 128`"),
+    "a zone of a pool that does not exist": wrong(".pools[1].zones[1]", [1, 5], "such as 1"),
+    "a zone of a pool twice": wrong(".pools[1].zones[1]", ["2", 2], "Remove one"),
+    "a default pool on spot": wrong(".pools[1].default", True, "Write it on cpu instead.", without=[".pools[0].default"]),
+    "a default pool with GPUs": wrong(".pools[3].default", True, "Write it on cpu instead.", without=[".pools[0].default"]),
     # checkpoints
-    "checkpoints kept for longer than a year": (
-        checkpoints(retainDays=366),
-        ".checkpoints.retainDays",
-        "`retainDays: 30`",
-    ),
-    "copies in another region": (
-        checkpoints(redundancy="Standard_GRS"),
-        ".checkpoints.redundancy",
-        "`redundancy: Standard_LRS`",
-    ),
-    "a bucket's name": (checkpoints(bucket="mine"), ".checkpoints.bucket", "and names it"),
-    "a key of checkpoints": (checkpoints(kmsKey="mine"), ".checkpoints.kmsKey", "with its own keys"),
+    "checkpoints kept for longer than a year": wrong(".checkpoints.retainDays", 366, "`retainDays: 30`"),
+    "copies in another region": wrong(".checkpoints.redundancy", "Standard_GRS", "`redundancy: Standard_LRS`"),
+    "a bucket's name": wrong(".checkpoints.bucket", "mine", "and names it"),
+    "a key of checkpoints": wrong(".checkpoints.kmsKey", "mine", "with its own keys"),
     # the rest
-    "charts over plain http": (
-        lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
-        ".mirror.charts",
-        'Write "https://mirror.example.com"',
-    ),
-    "a registry with its scheme": (
-        lambda d: d.update(mirror={"images": "https://holdfast.azurecr.io/mirror"}),
-        ".mirror.images",
-        'Write "holdfast.azurecr.io/mirror".',
-    ),
-    "a namespace too short for a container": (namespace("ml"), ".namespaces[0].name", '"ml-training"'),
-    "a namespace with hyphens side by side": (namespace("ml--vision"), ".namespaces[0].name", '"ml-vision"'),
-    "a namespace of AKS": (namespace("aks-command"), ".namespaces[0].name", '"training-aks-command"'),
-    **INVALID_NAMESPACES,
-}
+    "a registry with its scheme": wrong(".mirror.images", "https://holdfast.azurecr.io/mirror", 'Write "holdfast.azurecr.io/mirror".'),
+    "a namespace too short for a container": wrong(".namespaces[0].name", "ml", '"ml-training"'),
+    "a namespace with hyphens side by side": wrong(".namespaces[0].name", "ml--vision", '"ml-vision"'),
+    "a namespace of AKS": wrong(".namespaces[0].name", "aks-command", '"training-aks-command"'),
+    # the cluster
+    "no cluster": missing(".cluster", "Add `cluster: {access: "),
+    "a version without MutatingAdmissionPolicy": wrong(".cluster.version", "1.35", "{key: karpenter.sh/capacity-type, operator: Equal,"),
+    "a version with a patch": wrong(".cluster.version", f"{versions.KUBERNETES}.3", f'Write "{versions.KUBERNETES}".'),
+    "no access": wrong(".cluster.access", {}, "`public: {cidrs: [203.0.113.7/32]}`"),
+    "public and private access": wrong(".cluster.access", {"public": {"cidrs": ["203.0.113.0/24"]}, "private": True}, "Remove one of the two."),
+    "private access set to false": wrong(".cluster.access", {"private": False}, "or `private: true`"),
+    "the whole internet": wrong(".cluster.access.public.cidrs", ["0.0.0.0/0"], "Write your own addresses"),
+    "the whole internet in two halves": wrong(".cluster.access.public.cidrs", ["0.0.0.0/1", "128.0.0.0/1"], "or `private: true` instead of public"),
+    "an empty list of addresses": wrong(".cluster.access.public.cidrs", [], "[203.0.113.0/24]"),
+    "an address without a prefix length": wrong(".cluster.access.public.cidrs[0]", ["203.0.113.7"], 'Write "203.0.113.7/32".'),
+    "a private block for a public endpoint": wrong(".cluster.access.public.cidrs[0]", ["10.0.0.0/8"], "the public address of its NAT gateway"),
+    "a block twice": wrong(".cluster.access.public.cidrs[1]", ["203.0.113.0/24", "203.0.113.0/24"], "Remove one"),
+    "a public name for a public endpoint": wrong(".cluster.access.publicName", True, "Leave it out."),
+    "publicAccessCidrs instead of access": wrong(".cluster.publicAccessCidrs", ["203.0.113.0/24"], "access: {public: {cidrs: […]}}"),
+    "authorizedIPRanges instead of access": wrong(".cluster.access.authorizedIPRanges", [], "public: {cidrs: […]}"),
+    "a login by a stored token": wrong(".cluster.login", "devicecode", "`login: azurecli`"),
+    "an administrator by name": wrong(".cluster.admins[0]", ["me@example.com"], "az ad user show --id NAME --query id"),
+    "an administrator twice": wrong(".cluster.admins[1]", [ADMIN, ADMIN.upper()], "Remove one"),
+    "a kubeconfig": wrong(".cluster.kubeconfig", "~/.kube/config", "gets a token from kubelogin"),
+    # system nodes
+    "one system node": wrong(".cluster.systemNodes.count", 1, "`count: 2`"),
+    "system nodes of several sizes": wrong(".cluster.systemNodes.vmSizes", ["Standard_D4ds_v5"], "Write vmSize, a single one"),
+    "system nodes with GPUs": wrong(".cluster.systemNodes.vmSize", "Standard_NC24ads_A100_v4", "Standard_D4ds_v5"),
+    "system nodes that are too small": wrong(".cluster.systemNodes.vmSize", "Standard_D2ds_v5", "Standard_D4ds_v5"),
+    "system nodes with a typo": wrong(".cluster.systemNodes.vmSize", "Standard_D4ds_v55", 'Write "Standard_D4ds_v5".'),
+    "a zone that does not exist": wrong(".cluster.systemNodes.zones[0]", [4], "such as 1"),
+    "a zone as in a node label": wrong(".cluster.systemNodes.zones[0]", ["eastus2-1"], "Write 1:"),
+    "a zone of the system nodes twice": wrong(".cluster.systemNodes.zones[1]", [1, "1"], "Remove one"),
+    # disks
+    "a disk encryption set by name": wrong(".cluster.diskEncryptionSet", "holdfast", "az disk-encryption-set show"),
+    "a disk encryption set of another subscription": wrong(".cluster.diskEncryptionSet", ELSEWHERE, "or change azure-native:subscriptionId"),
+    # upgrades and maintenance
+    "a channel that moves to the next minor version": wrong(".cluster.upgrades.cluster", "stable", "the next `pulumi up` would try to downgrade, which AKS rejects"),
+    "an unknown channel": wrong(".cluster.upgrades.cluster", "weekly", "`cluster: patch`"),
+    "a channel of the nodes with a typo": wrong(".cluster.upgrades.nodeOs", "SecurityPatches", 'Write "SecurityPatch".'),
+    "two days of maintenance": wrong(".cluster.maintenance.window.days", ["saturday", "sunday"], "Write day"),
+    "a window that is too short": wrong(".cluster.maintenance.window.hours", 2, "`hours: 8`"),
+    "a window every five weeks": wrong(".cluster.maintenance.window.everyWeeks", 5, "`everyWeeks: 2`"),
+    "a relative start date": wrong(".cluster.maintenance.window.startDate", "today", "a relative one would change with every update"),
+    "a time without quotes": wrong(".cluster.maintenance.window.start", 1320, 'Put it in quotes: "22:00".'),
+    "an exclusion that ends before it begins": wrong(".cluster.maintenance.exclusions[0].end", "2026-12-19", "Write a later date."),
+    "exclusions of the same days": wrong(".cluster.maintenance.exclusions[1]", [{"start": "2026-12-20", "end": "2027-01-06"}, {"start": "2027-01-06", "end": "2027-01-10"}], "Write one instead: 2026-12-20 to 2027-01-10."),
+    "an exclusion without an end": missing(".cluster.maintenance.exclusions[0].end", "Add `end: "),
+    # the network
+    "a public node range": wrong(".network.cidr", "8.8.0.0/16", "Leave it out"),
+    "a range that AKS reserves": wrong(".network.podsCidr", "172.28.0.0/14", "Leave it out"),
+    "a pod range within the node range": wrong(".network.podsCidr", "10.40.0.0/16", "Write another"),
+    "a service range within the node range": wrong(".network.servicesCidr", "10.40.1.0/24", "Write another"),
+    "a node range smaller than maxNodes": wrong(".network.cidr", "10.40.0.0/27", "Write a larger block, or smaller maxNodes."),
+    "a pod range smaller than maxNodes": wrong(".network.podsCidr", "10.244.0.0/20", "Write a larger block, or smaller maxNodes."),
+    "a service range that is too large": wrong(".network.servicesCidr", "10.96.0.0/11", 'Write "10.96.0.0/20"'),
+    "a network with host bits": wrong(".network.cidr", "10.40.0.1/16", 'Write "10.40.0.0/16".'),
+    "a subnet by name": brought(".network.subnetId", "training", "az network vnet subnet show"),
+    "an existing subnet with a node range": brought(".network.cidr", "10.40.0.0/16", "without subnetId the stack creates a network"),
+    "an existing subnet without egressCidrs": wrong(".network.egressCidrs", {"subnetId": SUBNET}, "`egressCidrs: [198.51.100.7/32]`", at=".network"),
+    "an existing subnet with private egressCidrs": brought(".network.egressCidrs[0]", ["10.0.0.4/32"], "of the NAT gateway or the firewall"),
+    "outbound without a subnet": wrong(".network.subnetId", {"outbound": "userDefinedRouting"}, "Add `subnetId: ", at=".network"),
+    "an unsupported outbound type": brought(".network.outbound", "loadBalancer", "`outbound: userAssignedNATGateway`"),
+}  # fmt: skip
 
 #: Of a stack on node auto-provisioning.
 INVALID_NAP_CONFIGS: dict[str, Mistake] = {
-    "a way of scaling with a typo": (
-        lambda d: section(d, "cluster").update(scaling="karpenter"),
-        ".cluster.scaling",
-        "`scaling: nap`",
-    ),
-    "a price cap": (
-        pool(1, spotMaxPrice=0.5),
-        ".pools[1].spotMaxPrice",
-        "`scaling: fixed` under cluster, where spot pools have spotMaxPrice",
-    ),
-    "a price cap as in Determined": (
-        pool(1, spot_max_price="0.5"),
-        ".pools[1].spot_max_price",
-        "no field for a cap",
-    ),
-    "one VM size": (
-        pool(1, vmSize="Standard_D16ds_v5"),
-        ".pools[1].vmSize",
-        "or `scaling: fixed` under cluster",
-    ),
-    "instance types": (pool(0, instanceTypes=["m7i.xlarge"]), ".pools[0].instanceTypes", "Write vmSizes."),
-    "no VM size": (lambda d: entry(d, "pools", 0).pop("vmSizes"), ".pools[0].vmSizes", "Add `vmSizes: "),
-    "an empty list of VM sizes": (pool(0, vmSizes=[]), ".pools[0].vmSizes", "`vmSizes: [Standard_D4ds_v5"),
-    "VM sizes and families": (pool(0, families=["Dds_v5"]), ".pools[0].families", "Remove one of the two."),
-    "families without vcpus": (
-        lambda d: entry(d, "pools", 1).pop("vcpus"),
-        ".pools[1].vcpus",
-        "Add `vcpus: [",
-    ),
-    "vcpus without families": (
-        lambda d: entry(d, "pools", 1).pop("families"),
-        ".pools[1].families",
-        "Add `families: [",
-    ),
-    "a VM size with a typo": (
-        pool(0, vmSizes=["Standard_D4ds_v55"]),
-        ".pools[0].vmSizes[0]",
-        'Write "Standard_D4ds_v5".',
-    ),
-    "a VM size in small letters": (
-        pool(0, vmSizes=["standard_d4ds_v5"]),
-        ".pools[0].vmSizes[0]",
-        'Write "Standard_D4ds_v5".',
-    ),
-    "a VM size without its first word": (
-        pool(0, vmSizes=["D4ds_v5"]),
-        ".pools[0].vmSizes[0]",
-        'Write "Standard_D4ds_v5".',
-    ),
-    "a machine type of another cloud": (
-        pool(0, vmSizes=["p4d.24xlarge"]),
-        ".pools[0].vmSizes[0]",
-        "az vm list-skus --location eastus2",
-    ),
-    "a VM size twice": (
-        pool(0, vmSizes=["Standard_D4ds_v5", "Standard_D4ds_v5"]),
-        ".pools[0].vmSizes[1]",
-        "Remove one",
-    ),
-    "machines with and without GPUs": (
-        pool(0, vmSizes=["Standard_D4ds_v5", "Standard_NC24ads_A100_v4"]),
-        ".pools[0].vmSizes",
-        "Write two pools",
-    ),
-    "a family with a typo": (pool(1, families=["Ddss_v5", "Dads_v5"]), ".pools[1].families[0]", 'Write "D'),
-    "a number of vCPUs that no family has": (
-        pool(1, vcpus=[16, 17]),
-        ".pools[1].vcpus[1]",
-        "Write one of them, or remove it.",
-    ),
-    "a number of vCPUs in quotes": (pool(1, vcpus=["16"]), ".pools[1].vcpus[0]", "`vcpus: [4, 8]`"),
-    "machines of two architectures": (
-        pool(0, vmSizes=["Standard_D4ds_v5", "Standard_D4pds_v5"]),
-        ".pools[0]",
-        "Write two pools",
-    ),
-}
+    "a way of scaling with a typo": wrong(".cluster.scaling", "karpenter", "`scaling: nap`"),
+    "a price cap": wrong(".pools[1].spotMaxPrice", 0.5, "`scaling: fixed` under cluster, where spot pools have spotMaxPrice"),
+    "a price cap as in Determined": wrong(".pools[1].spot_max_price", "0.5", "no field for a cap"),
+    "one VM size": wrong(".pools[1].vmSize", "Standard_D16ds_v5", "or `scaling: fixed` under cluster"),
+    "instance types": wrong(".pools[0].instanceTypes", ["m7i.xlarge"], "Write vmSizes."),
+    "no VM size": missing(".pools[0].vmSizes", "Add `vmSizes: "),
+    "an empty list of VM sizes": wrong(".pools[0].vmSizes", [], "`vmSizes: [Standard_D4ds_v5"),
+    "VM sizes and families": wrong(".pools[0].families", ["Dds_v5"], "Remove one of the two."),
+    "families without vcpus": missing(".pools[1].vcpus", "Add `vcpus: ["),
+    "vcpus without families": missing(".pools[1].families", "Add `families: ["),
+    "a VM size with a typo": wrong(".pools[0].vmSizes[0]", ["Standard_D4ds_v55"], 'Write "Standard_D4ds_v5".'),
+    "a VM size in small letters": wrong(".pools[0].vmSizes[0]", ["standard_d4ds_v5"], 'Write "Standard_D4ds_v5".'),
+    "a VM size without its first word": wrong(".pools[0].vmSizes[0]", ["D4ds_v5"], 'Write "Standard_D4ds_v5".'),
+    "a machine type of another cloud": wrong(".pools[0].vmSizes[0]", ["p4d.24xlarge"], "az vm list-skus --location eastus2"),
+    "a VM size twice": wrong(".pools[0].vmSizes[1]", ["Standard_D4ds_v5", "Standard_D4ds_v5"], "Remove one"),
+    "machines with and without GPUs": wrong(".pools[0].vmSizes", ["Standard_D4ds_v5", "Standard_NC24ads_A100_v4"], "Write two pools"),
+    "a family with a typo": wrong(".pools[1].families[0]", ["Ddss_v5", "Dads_v5"], 'Write "D'),
+    "a number of vCPUs that no family has": wrong(".pools[1].vcpus[1]", [16, 17], "Write one of them, or remove it."),
+    "a number of vCPUs in quotes": wrong(".pools[1].vcpus[0]", ["16"], "`vcpus: [4, 8]`"),
+    "machines of two architectures": wrong(".pools[0]", ["Standard_D4ds_v5", "Standard_D4pds_v5"], "Write two pools", at=".pools[0].vmSizes"),
+}  # fmt: skip
 
 #: Of a stack of scale sets.
 INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
-    "several VM sizes": (
-        pool(1, vmSize=["Standard_D16ds_v5", "Standard_D16ads_v5"]),
-        ".pools[1].vmSize",
-        "a scale set has one VM size. If it is often out of capacity, add a pool for each size",
-    ),
-    "a list of one VM size": (
-        pool(1, vmSize=["Standard_D16ds_v5"]),
-        ".pools[1].vmSize",
-        'Write "Standard_D16ds_v5", without the brackets.',
-    ),
-    "VM sizes as node auto-provisioning has them": (
-        pool(1, vmSizes=["Standard_D16ds_v5"]),
-        ".pools[1].vmSizes",
-        "With `scaling: nap` under cluster, a pool can have several",
-    ),
-    "families": (pool(1, families=["Dds_v5"]), ".pools[1].families", "Write vmSize, one for each pool"),
-    "no VM size": (lambda d: entry(d, "pools", 1).pop("vmSize"), ".pools[1].vmSize", "Add `vmSize: "),
-    "a VM size with a typo": (
-        pool(1, vmSize="Standard_D16ds_v55"),
-        ".pools[1].vmSize",
-        'Write "Standard_D16ds_v5".',
-    ),
-    "a price cap on demand": (pool(0, spotMaxPrice=1.5), ".pools[0].spotMaxPrice", "Leave it out."),
-    "a price cap of nothing": (pool(1, spotMaxPrice=0), ".pools[1].spotMaxPrice", "Leave it out for"),
-    "a negative price cap": (pool(1, spotMaxPrice=-2.5), ".pools[1].spotMaxPrice", "Leave it out for"),
-    "a price cap that is too precise": (
-        pool(1, spotMaxPrice=0.1234567),
-        ".pools[1].spotMaxPrice",
-        "`spotMaxPrice: 0.12346`",
-    ),
-    "a price cap in quotes": (pool(1, spotMaxPrice="0.5"), ".pools[1].spotMaxPrice", "`spotMaxPrice: 1.5`"),
-    "machines that are rolled out": (
-        pool(1, rollOut=True),
-        ".pools[1].rollOut",
-        "AKS upgrades the nodes of a scale set",
-    ),
-    "pools of one name to AKS": (
-        lambda d: (d.pop("namespaces"), entry(d, "pools", 2).update(name="cpuspot")),
-        ".pools[2].name",
-        "Rename one of the two",
-    ),
-}
+    "several VM sizes": wrong(".pools[1].vmSize", ["Standard_D16ds_v5", "Standard_D16ads_v5"], "a scale set has one VM size. If it is often out of capacity, add a pool for each size"),
+    "a list of one VM size": wrong(".pools[1].vmSize", ["Standard_D16ds_v5"], 'Write "Standard_D16ds_v5", without the brackets.'),
+    "VM sizes as node auto-provisioning has them": wrong(".pools[1].vmSizes", ["Standard_D16ds_v5"], "With `scaling: nap` under cluster, a pool can have several"),
+    "families": wrong(".pools[1].families", ["Dds_v5"], "Write vmSize, one for each pool"),
+    "no VM size": missing(".pools[1].vmSize", "Add `vmSize: "),
+    "a VM size with a typo": wrong(".pools[1].vmSize", "Standard_D16ds_v55", 'Write "Standard_D16ds_v5".'),
+    "a price cap on demand": wrong(".pools[0].spotMaxPrice", 1.5, "Leave it out."),
+    "a price cap of nothing": wrong(".pools[1].spotMaxPrice", 0, "Leave it out for"),
+    "a negative price cap": wrong(".pools[1].spotMaxPrice", -2.5, "Leave it out for"),
+    "a price cap that is too precise": wrong(".pools[1].spotMaxPrice", 0.1234567, "`spotMaxPrice: 0.12346`"),
+    "a price cap in quotes": wrong(".pools[1].spotMaxPrice", "0.5", "`spotMaxPrice: 1.5`"),
+    "machines that are rolled out": wrong(".pools[1].rollOut", True, "AKS upgrades the nodes of a scale set"),
+    "pools of one name to AKS": wrong(".pools[2].name", "cpuspot", "Rename one of the two", without=[".namespaces"]),
+}  # fmt: skip

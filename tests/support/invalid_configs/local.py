@@ -6,160 +6,44 @@ from typing import TYPE_CHECKING
 
 from holdfast.infra import versions
 from tests.support.builders.configurations import entry, kubernetes_minor, list_of
-from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
+from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
+from tests.support.invalid_configs.mistakes import missing, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.support.invalid_configs.mistakes import Mistake
 
-    from tests.support.builders.configurations import Document
-
-INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: the change that makes it, the field of the problem, and a part of the fix
-    "a field with a typo": (
-        lambda d: entry(d, "pools", 2).update(instanceTypse=["p4d.24xlarge"]),
-        ".pools[2].instanceTypse",
-        'Write "instanceTypes".',
-    ),
-    "a field of another tool": (
-        lambda d: entry(d, "pools", 2).update(spotMaxPrice=3.5),
-        ".pools[2].spotMaxPrice",
-        "Karpenter has no field that holds a price cap",
-    ),
-    "an unknown field": (lambda d: d.update(dashboard=True), ".dashboard", "Remove it."),
-    "a missing field": (
-        lambda d: entry(d, "pools", 1).pop("maxNodes"),
-        ".pools[1].maxNodes",
-        "Add `maxNodes: 8`.",
-    ),
+INVALID_CONFIGS: dict[str, Mistake] = {
+    **INVALID_EVERYWHERE,
+    "a field with a typo": wrong(".pools[2].instanceTypse", ["p4d.24xlarge"], 'Write "instanceTypes".'),
+    "a field of another tool": wrong(".pools[2].spotMaxPrice", 3.5, "Karpenter has no field that holds a price cap"),
+    "an unknown field": wrong(".dashboard", True, "Remove it."),
+    "a missing field": missing(".pools[1].maxNodes", "Add `maxNodes: 8`."),
     "no pools": (lambda d: (d.pop("pools"), d.pop("namespaces")), ".pools", "Add `pools: "),
-    "pools that are not a list": (lambda d: d.update(pools="cpu"), ".pools", "for example, `pools: [{"),
-    "a pool that is not a mapping": (
-        lambda d: d.update(pools=["cpu"]),
-        ".pools[0]",
-        "for example, `pools: [{",
-    ),
-    "an empty section": (
-        lambda d: d.update(checkpoints=None),
-        ".checkpoints",
-        "`checkpoints: {directory: ",
-    ),
-    "a mistyped capacity": (
-        lambda d: entry(d, "pools", 1).update(capacity="on_demand"),
-        ".pools[1].capacity",
-        'Write "on-demand".',
-    ),
-    "a capacity that is a number": (
-        lambda d: entry(d, "pools", 1).update(capacity=1),
-        ".pools[1].capacity",
-        "for example, `capacity: spot`.",
-    ),
-    "a number in quotes": (
-        lambda d: entry(d, "pools", 1).update(maxNodes="8"),
-        ".pools[1].maxNodes",
-        "for example, `maxNodes: 8`.",
-    ),
-    "a boolean for a number": (
-        lambda d: entry(d, "pools", 1).update(maxNodes=True),
-        ".pools[1].maxNodes",
-        "for example, `maxNodes: 8`.",
-    ),
-    "a pool without nodes": (
-        lambda d: entry(d, "pools", 1).update(maxNodes=0),
-        ".pools[1].maxNodes",
-        "for example, `maxNodes: 8`.",
-    ),
-    "no instance type": (
-        lambda d: entry(d, "pools", 1).update(instanceTypes=[]),
-        ".pools[1].instanceTypes",
-        "for example, `instanceTypes: [",
-    ),
-    "an instance type with a typo": (
-        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlrage"]),
-        ".pools[1].instanceTypes[0]",
-        'Write "c7i.4xlarge".',
-    ),
-    "an instance type of another cloud": (
-        lambda d: entry(d, "pools", 1).update(instanceTypes=["Standard_ND96asr_v4"]),
-        ".pools[1].instanceTypes[0]",
-        "describe it in scheduling/machines/local.json",
-    ),
-    "an instance type twice": (
-        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlarge", "c7i.4xlarge"]),
-        ".pools[1].instanceTypes[1]",
-        "Remove one",
-    ),
-    "machines with and without GPUs": (
-        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlarge", "g6.12xlarge"]),
-        ".pools[1].instanceTypes",
-        "two pools",
-    ),
-    "an invalid name": (
-        lambda d: entry(d, "pools", 2).update(name="A100_Spot"),
-        ".pools[2].name",
-        'Write "a100-spot".',
-    ),
-    "a name without a valid character": (
-        lambda d: entry(d, "pools", 2).update(name="__"),
-        ".pools[2].name",
-        "such as a100-spot",
-    ),
-    "a duplicate pool name": (
-        lambda d: (
-            entry(d, "pools", 3).update(name="cpu-spot")
-            or entry(d, "namespaces", 0).update(ladder=[{"pool": "cpu"}])
-        ),
-        ".pools[3].name",
-        "Rename one of the two",
-    ),
-    "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
-    "no pool that could be the default": (
-        lambda d: d.update(pools=[entry(d, "pools", 3)], namespaces=[]),
-        ".pools",
-        "Add `{name: cpu, capacity: on-demand",
-    ),
-    "two default pools": (
-        lambda d: d.update(pools=[*list_of(d, "pools"), {**entry(d, "pools", 0), "name": "cpu-two"}]),
-        ".pools[4].default",
-        "from one of the two",
-    ),
-    "a default pool on spot": (
-        lambda d: entry(d, "pools", 1).update(default=True),
-        ".pools[1].default",
-        "Write it on cpu instead.",
-    ),
-    "a default pool of GPU machines": (
-        lambda d: entry(d, "pools", 3).update(default=True),
-        ".pools[3].default",
-        "Write it on cpu instead.",
-    ),
-    **INVALID_NAMESPACES,
-    "a version without quotes": (
-        lambda d: d.update(cluster={"version": float(versions.KUBERNETES)}),
-        ".cluster.version",
-        f'Put it in quotes: "{versions.KUBERNETES}".',
-    ),
-    "a version without MutatingAdmissionPolicy": (
-        lambda d: d.update(cluster={"version": "1.35"}),
-        ".cluster.version",
-        "{key: karpenter.sh/capacity-type, operator: Equal,",
-    ),
-    "a version without tools": (
-        lambda d: d.update(cluster={"version": kubernetes_minor(1)}),
-        ".cluster.version",
-        f'Write "{versions.KUBERNETES}".',
-    ),
-    "charts over http": (
-        lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
-        ".mirror.charts",
-        'Write "https://mirror.example.com"',
-    ),
-    "retainDays for a directory": (
-        lambda d: d.update(checkpoints={"retainDays": 30}),
-        ".checkpoints.retainDays",
-        "Leave it out",
-    ),
-    "an unknown cloud": (lambda d: d.update(cloud="openstack"), ".cloud", "Write `cloud: local`."),
-    "another cloud with a typo": (lambda d: d.update(cloud="awss"), ".cloud", "Write `cloud: aws`."),
-    "a cloud with a typo": (lambda d: d.update(cloud="locla"), ".cloud", "Write `cloud: local`."),
-    "no cloud": (lambda d: d.pop("cloud"), ".cloud", "Write `cloud: local`."),
-}
+    "pools that are not a list": wrong(".pools", "cpu", "for example, `pools: [{"),
+    "a pool that is not a mapping": wrong(".pools[0]", ["cpu"], "for example, `pools: [{"),
+    "an empty section": wrong(".checkpoints", None, "`checkpoints: {directory: "),
+    "a mistyped capacity": wrong(".pools[1].capacity", "on_demand", 'Write "on-demand".'),
+    "a capacity that is a number": wrong(".pools[1].capacity", 1, "for example, `capacity: spot`."),
+    "a number in quotes": wrong(".pools[1].maxNodes", "8", "for example, `maxNodes: 8`."),
+    "a boolean for a number": wrong(".pools[1].maxNodes", True, "for example, `maxNodes: 8`."),
+    "a pool without nodes": wrong(".pools[1].maxNodes", 0, "for example, `maxNodes: 8`."),
+    "no instance type": wrong(".pools[1].instanceTypes", [], "for example, `instanceTypes: ["),
+    "an instance type with a typo": wrong(".pools[1].instanceTypes[0]", ["c7i.4xlrage"], 'Write "c7i.4xlarge".'),
+    "an instance type of another cloud": wrong(".pools[1].instanceTypes[0]", ["Standard_ND96asr_v4"], "describe it in scheduling/machines/local.json"),
+    "an instance type twice": wrong(".pools[1].instanceTypes[1]", ["c7i.4xlarge", "c7i.4xlarge"], "Remove one"),
+    "machines with and without GPUs": wrong(".pools[1].instanceTypes", ["c7i.4xlarge", "g6.12xlarge"], "two pools"),
+    "an invalid name": wrong(".pools[2].name", "A100_Spot", 'Write "a100-spot".'),
+    "a name without a valid character": wrong(".pools[2].name", "__", "such as a100-spot"),
+    "a duplicate pool name": wrong(".pools[3].name", "cpu-spot", "Rename one of the two", without=[".namespaces"]),
+    "no pool that could be the default": (lambda d: d.update(pools=[entry(d, "pools", 3)], namespaces=[]), ".pools", "Add `{name: cpu, capacity: on-demand"),
+    "two default pools": (lambda d: d.update(pools=[*list_of(d, "pools"), {**entry(d, "pools", 0), "name": "cpu-two"}]), ".pools[4].default", "from one of the two"),
+    "a default pool on spot": wrong(".pools[1].default", True, "Write it on cpu instead."),
+    "a default pool of GPU machines": wrong(".pools[3].default", True, "Write it on cpu instead."),
+    "a version without MutatingAdmissionPolicy": wrong(".cluster.version", "1.35", "{key: karpenter.sh/capacity-type, operator: Equal,"),
+    "a version without tools": wrong(".cluster.version", kubernetes_minor(1), f'Write "{versions.KUBERNETES}".'),
+    "retainDays for a directory": wrong(".checkpoints.retainDays", 30, "Leave it out"),
+    "an unknown cloud": wrong(".cloud", "openstack", "Write `cloud: local`."),
+    "another cloud with a typo": wrong(".cloud", "awss", "Write `cloud: aws`."),
+    "a cloud with a typo": wrong(".cloud", "locla", "Write `cloud: local`."),
+    "no cloud": missing(".cloud", "Write `cloud: local`."),
+}  # fmt: skip

@@ -25,6 +25,7 @@ from tests.support.builders.configurations import (
     tier,
 )
 from tests.support.invalid_configs import aws, azure, gcp, local
+from tests.support.invalid_configs.mistakes import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,20 +100,10 @@ def test_one_mistake_is_one_problem_with_field_value_allowed_and_fix(kind: str, 
         ("azure-nap", {"location": "eastsu2"}, "azure-native:location", 'Write "eastus2".'),
         ("azure-nap", {"location": "us-central1"}, "azure-native:location", "Write "),
         ("azure-nap", {"location": "mars"}, "azure-native:location", "`azure-native:location: eastus2`"),
-        (
-            "azure-nap",
-            {"subscription": "my-subscription"},
-            "azure-native:subscriptionId",
-            "`az account show --query id`",
-        ),
-        (
-            "azure-nap",
-            {"tenant": "example.com"},
-            "azure-native:tenantId",
-            "`az account show --query tenantId`",
-        ),
+        ("azure-nap", {"subscription": "my-subscription"}, "azure-native:subscriptionId", "`az account show --query id`"),
+        ("azure-nap", {"tenant": "example.com"}, "azure-native:tenantId", "`az account show --query tenantId`"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_provider_setting_is_one_problem_of_its_key(
     kind: str, settings: dict[str, str | None], key: str, fixes: str
 ) -> None:
@@ -146,29 +137,12 @@ def test_a_wrong_region_hides_no_other_mistake(kind: str, setting: dict[str, str
 @pytest.mark.parametrize(
     ("kind", "cases", "fields"),
     [
-        (
-            "aws",
-            ("a single system node", "a VPC with zones", "a family with a typo", "no default pool"),
-            # The missing default may be the pool that cannot be read.
-            {".cluster.systemNodes.count", ".network.zones", ".pools[1].families[1]"},
-        ),
-        (
-            "azure-nap",
-            (
-                "no access",
-                "checkpoints kept for longer than a year",
-                "a pod range within the node range",
-                "a price cap",
-            ),
-            {".cluster.access", ".checkpoints.retainDays", ".network.podsCidr", ".pools[1].spotMaxPrice"},
-        ),
-        (
-            "gcp",
-            ("no access", "several machine types", "versions in real folders", "ranges that overlap"),
-            {".cluster.access", ".pools[1].machineType", ".checkpoints.recovery", ".network.servicesCidr"},
-        ),
+        # The missing default may be the pool that cannot be read.
+        ("aws", ("a single system node", "a VPC with zones", "a family with a typo", "no default pool"), {".cluster.systemNodes.count", ".network.zones", ".pools[1].families[1]"}),
+        ("azure-nap", ("no access", "checkpoints kept for longer than a year", "a pod range within the node range", "a price cap"), {".cluster.access", ".checkpoints.retainDays", ".network.podsCidr", ".pools[1].spotMaxPrice"}),
+        ("gcp", ("no access", "several machine types", "versions in real folders", "ranges that overlap"), {".cluster.access", ".pools[1].machineType", ".checkpoints.recovery", ".network.servicesCidr"}),
     ],
-)
+)  # fmt: skip
 def test_one_run_reports_all_mistakes(kind: str, cases: tuple[str, ...], fields: set[str]) -> None:
     document, problems_of, invalid = KINDS[kind]
 
@@ -218,12 +192,9 @@ def test_a_quota_is_not_compared_with_pools_that_cannot_be_parsed() -> None:
     assert fields == {"maxNodes"}, "it is unknown whether the ladder has GPUs"
 
 
-def test_a_long_value_is_shortened() -> None:
+def test_each_problem_is_one_short_line() -> None:
     (problem,) = problems(platform_document(lambda d: d.update(mirror="x" * 500)))
-    assert len(problem.value) < 100, "a problem is one line that can be read"
-
-
-def test_each_problem_is_one_line() -> None:
+    assert len(problem.value) < 100, "a long value is shortened"
     found = problems(platform_document(lambda d: (d.pop("pools"), entry(d, "namespaces", 0).pop("name"))))
     assert all("\n" not in str(problem) for problem in found), "users count lines"
     assert len(found) == 2, "ladders are not checked while there are no pools"
@@ -237,55 +208,17 @@ def test_a_local_stack_defaults_to_the_paths_of_a_checkout() -> None:
 
 
 VALID: Mapping[str, tuple[str, Callable[[Document], object]]] = {
-    "aws: a public endpoint for the whole internet, confirmed": (
-        "aws",
-        lambda d: section(d, "cluster").update(
-            publicAccessCidrs=["0.0.0.0/0"], allowPublicAccessFromAnywhere=True
-        ),
-    ),
-    "gcp: an endpoint for the whole internet, confirmed": (
-        "gcp",
-        lambda d: section(d, "cluster").update(access={"dnsEndpoint": {"allowExternal": True}}),
-    ),
-    "gcp: a ladder of compute classes, each of one capacity type": (
-        "gcp",
-        lambda d: [gcp.pool(2, computeClass="a100-spot")(d), gcp.pool(3, computeClass="a100")(d)],
-    ),
-    "azure: a private cluster": (
-        "azure-nap",
-        lambda d: section(d, "cluster").update(access={"private": True}),
-    ),
-    "azure: a private cluster in an existing subnet, without egressCidrs": (
-        "azure-nap",
-        lambda d: [
-            section(d, "cluster").update(access={"private": True, "publicName": True}),
-            d.update(network={"subnetId": AZURE_SUBNET["subnetId"]}),
-        ],
-    ),
-    "azure: patch upgrades, without upgrades of the node OS": (
-        "azure-nap",
-        lambda d: section(d, "cluster").update(upgrades={"cluster": "patch", "nodeOs": "None"}),
-    ),
-    "azure: a federated token": (
-        "azure-nap",
-        lambda d: section(d, "cluster").update(login="workloadidentity"),
-    ),
-    "azure: a small network": (
-        "azure-nap",
-        lambda d: d.update(network={"cidr": "10.40.0.0/24", "servicesCidr": "10.41.0.0/28"}),
-    ),
-    **{
-        f"azure: a price cap of {cap}": ("azure-fixed", azure.pool(1, spotMaxPrice=cap))
-        for cap in (-1, -1.0, 0.00001, 12, 3.06)
-    },
-    **{
-        f"{kind}: the version that this release installs": (
-            kind,
-            lambda d: section(d, "cluster").update(version=versions.KUBERNETES),
-        )
-        for kind in KINDS
-    },
-}
+    "aws: a public endpoint for the whole internet, confirmed": ("aws", changed(".cluster", publicAccessCidrs=["0.0.0.0/0"], allowPublicAccessFromAnywhere=True)),
+    "gcp: an endpoint for the whole internet, confirmed": ("gcp", changed(".cluster", access={"dnsEndpoint": {"allowExternal": True}})),
+    "gcp: a ladder of compute classes, each of one capacity type": ("gcp", lambda d: [changed(".pools[2]", computeClass="a100-spot")(d), changed(".pools[3]", computeClass="a100")(d)]),
+    "azure: a private cluster": ("azure-nap", changed(".cluster", access={"private": True})),
+    "azure: a private cluster in an existing subnet, without egressCidrs": ("azure-nap", lambda d: [changed(".cluster", access={"private": True, "publicName": True})(d), d.update(network={"subnetId": AZURE_SUBNET["subnetId"]})]),
+    "azure: patch upgrades, without upgrades of the node OS": ("azure-nap", changed(".cluster", upgrades={"cluster": "patch", "nodeOs": "None"})),
+    "azure: a federated token": ("azure-nap", changed(".cluster", login="workloadidentity")),
+    "azure: a small network": ("azure-nap", changed("", network={"cidr": "10.40.0.0/24", "servicesCidr": "10.41.0.0/28"})),
+    **{f"azure: a price cap of {cap}": ("azure-fixed", changed(".pools[1]", spotMaxPrice=cap)) for cap in (-1, -1.0, 0.00001, 12, 3.06)},
+    **{f"{kind}: the version that this release installs": (kind, changed(".cluster", version=versions.KUBERNETES)) for kind in KINDS},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", VALID)
@@ -298,7 +231,7 @@ def test_a_valid_choice_causes_no_problem(case: str) -> None:
 def test_capacity_types_are_not_mixed_in_a_compute_class() -> None:
     def change(document: Document) -> None:
         for index in (2, 3):
-            gcp.pool(index, computeClass="a100")(document)
+            changed(f".pools[{index}]", computeClass="a100")(document)
 
     fields = [problem.field.removeprefix(PLATFORM) for problem in gcp_problems(gcp_document(change))]
     assert fields == [".pools[3].computeClass", ".namespaces[0].ladder"], (
@@ -310,7 +243,7 @@ def test_capacity_types_are_not_mixed_in_a_compute_class() -> None:
 def test_two_pools_of_a_compute_class_are_one_tier(order: tuple[int, int]) -> None:
     def change(document: Document) -> None:
         for index in order:
-            gcp.pool(index, computeClass="any", capacity="on-demand")(document)
+            changed(f".pools[{index}]", computeClass="any", capacity="on-demand")(document)
 
     (problem,) = gcp_problems(gcp_document(change))
     assert problem.field == f"{PLATFORM}.namespaces[0].ladder", "a job that moves would stay on its nodes"
@@ -320,10 +253,12 @@ def test_two_pools_of_a_compute_class_are_one_tier(order: tuple[int, int]) -> No
 def test_a_blue_green_upgrade_needs_addresses_for_a_second_set_of_nodes() -> None:
     def change(document: Document) -> None:
         section(document, "network").update(podsCidr="10.44.0.0/18")
-        gcp.pool(0, maxNodes=30)(document)
+        changed(".pools[0]", maxNodes=30)(document)
 
     assert not gcp_problems(gcp_document(change)), "64 nodes hold 50 and 9"
-    (problem,) = gcp_problems(gcp_document(lambda d: (change(d), gcp.pool(0, upgrades="blue-green")(d))))
+    (problem,) = gcp_problems(
+        gcp_document(lambda d: (change(d), changed(".pools[0]", upgrades="blue-green")(d)))
+    )
     assert problem.field == f"{PLATFORM}.network.podsCidr", "half of the new nodes would get no pod addresses"
 
 
@@ -332,44 +267,38 @@ def test_subscription_and_tenant_default_to_those_of_the_credentials() -> None:
 
 
 def test_a_price_cap_on_node_auto_provisioning_is_rejected_with_the_alternatives() -> None:
-    (problem,) = azure_problems(nap_document(azure.pool(1, spotMaxPrice=0.5)))
+    (problem,) = azure_problems(nap_document(changed(".pools[1]", spotMaxPrice=0.5)))
     for part in ("−1, up to the on-demand price", "scaling: fixed", "procurementTimeout"):
         assert part in problem.fix, "a user who has a cap elsewhere learns what to use instead"
 
 
 def test_autoscaled_scale_sets_beside_node_auto_provisioning_are_rejected_with_the_reason() -> None:
-    (problem,) = azure_problems(nap_document(lambda d: section(d, "cluster").update(scaling="both")))
+    (problem,) = azure_problems(nap_document(changed(".cluster", scaling="both")))
     assert "no autoscaled scale sets beside node auto-provisioning" in problem.allowed, "AKS rejects it"
 
 
 @pytest.mark.parametrize("kind", ["azure-nap", "azure-fixed"])
 def test_a_typo_in_scaling_causes_no_problem_of_a_pool(kind: str) -> None:
-    document = KINDS[kind].document(lambda d: section(d, "cluster").update(scaling="Scalesets"))
+    document = KINDS[kind].document(changed(".cluster", scaling="Scalesets"))
     assert fields_of(azure_problems(document)) == {".cluster.scaling"}, "the pools are parsed as written"
 
 
-def test_a_location_without_zones_takes_no_zones() -> None:
-    def change(document: Document) -> None:
-        azure.pool(0, zones=[1, 2])(document)
-        document.update(pools=[entry(document, "pools", 0)], namespaces=[])
-
-    found = azure_problems(nap_document(change), location="westcentralus")
-    assert [problem.field.removeprefix(PLATFORM) for problem in found] == [
-        ".checkpoints.redundancy",
-        ".pools[0].zones",
-    ], "neither machines nor copies can be in zones there"
-
-
-def test_locally_redundant_checkpoints_are_valid_in_a_location_without_zones() -> None:
-    def change(document: Document) -> None:
-        azure.checkpoints(redundancy="Standard_LRS")(document)
-        document.update(pools=[entry(document, "pools", 0)], namespaces=[])
-
-    assert not azure_problems(nap_document(change), location="westcentralus"), "no zone is used"
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        (changed(".pools[0]", zones=[1, 2]), {".checkpoints.redundancy", ".pools[0].zones"}),
+        (changed(".checkpoints", redundancy="Standard_LRS"), set[str]()),
+    ],
+)
+def test_a_location_without_zones_takes_no_zones(
+    change: Callable[[Document], object], fields: set[str]
+) -> None:
+    document = nap_document(lambda d: (change(d), d.update(pools=[entry(d, "pools", 0)], namespaces=[])))
+    assert fields_of(azure_problems(document, location="westcentralus")) == fields, "machines nor copies"
 
 
 def test_a_vm_size_of_another_location_is_not_reported_as_a_typo() -> None:
-    change = azure.pool(2, vmSizes=["Standard_NC24ads_A100_v4"])
+    change = changed(".pools[2]", vmSizes=["Standard_NC24ads_A100_v4"])
     found = azure_problems(nap_document(change), location="westcentralus")
     (problem,) = [one for one in found if one.field == f"{PLATFORM}.pools[2].vmSizes[0]"]
     assert "which westcentralus does not offer" in problem.value, "the size exists elsewhere"

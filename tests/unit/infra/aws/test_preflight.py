@@ -88,10 +88,7 @@ def test_more_zones_than_the_account_has_are_a_problem() -> None:
 
 def test_a_pool_in_a_zone_outside_the_network_is_a_problem() -> None:
     platform = aws_platform(
-        lambda d: (
-            section(d, "network").update(zones=2),
-            entry(d, "pools", 2).update(zones=["us-west-2c"]),
-        )
+        lambda d: (section(d, "network").update(zones=2), entry(d, "pools", 2).update(zones=["us-west-2c"]))
     )
     (problem,) = preflight_problems(platform, account())
     assert problem.field == f"{PLATFORM}.pools[2].zones[0]", "its machines would have no subnet"

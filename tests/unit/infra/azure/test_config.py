@@ -25,7 +25,7 @@ from tests.support.builders.configurations import (
     nap_platform,
     read_azure,
 )
-from tests.support.invalid_configs.azure import pool
+from tests.support.invalid_configs.mistakes import changed
 
 if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
@@ -130,7 +130,7 @@ def test_the_default_price_cap_is_the_on_demand_price() -> None:
 
 @pytest.mark.parametrize("zones", [[1, 2], ["1", "2"], ["1", 2]])
 def test_zones_may_be_numbers_or_text(zones: list[int | str]) -> None:
-    platform = nap_platform(pool(0, zones=cast("JsonValue", zones)))
+    platform = nap_platform(changed(".pools[0]", zones=cast("JsonValue", zones)))
     assert platform.pools[0].zones == ("1", "2"), "Azure takes them as texts"
 
 

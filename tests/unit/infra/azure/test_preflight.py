@@ -151,9 +151,7 @@ def test_an_installed_kubelogin_causes_no_problem() -> None:
 
 
 def reached(
-    platform: AzurePlatform,
-    why_not: str | None,
-    answer: Callable[[str, Json], Json] = answers,
+    platform: AzurePlatform, why_not: str | None, answer: Callable[[str, Json], Json] = answers
 ) -> tuple[Problem | None, list[str]]:
     """What is said of a cluster, and at which hosts it was looked for."""
     knocked: list[str] = []

@@ -19,12 +19,7 @@ from holdfast.infra import versions
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import (
-    AZURE_LOCATION,
-    SUBSCRIPTION,
-    list_of,
-    nap_platform,
-)
+from tests.support.builders.configurations import AZURE_LOCATION, SUBSCRIPTION, list_of, nap_platform
 from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.inputs import mapping, objects, text, value
 

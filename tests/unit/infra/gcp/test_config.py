@@ -27,7 +27,7 @@ from tests.support.builders.configurations import (
     read_gcp,
     section,
 )
-from tests.support.invalid_configs.gcp_cluster import BROUGHT
+from tests.support.invalid_configs.gcp import BROUGHT
 
 if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform

@@ -220,8 +220,7 @@ def test_no_two_stacks_share_a_cluster_name(stacks: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "name"),
-    [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")],
+    ("stack", "name"), [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")]
 )
 def test_a_valid_stack_name_is_kept(stack: str, name: str) -> None:
     assert gke_cluster_name(stack) == name, "it is what `gcloud container clusters list` shows"

@@ -1,0 +1,67 @@
+"""Mistakes that are the same in the documents of every cloud."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.infra import versions
+from tests.support.invalid_configs.mistakes import missing, wrong
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import JsonValue
+    from tests.support.builders.configurations import Document
+    from tests.support.invalid_configs.mistakes import Mistake
+
+FINETUNE: Document = {"name": "finetune", "pods": 4, "cpu": 48, "memory": "512Gi", "gpus": 8}
+
+
+def shape(field: str, value: JsonValue, fix: str, **others: JsonValue) -> Mistake:
+    """A mistake in the only shape of the namespace of the GPU ladder."""
+    at = ".namespaces[0].shapes"
+    return wrong(f"{at}[0].{field}", [{**FINETUNE, field: value, **others}], fix, at=at)
+
+
+INVALID_EVERYWHERE: dict[str, Mistake] = {
+    "charts over http": wrong(".mirror.charts", "http://mirror.example.com", 'Write "https://mirror.example.com"'),
+    "no default pool": missing(".pools[0].default", "Add default: true to cpu.", field=".pools"),
+    "a version without quotes": wrong(".cluster.version", float(versions.KUBERNETES), f'Put it in quotes: "{versions.KUBERNETES}".'),
+    "a ladder naming a pool that does not exist": wrong(".namespaces[0].ladder[0].pool", "a100-sopt", 'Write "a100-spot".'),
+    "a spot pool last in a ladder": wrong(".namespaces[0].ladder[0].maxFailures", [{"pool": "a100-spot", "maxFailures": 5}], "write maxFailures: -1", at=".namespaces[0].ladder"),
+    "a pool twice in a ladder": wrong(".namespaces[0].ladder[1].pool", "a100-spot", "Remove this tier", maxFailures=-1),
+    "a duration without a unit": wrong(".namespaces[0].ladder[0].procurementTimeout", "15", "Write 15m, 15s or 15h."),
+    "a duration as a number": wrong(".namespaces[0].ladder[0].procurementTimeout", 15, "Write 15m, 15s or 15h."),
+    "a negative number of failures": wrong(".namespaces[0].ladder[0].maxFailures", -2, "for example, `maxFailures: 5`"),
+    "an empty ladder": wrong(".namespaces[0].ladder", [], "such as `- {pool: "),
+    "returnAfter with a single tier": wrong(".namespaces[0].fallback.returnAfter", {"returnAfter": "4h"}, "Remove it, or add the tier", at=".namespaces[0].fallback", ladder=[{"pool": "a100"}]),
+    "holdTimeout without returnAfter": wrong(".namespaces[0].fallback.holdTimeout", "10m", "Add returnAfter"),
+    "failures with a typo": wrong(".namespaces[0].fallback.failures", "eviction", 'Write "evictions".'),
+    "a tier's field outside the ladder": wrong(".namespaces[0].fallback.maxFailures", 5, "on each tier of the ladder"),
+    "memory without a unit": shape("memory", 512, "Write 512Gi or 512Mi"),
+    "memory in an unknown unit": shape("memory", "512GB", "a number and Mi, Gi or Ti"),
+    "CPUs in a unit of memory": shape("cpu", "48Gi", "a number of CPUs"),
+    "a boolean for CPUs": shape("cpu", True, "a number of CPUs"),
+    "zero CPUs": shape("cpu", 0, "Write at least 1m."),
+    "zero pods": shape("pods", 0, "for example, `pods: 4`"),
+    "GPUs in quotes": shape("gpus", "8", "for example, `gpus: 8`"),
+    "a shape without a name": wrong(".namespaces[0].shapes[0].name", [{"gpus": 8}], "Add `name: finetune`.", at=".namespaces[0].shapes"),
+    "an invalid shape name": shape("name", "Fine_Tune", 'Write "fine-tune".'),
+    "a duplicate shape name": wrong(".namespaces[0].shapes[2].name", [FINETUNE, {"name": "fit"}, FINETUNE], "Rename one of the two", at=".namespaces[0].shapes"),
+    "an accelerator without GPUs": shape("accelerator", "a100", "Add gpus", gpus=0),
+    "a job's field in a shape": shape("parallelism", 4, "Write pods."),
+    "a shape that is not in a list": wrong(".namespaces[0].shapes", FINETUNE, "for example, `shapes: [{name: finetune"),
+    "too many shapes": wrong(".namespaces[0].shapes", [{"name": f"s{i}"} for i in range(17)], "for example, `shapes: [{name: finetune"),
+    "jobs instead of shapes": wrong(".namespaces[0].jobs", [FINETUNE], "Write shapes"),
+    "a GPU quota smaller than a gang": wrong(".namespaces[0].quota.gpus", {"gpus": 31}, "Write 32 or more", at=".namespaces[0].quota", shapes=[FINETUNE]),
+    "a pod quota smaller than a gang": wrong(".namespaces[0].quota.pods", {"pods": 3}, "Write 4 or more", at=".namespaces[0].quota", shapes=[FINETUNE]),
+    "a GPU quota of zero on a GPU ladder": wrong(".namespaces[0].quota.gpus", 0, "Remove it, to derive the number"),
+    "a quota with enforced: false": wrong(".namespaces[0].quota.gpus", 64, "Remove one of them.", enforced=False),
+    "a CPU quota": wrong(".namespaces[0].quota.cpu", 400, "rejects every pod without a request"),
+    "a quota that is not a mapping": wrong(".namespaces[0].quota", "none", "for example, `quota: {gpus: 64}`"),
+    "a quota of zero pods": wrong(".namespaces[0].quota.pods", 0, "for example, `pods: 500`"),
+    "too many failures": wrong(".namespaces[0].ladder[0].maxFailures", 99999, "for example, `maxFailures: 5`"),
+    "a controller's image without a tag": wrong(".fallback.image", "registry.example.com/fallback-controller", "Write the registry's host, the path and a tag"),
+    "a namespace of the fallback controller": wrong(".namespaces[0].name", "holdfast-system", 'such as "training-holdfast-system"'),
+    "a namespace of Kubernetes": wrong(".namespaces[0].name", "kube-system", 'such as "training-kube-system"'),
+    "a namespace of an operator": wrong(".namespaces[0].name", "jobset-system", 'such as "training-jobset-system"'),
+    "a duplicate namespace name": wrong(".namespaces[1].name", "vision", "Rename one of the two"),
+}  # fmt: skip

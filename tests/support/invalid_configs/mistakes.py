@@ -1,0 +1,51 @@
+"""A mistake in a document: the change that makes it, the field of the problem, and a part of the fix."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from holdfast.scheduling.json import JsonValue
+    from tests.support.builders.configurations import Document
+
+    Change: TypeAlias = Callable[[Document], object]
+    Mistake: TypeAlias = tuple[Change, str, str]
+
+
+def changed(at: str, **values: JsonValue) -> Change:
+    """Set these values in the section at a path such as `.pools[1]`."""
+    return lambda document: _section(document, at).update(values)
+
+
+def wrong(
+    field: str, value: JsonValue, fix: str, *, at: str = "", without: Iterable[str] = (), **others: JsonValue
+) -> Mistake:
+    """A value that causes a problem of the field; `at` is where it is when that is not the field itself.
+
+    `without` are the fields that are removed, and `others` the values beside it.
+    """
+    where, _, name = (at or re.sub(r"\[\d+]$", "", field)).rpartition(".")
+
+    def change(document: Document) -> None:
+        for path in without:
+            missing(path, "")[0](document)
+        _section(document, where).update({name: value, **others})
+
+    return change, field, fix
+
+
+def missing(path: str, fix: str, *, field: str = "") -> Mistake:
+    """A field that is not there; `field` is the one of the problem when that is another."""
+    where, _, name = path.rpartition(".")
+    return (lambda document: _section(document, where).pop(name)), field or path, fix
+
+
+def _section(document: Document, path: str) -> Document:
+    """The mapping at a path, made where it is not there."""
+    found: Any = document
+    for name, index in re.findall(r"(\w+)(?:\[(\d+)])?", path):
+        found = found[name][int(index)] if index else found.setdefault(name, {})
+    return cast("Document", found)
