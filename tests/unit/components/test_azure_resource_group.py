@@ -27,14 +27,11 @@ def recorded(*, protected: bool = False, preview: bool = False) -> Recording:
     return record(build, preview=preview)
 
 
-def test_the_group_name_is_known_on_preview() -> None:
+def test_resources_in_the_group_depend_on_it_and_know_its_name_on_preview() -> None:
     recording = recorded(preview=True)
     assert value(recording.one(":Inside"), "group") == "holdfast-dev", (
         "the names of all resources depend on it"
     )
-
-
-def test_resources_in_the_group_depend_on_it() -> None:
     recording = recorded()
     assert "group-group" in recording.everything_before(recording.one(":Inside")), (
         "Azure deletes the group's contents in its own order"

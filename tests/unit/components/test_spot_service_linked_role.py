@@ -38,37 +38,24 @@ def the_role(existing_arn: str | None = None) -> Recorded:
 def test_the_role_is_that_of_ec2_spot() -> None:
     assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not Spot Fleet's"
     assert ARN.partition(":role")[2].startswith(PATH), "the path under which it is looked up"
+    recording = recorded()
+    before = recording.everything_before(recording.one(":SpotPool"))
+    assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_the_role_is_created_if_the_account_has_none(preview: bool) -> None:
+def test_the_role_is_imported_only_if_the_account_has_it(preview: bool) -> None:
     assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", "there is nothing to import"
-
-
-def test_an_existing_role_is_imported() -> None:
     assert the_role(ARN).import_id == ARN, "an account can have only one"
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
-def test_the_role_is_never_deleted(existing_arn: str | None) -> None:
-    assert the_role(existing_arn).retain_on_delete, "other stacks and users of the account use the role"
-
-
-@pytest.mark.parametrize("existing_arn", [None, ARN])
-def test_no_property_of_the_role_is_changed(existing_arn: str | None) -> None:
-    assert the_role(existing_arn).ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
+def test_a_created_and_an_imported_role_have_the_same_inputs_and_are_never_changed_or_deleted(
+    existing_arn: str | None,
+) -> None:
+    role = the_role(existing_arn)
+    assert role.retain_on_delete, "other stacks and users of the account use the role"
+    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
         "an import is followed by an update if these differ, which needs write permissions"
     )
-
-
-@pytest.mark.parametrize("existing_arn", [None, ARN])
-def test_a_created_and_an_imported_role_have_the_same_inputs(existing_arn: str | None) -> None:
-    assert set(the_role(existing_arn).inputs) == {"awsServiceName"}, (
-        "otherwise the second `up` would show a change"
-    )
-
-
-def test_users_of_spot_depend_on_the_role() -> None:
-    recording = recorded()
-    before = recording.everything_before(recording.one(":SpotPool"))
-    assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
+    assert set(role.inputs) == {"awsServiceName"}, "otherwise the second `up` would show a change"

@@ -42,17 +42,13 @@ def test_spot_labels_are_those_of_the_pod_rules() -> None:
     ), "GKE has two labels"
 
 
-def test_both_kinds_have_policies_for_creation_and_for_reapplication() -> None:
+def test_both_kinds_have_policies_as_rendered_for_creation_and_for_reapplication() -> None:
     admission = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in admission.of(kind)}
         assert names == NAMES, f"one {kind} for each"
     for binding in admission.of(BINDING):
         assert binding.depends_on, "a policy without a binding has no effect"
-
-
-def test_policies_are_registered_as_rendered() -> None:
-    admission = recorded()
     for each in job_manifests(CAPACITY):
         assert admission.one(POLICY, f"job-admission-{each.name}").inputs["spec"] == each.policy, each.name
         assert admission.one(BINDING, f"job-admission-{each.name}-binding").inputs["spec"] == each.binding, (
@@ -60,16 +56,12 @@ def test_policies_are_registered_as_rendered() -> None:
         )
 
 
-def test_reapplication_never_rejects_an_update() -> None:
+def test_reapplication_rejects_no_update_and_creation_requires_a_ladder() -> None:
     for each in job_manifests(CAPACITY):
         if each.name.endswith("-reapplied"):
             assert each.policy["failurePolicy"] == "Ignore", "KubeRay's finalizer is removed by an update"
             assert "paramKind" not in each.policy, "a namespace's ladder may be deleted before its jobs"
-
-
-def test_a_job_created_before_its_ladder_is_rejected() -> None:
-    for each in job_manifests(CAPACITY):
-        if not each.name.endswith("-reapplied"):
+        else:
             assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Deny"}, (
                 "an unadjusted job could never follow a ladder"
             )

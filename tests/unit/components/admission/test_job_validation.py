@@ -45,24 +45,20 @@ def recorded() -> Recording:
     return record(lambda: JobValidation("job-validation", args))
 
 
-def test_both_kinds_have_a_validating_policy() -> None:
+def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
     found = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in found.of(kind)}
         assert names == {f"training-{each}-can-fall-back" for each in KINDS}, f"one {kind} for each"
     for binding in found.of(BINDING):
         assert binding.depends_on, "a policy without a binding has no effect"
-
-
-def test_policies_are_registered_as_rendered() -> None:
-    found = recorded()
     for each in job_validations(RULES, CAPACITY, ("checkpoints",)):
         assert found.one(POLICY, f"job-validation-{each.name}").inputs["spec"] == each.policy, each.name
         binding = found.one(BINDING, f"job-validation-{each.name}-binding")
         assert binding.inputs["spec"] == each.binding, each.name
 
 
-def test_a_job_that_cannot_be_checked_is_allowed() -> None:
+def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
     for each in job_validations(RULES, CAPACITY):
         assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
@@ -71,10 +67,6 @@ def test_a_job_that_cannot_be_checked_is_allowed() -> None:
         assert each.binding["validationActions"] == ["Deny"], (
             "an invalid job is rejected, not only warned about"
         )
-
-
-def test_the_controller_and_deletions_are_not_checked() -> None:
-    for each in job_validations(RULES, CAPACITY):
         conditions = {
             str(one["name"]): str(one["expression"]) for one in objects(each.policy["matchConditions"])
         }
@@ -123,12 +115,6 @@ def test_tolerations_that_admission_adds_are_not_reported_as_missing(
             )
 
 
-def test_without_rules_the_expressions_still_have_types() -> None:
-    assert (links.tolerated_taints(()), links.tolerated_taints_with_gpus(())) == ('{"": [""]}', '[""]'), (
-        "an empty list has no type"
-    )
-
-
 def test_a_template_becomes_an_expression_with_the_same_text() -> None:
     assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', "literals and values in their order"
     assert fill_template("{a}", a="x") == "((x))", "nothing is added"
@@ -136,11 +122,11 @@ def test_a_template_becomes_an_expression_with_the_same_text() -> None:
         fill_sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
         == '("no " + (x) + ". Say " + (x) + ".")'
     )
-
-
-def test_a_placeholder_without_an_expression_raises_key_error() -> None:
     with pytest.raises(KeyError):
         fill_template("{missing}", other="x")
+    assert (links.tolerated_taints(()), links.tolerated_taints_with_gpus(())) == ('{"": [""]}', '[""]'), (
+        "an empty list has no type"
+    )
 
 
 def test_a_jobset_without_restarts_is_checked_on_creation_only() -> None:

@@ -32,13 +32,17 @@ from tests.support.builders.training_jobs import GPU_RULE, POOLS, SPOT_RULE
 from tests.support.inputs import objects
 
 
-def test_karpenter_pods_reach_spot_by_capacity_type_or_pool_name() -> None:
+def test_karpenter_spot_pods_are_selected_by_capacity_type_or_pool_name_and_lose_the_annotation() -> None:
     assert SPOT_RULE.selections == (
         NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
         NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
     ), "on-demand pools must not be among the selections"
     assert SPOT_RULE.taint == taints.SPOT, "the toleration must match the taint of the spot pools"
     assert SPOT_RULE.resources == (), "a resource request does not select spot"
+    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), (
+        "an interrupted pod must receive the interruption"
+    )
+    assert GPU_RULE.removed_annotations == (), "on-demand GPU pods keep their annotations"
 
 
 def test_karpenter_pods_reach_gpus_by_request_or_pool_name() -> None:
@@ -46,13 +50,6 @@ def test_karpenter_pods_reach_gpus_by_request_or_pool_name() -> None:
     assert GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
         "a helper pod follows its ladder to GPU pools without requesting GPUs"
     )
-
-
-def test_only_spot_pods_lose_the_do_not_disrupt_annotation() -> None:
-    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), (
-        "an interrupted pod must receive the interruption"
-    )
-    assert GPU_RULE.removed_annotations == (), "on-demand GPU pods keep their annotations"
 
 
 def test_a_rule_that_matches_no_pod_is_rejected() -> None:
@@ -70,7 +67,7 @@ def test_a_selection_with_an_empty_key_or_value_is_rejected(key: str, values: tu
 AKS_SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, AKS_KEPT_RULE = aks_rules(POOLS)
 
 
-def test_aks_pods_reach_spot_by_karpenter_labels_and_by_aks_labels() -> None:
+def test_aks_spot_pods_are_selected_by_all_labels_and_tolerate_both_taints() -> None:
     assert isinstance(AKS_SPOT_RULE, TolerationRule), "it adds a toleration"
     assert AKS_SPOT_RULE.selections == (
         NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
@@ -80,9 +77,6 @@ def test_aks_pods_reach_spot_by_karpenter_labels_and_by_aks_labels() -> None:
     ), "the AKS documentation selects spot with either of the last two"
     assert AKS_SPOT_RULE.taint == taints.SPOT, "the toleration must match the taint of the spot pools"
     assert AKS_SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "as on every cluster with Karpenter"
-
-
-def test_aks_spot_pods_tolerate_the_taint_of_scale_sets_too() -> None:
     assert isinstance(AKS_SPOT_RULE, TolerationRule), "it adds a toleration"
     assert isinstance(SCALE_SET_RULE, TolerationRule), "it adds a toleration"
     assert SCALE_SET_RULE.taint == taints.AKS_SPOT, "scale sets have both taints"
@@ -92,25 +86,23 @@ def test_aks_spot_pods_tolerate_the_taint_of_scale_sets_too() -> None:
     assert SCALE_SET_RULE.removed_annotations == (), "one policy removes the annotation already"
 
 
-def test_aks_pods_reach_gpus_as_with_karpenter() -> None:
+def test_aks_has_karpenters_gpu_rule_and_unique_rule_names() -> None:
     assert AKS_GPU_RULE == GPU_RULE, "the taint is the same in both modes"
-
-
-def test_all_training_pods_on_aks_disable_scale_down_eviction() -> None:
-    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == AKS_KEPT_RULE, (
-        "the autoscaler of scale sets evicts pods from underused nodes"
-    )
-
-
-def test_rule_names_are_unique() -> None:
     names = [rule.name for rule in aks_rules(POOLS)]
     assert len(set(names)) == len(names), "policies are named after them"
+
+
+def test_all_training_pods_with_cluster_autoscalers_disable_scale_down_eviction() -> None:
+    expected = AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false")
+    assert expected == AKS_KEPT_RULE == GKE_KEPT_RULE, "both autoscalers evict pods from underused nodes"
+    spec = policy_spec(GKE_KEPT_RULE)
+    assert "variables" not in spec, "unused variables would be evaluated for each pod"
 
 
 GKE_SPOT_RULE, GKE_GPU_RULE, GKE_KEPT_RULE = gke_rules(POOLS)
 
 
-def test_gke_pods_reach_spot_by_gke_labels_or_pool_name() -> None:
+def test_gke_spot_pods_are_selected_by_gke_labels_and_gpu_pods_by_pool_name() -> None:
     assert isinstance(GKE_SPOT_RULE, TolerationRule), "it adds a toleration"
     assert GKE_SPOT_RULE.selections == (
         NodeSelection(key=GKE_SPOT, values=("true",)),
@@ -120,25 +112,11 @@ def test_gke_pods_reach_spot_by_gke_labels_or_pool_name() -> None:
     assert GKE_SPOT_RULE.taint == taints.GKE_SPOT_TAINT, (
         "the toleration must match the taint of the spot pools"
     )
-
-
-def test_gke_helper_pods_reach_gpu_pools_by_name() -> None:
     assert isinstance(GKE_GPU_RULE, TolerationRule), "it adds a toleration"
     assert GKE_GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
         "a helper pod follows its ladder to GPU pools without requesting GPUs"
     )
     assert GKE_GPU_RULE.resources == (), "GKE itself adds the toleration to pods that request GPUs"
-
-
-def test_all_training_pods_on_gke_disable_scale_down_eviction() -> None:
-    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == GKE_KEPT_RULE, (
-        "the autoscaler evicts pods from underused nodes"
-    )
-
-
-def test_a_rule_for_all_pods_has_no_variables() -> None:
-    spec = policy_spec(GKE_KEPT_RULE)
-    assert "variables" not in spec, "unused variables would be evaluated for each pod"
 
 
 def test_pools_of_classes_are_not_selections_of_the_other_rules() -> None:

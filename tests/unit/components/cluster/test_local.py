@@ -42,7 +42,7 @@ def test_the_provider_reads_the_kubeconfig_from_its_path() -> None:
     )
 
 
-def test_system_nodes_are_tainted_labeled_and_on_demand() -> None:
+def test_system_nodes_are_simulated_tainted_labeled_and_on_demand() -> None:
     for node in recorded().of(":Node"):
         assert objects(node, "spec", "taints") == [
             {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}
@@ -51,10 +51,6 @@ def test_system_nodes_are_tainted_labeled_and_on_demand() -> None:
             "a system node is never interrupted"
         )
         assert text(node, "metadata", "labels", "holdfast.dev/system") == "true", "operators select it"
-
-
-def test_system_nodes_are_simulated_and_use_the_clusters_provider() -> None:
-    for node in recorded().of(":Node"):
         assert text(node, "metadata", "annotations", "kwok.x-k8s.io/node") == "fake", (
             "without it no kubelet reports the node ready, and no operator starts"
         )

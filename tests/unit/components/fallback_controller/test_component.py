@@ -39,10 +39,19 @@ def container() -> Json:
     return found
 
 
-def test_the_deployment_is_registered_as_rendered() -> None:
-    assert recorded().one(":Deployment").inputs["spec"] == deployment_spec(IMAGES, 2), (
+def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() -> None:
+    controller = recorded()
+    assert controller.one(":Deployment").inputs["spec"] == deployment_spec(IMAGES, 2), (
         "the SDK must keep the API's field names"
     )
+    earlier = controller.everything_before(controller.one(":Deployment"))
+    needed = {
+        "fallback-holdfast-system",
+        "fallback-holdfast-reservations",
+        "fallback-priority",
+        "fallback-access",
+    }
+    assert needed <= earlier, "and are deleted first"
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -102,18 +111,6 @@ def test_placeholder_pods_do_not_preempt() -> None:
     assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])], (
         "from a registry that the cluster reaches"
     )
-
-
-def test_the_pods_depend_on_everything_they_need() -> None:
-    controller = recorded()
-    earlier = controller.everything_before(controller.one(":Deployment"))
-    needed = {
-        "fallback-holdfast-system",
-        "fallback-holdfast-reservations",
-        "fallback-priority",
-        "fallback-access",
-    }
-    assert needed <= earlier, "and are deleted first"
 
 
 @pytest.mark.parametrize(

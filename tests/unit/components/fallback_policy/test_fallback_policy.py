@@ -80,20 +80,15 @@ def test_a_ladder_contains_only_what_its_tiers_set() -> None:
             {"pool": "a100"},
         ]
     }, "an absent limit means unlimited"
-
-
-def test_an_unlimited_tier_is_written_explicitly() -> None:
-    ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
-    assert ladder_spec(ladder) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, (
+    unlimited = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
+    assert ladder_spec(unlimited) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, (
         "-1 is an explicit choice"
     )
-
-
-def test_a_limit_of_zero_failures_is_kept() -> None:
-    ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")))
-    assert ladder_spec(ladder)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}], (
+    none = Ladder(tiers=(Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")))
+    assert ladder_spec(none)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}], (
         "0 leaves the tier at the first failure; an absent limit never does"
     )
+    assert ladder_spec(Ladder(tiers=TIERS)).keys() == {"tiers"}, "the controller has defaults"
 
 
 def read(ladder: Ladder) -> Policy:
@@ -111,31 +106,33 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
     ), "also in shapes"
 
 
-def test_shapes_are_written_with_their_defaults() -> None:
-    assert ladder_spec(CONDUCT, shapes=SHAPES)["shapes"] == [
+def test_shapes_are_written_with_their_defaults_and_ignored_by_the_controller() -> None:
+    written = ladder_spec(CONDUCT, shapes=SHAPES)
+    assert written["shapes"] == [
         {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8, "accelerator": "a100"},
         {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0},
     ], "readers need not know the defaults"
-
-
-def test_the_controller_ignores_shapes() -> None:
-    with_shapes = parse_policy({"spec": ladder_spec(CONDUCT, shapes=SHAPES)})
+    with_shapes = parse_policy({"spec": written})
     assert with_shapes == parse_policy({"spec": ladder_spec(CONDUCT)}), "it moves jobs of any shape"
 
 
-def test_the_controller_parses_all_settings() -> None:
+def test_the_controller_parses_all_settings_and_facts() -> None:
     policy = read(CONDUCT)
-    for name in ("failures", "outage_window", "give_up_after", "application_failures", "return_after"):
-        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
-    for name in ("hold_timeout", "start_timeout", "deadline"):
+    for name in (
+        "failures",
+        "outage_window",
+        "give_up_after",
+        "application_failures",
+        "return_after",
+        "hold_timeout",
+        "start_timeout",
+        "deadline",
+    ):
         assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
     assert [(tier.pool, tier.max_failures, tier.procurement_timeout) for tier in policy.tiers] == [
         (tier.pool, tier.max_failures, tier.procurement_timeout) for tier in TIERS
     ], "and so do the tiers"
-
-
-def test_the_controller_parses_the_facts_of_a_pool() -> None:
-    first, second, _ = read(CONDUCT).tiers
+    first, second, _ = policy.tiers
     assert first.facts.capacity is CapacityType.SPOT, "its capacity type"
     assert dict(first.facts.labels) == {POOL: "a100-spot", "disk": "fast"}, "its node labels"
     assert first.facts.taints == (SPOT, GPU), "its taints"
@@ -143,26 +140,16 @@ def test_the_controller_parses_the_facts_of_a_pool() -> None:
     assert second.facts.capacity is None, "facts are optional"
 
 
-def test_the_smallest_machine_of_a_pool_is_written() -> None:
-    assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, (
-        "every machine has at least this"
-    )
-
-
-def test_settings_that_a_ladder_leaves_out_are_absent() -> None:
-    assert ladder_spec(Ladder(tiers=TIERS)).keys() == {"tiers"}, "the controller has defaults"
-
-
-def test_machine_capacities_are_written_without_reservations() -> None:
+def test_machines_are_written_without_reservations_and_left_out_if_unknown() -> None:
     known = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.LOCAL)
     assert facts_object(known)["machines"] == [
         {"name": "large", "cpu": "95900m", "memory": "1179638Mi", "gpus": 8, "pods": 110},
         {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "pods": 110},
     ], "without system reservations; neither exceeds the other in everything"
-
-
-def test_unknown_machine_capacities_are_left_out() -> None:
     assert "machines" not in facts_object(FACTS), "reservations depend on the unknown provisioner"
+    assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, (
+        "every machine has at least this"
+    )
 
 
 def test_the_schema_allows_as_many_machines_as_are_written() -> None:

@@ -33,12 +33,9 @@ def test_an_assignment_is_named_after_principal_role_and_scope() -> None:
 
 
 @pytest.mark.parametrize("kind", ["User", "Group", "ServicePrincipal"])
-def test_a_known_principal_type_is_set(kind: str) -> None:
+def test_the_principal_type_is_set_if_known_and_null_otherwise(kind: str) -> None:
     grant = made(replace(ARGS, principal_type=kind))
     assert text(grant, "principalType") == kind, "Azure need not look it up"
-
-
-def test_an_unknown_principal_type_is_null() -> None:
     assert "principalType" not in made(ARGS).inputs, (
         "the SDK's default `User` is rejected for pipelines: UnmatchedPrincipalType"
     )

@@ -72,39 +72,34 @@ def test_the_instance_types_are_mounted_where_karpenter_reads_them() -> None:
     )
 
 
-def test_changed_instance_types_restart_the_pod() -> None:
+def test_only_changed_instance_types_restart_the_pod() -> None:
     bigger = replace(ARGS, machines=(machine(), machine("p4d.24xlarge", gpus=8)))
     annotations = [
         mapping(controller(recorded(args)), "values", "podAnnotations") for args in (ARGS, ARGS, bigger)
     ]
     assert annotations[0] == annotations[1], "no change, no restart"
     assert annotations[0] != annotations[2], "the file is read at the start only"
+    forward = instance_types_file((CPU, GPU), LOCAL_ZONES)
+    backward = instance_types_file((GPU, CPU), LOCAL_ZONES)
+    assert fingerprint(forward) == fingerprint(backward), "the same types must not restart Karpenter"
+    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES)), "other types must"
 
 
-def test_there_is_one_replica_without_leader_election() -> None:
+def test_the_controller_runs_once_on_system_nodes_with_all_settings_of_the_chart() -> None:
     recording = recorded()
-    assert value(controller(recording), "values", "replicas") == 1, "one replica is enough locally"
+    values = mapping(controller(recording), "values")
+    assert values["replicas"] == 1, "one replica is enough locally"
     assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", (
         "a lease would delay a restart by 15 s"
     )
-
-
-def test_every_feature_gate_of_the_chart_has_a_value() -> None:
-    gates = mapping(controller(recorded()), "values", "settings", "featureGates")
+    gates = mapping(values, "settings", "featureGates")
     assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}, (
         "the controller exits on an empty one"
     )
     assert set(gates.values()) == {False}, "none is needed"
-
-
-def test_resources_are_set() -> None:
-    resources = mapping(controller(recorded()), "values", "controller", "resources")
+    resources = mapping(values, "controller", "resources")
     assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
     assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
-
-
-def test_it_runs_on_system_nodes() -> None:
-    values = mapping(controller(recorded()), "values")
     assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes that it creates"
     assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
         "these are tainted"
@@ -119,39 +114,24 @@ def sold() -> list[Json]:
     return cast("list[Json]", json.loads(instance_types_file((CPU, GPU), LOCAL_ZONES)))
 
 
-def test_every_machine_is_offered_in_every_zone_with_both_capacity_types() -> None:
-    for offered in sold():
+def test_every_machine_is_offered_with_its_resources_in_every_zone_and_capacity_type() -> None:
+    machines = sold()
+    for offered in machines:
         offerings = {
             (text(objects(offering, "Requirements")[0], "key"), *_where(offering))
             for offering in objects(offered, "offerings")
         }
         assert len(offerings) == 2 * len(LOCAL_ZONES), f"{offered['name']}: spot and on-demand in each zone"
-
-
-def _where(offering: Json) -> tuple[str, ...]:
-    return tuple(str(objects(each, "values")[0]) for each in objects(offering, "Requirements"))
-
-
-def test_spot_has_the_price_of_the_cost_model() -> None:
-    prices = {_where(offering)[0]: offering["Price"] for offering in objects(sold()[0], "offerings")}
+    prices = {_where(offering)[0]: offering["Price"] for offering in objects(machines[0], "offerings")}
     assert prices["spot"] == pytest.approx(CPU.hourly_price * SPOT_SHARE), "a tenth of on-demand"
     assert prices["on-demand"] == pytest.approx(CPU.hourly_price), "the list price"
-
-
-def test_gpus_are_a_resource_of_machines_that_have_some() -> None:
-    by_name = {text(offered, "name"): mapping(offered, "resources") for offered in sold()}
+    by_name = {text(offered, "name"): mapping(offered, "resources") for offered in machines}
     assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", (
         "otherwise no pod that requests GPUs would get a node"
     )
     assert "nvidia.com/gpu" not in by_name["m7i.xlarge"], "no GPUs, no resource"
+    assert value(machines[0], "resources", "memory") == "16384Mi", "a bare number would be bytes"
 
 
-def test_memory_has_a_unit() -> None:
-    assert value(sold()[0], "resources", "memory") == "16384Mi", "a bare number would be bytes"
-
-
-def test_the_file_does_not_depend_on_the_order() -> None:
-    forward = instance_types_file((CPU, GPU), LOCAL_ZONES)
-    backward = instance_types_file((GPU, CPU), LOCAL_ZONES)
-    assert fingerprint(forward) == fingerprint(backward), "the same types must not restart Karpenter"
-    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES)), "other types must"
+def _where(offering: Json) -> tuple[str, ...]:
+    return tuple(str(objects(each, "values")[0]) for each in objects(offering, "Requirements"))

@@ -65,15 +65,22 @@ def test_each_zone_has_a_private_subnet(zones: tuple[str, ...]) -> None:
     assert len({text(subnet, "cidrBlock") for subnet in subnets}) == len(zones), "each has its own range"
 
 
-def test_nodes_get_no_public_addresses() -> None:
-    for subnet in recorded(nat="per-zone").of(":Subnet"):
+def test_the_vpc_has_dns_private_addresses_and_a_closed_default_security_group() -> None:
+    made = recorded(nat="per-zone")
+    for subnet in made.of(":Subnet"):
         assert not value(subnet, "mapPublicIpOnLaunch"), f"{subnet.name} would assign one"
-
-
-def test_dns_is_enabled() -> None:
-    vpc = recorded().one(":Vpc")
+    vpc = made.one(":Vpc")
     assert value(vpc, "enableDnsSupport") is True, "EKS requires it for nodes"
     assert value(vpc, "enableDnsHostnames") is True, "EKS requires it for nodes"
+    default = made.one(":DefaultSecurityGroup")
+    assert not value(default, "ingress"), "AWS's default allows traffic between its members"
+    assert not value(default, "egress"), "AWS's default allows all egress"
+    for resource in made:
+        tags = set(mapping(resource, "tags")) if value(resource, "tags") else set[str]()
+        assert tags <= {"Name"}, f"{resource.name}: subnets are selected by ID, not by tag"
+    names = [text(resource, "tags", "Name") for resource in made if value(resource, "tags")]
+    assert len(names) >= 10, "the AWS console shows IDs and these names"
+    assert all(name.startswith("holdfast-dev") for name in names), f"each name has the prefix: {names}"
 
 
 @pytest.mark.parametrize(("nat", "count"), [("single", 1), ("per-zone", 3)])
@@ -134,25 +141,6 @@ def test_every_zone_reaches_s3_without_nat() -> None:
     assert texts(s3, "routeTableIds") == tables, "otherwise NAT bills each gigabyte"
 
 
-def test_the_default_security_group_allows_nothing() -> None:
-    group = recorded().one(":DefaultSecurityGroup")
-    assert not value(group, "ingress"), "AWS's default allows traffic between its members"
-    assert not value(group, "egress"), "AWS's default allows all egress"
-
-
-def test_nothing_has_a_discovery_tag() -> None:
-    for resource in recorded(nat="per-zone"):
-        tags = set(mapping(resource, "tags")) if value(resource, "tags") else set[str]()
-        assert tags <= {"Name"}, f"{resource.name}: subnets are selected by ID, not by tag"
-
-
-def test_console_names_have_the_stacks_prefix() -> None:
-    made = recorded()
-    names = [text(resource, "tags", "Name") for resource in made if value(resource, "tags")]
-    assert len(names) >= 10, "the AWS console shows IDs and these names"
-    assert all(name.startswith("holdfast-dev") for name in names), f"each name has the prefix: {names}"
-
-
 @pytest.mark.parametrize("preview", [False, True])
 def test_routes_are_deleted_after_the_subnets_contents(preview: bool) -> None:
     made = recorded(nat="per-zone", preview=preview)
@@ -201,37 +189,23 @@ def interfaces(recording: Recording) -> list[Recorded]:
     return [one for one in recording.of(":VpcEndpoint") if value(one, "vpcEndpointType") == "Interface"]
 
 
-@pytest.mark.parametrize("kind", [":InternetGateway", ":NatGateway", ":Eip", ":Route"])
-def test_an_isolated_network_has_no_internet_gateway(kind: str) -> None:
-    assert recorded_isolated().of(kind) == [], "it is isolated"
-
-
-def test_every_service_that_nodes_and_karpenter_call_has_an_endpoint() -> None:
-    names = {text(one, "serviceName") for one in interfaces(recorded_isolated())}
+def test_an_isolated_network_has_an_endpoint_for_every_service_and_s3() -> None:
+    made = recorded_isolated()
+    for kind in (":InternetGateway", ":NatGateway", ":Eip", ":Route"):
+        assert made.of(kind) == [], f"{kind}: it is isolated"
+    names = {text(one, "serviceName") for one in interfaces(made)}
     assert names == {f"com.amazonaws.us-east-1.{service}" for service in SERVICES}, (
         "a call without an endpoint times out"
     )
-
-
-def test_an_isolated_network_has_an_s3_gateway_endpoint() -> None:
-    gateways = [
-        one for one in recorded_isolated().of(":VpcEndpoint") if value(one, "vpcEndpointType") == "Gateway"
-    ]
+    gateways = [one for one in made.of(":VpcEndpoint") if value(one, "vpcEndpointType") == "Gateway"]
     assert [text(one, "serviceName") for one in gateways] == ["com.amazonaws.us-east-1.s3"], (
         "checkpoints and image layers come from S3"
     )
-
-
-def test_endpoints_have_private_dns_and_addresses_in_every_zone() -> None:
-    for one in interfaces(recorded_isolated()):
+    for one in interfaces(made):
         assert value(one, "privateDnsEnabled") is True, f"{one.name}: SDKs use the public name"
         assert value(one, "subnetIds") == [f"network-private-subnet-{zone}-id" for zone in ISOLATED_ZONES], (
             f"{one.name}: the loss of a zone must not affect the others"
         )
-
-
-def test_endpoints_allow_https_from_the_whole_vpc_only() -> None:
-    made = recorded_isolated()
     group = f"{made.one(':SecurityGroup').name}-id"
     rule = made.one(":SecurityGroupIngressRule").inputs
     names = ("securityGroupId", "cidrIpv4", "ipProtocol", "fromPort", "toPort")
@@ -240,10 +214,6 @@ def test_endpoints_allow_https_from_the_whole_vpc_only() -> None:
     )
     assert all(value(one, "securityGroupIds") == [group] for one in interfaces(made)), "in that group"
     assert made.of(":SecurityGroupEgressRule") == [], "an endpoint opens no connections"
-
-
-def test_endpoints_are_deleted_after_the_subnets_contents() -> None:
-    made = recorded_isolated()
     ways = {one.name for kind in (":VpcEndpoint", ":SecurityGroupIngressRule") for one in made.of(kind)}
     assert ways <= made.everything_before(made.one(":NodeGroup")), "draining nodes call EC2"
 
@@ -258,11 +228,8 @@ def test_endpoints_are_deleted_after_the_subnets_contents() -> None:
         *((service, f"com.amazonaws.cn-north-1.{service}") for service in ("ssm", "eks-auth")),
     ],
 )
-def test_service_names_in_china_have_a_prefix(service: str, name: str) -> None:
+def test_service_names_in_china_have_a_prefix_and_s3s_has_none(service: str, name: str) -> None:
     assert interface_service("cn-north-1", service) == name, "AWS's name of the service"
-
-
-def test_the_s3_gateway_has_the_same_name_everywhere() -> None:
     names = {region: s3_service(region) for region in ("us-gov-west-1", "cn-north-1")}
     assert names == {region: f"com.amazonaws.{region}.s3" for region in names}, (
         "only interface endpoints differ in China"

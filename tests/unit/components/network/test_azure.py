@@ -43,23 +43,32 @@ def recorded(*, nodes_cidr: str | None = None, preview: bool = False) -> Recordi
     return record(build, preview=preview)
 
 
-def test_the_nat_gateway_is_on_the_subnet_from_the_start() -> None:
-    subnet = recorded().one(":Subnet")
+def test_the_subnet_has_its_nat_gateway_and_storage_endpoint_from_the_start() -> None:
+    recording = recorded()
+    subnet = recording.one(":Subnet")
     assert mapping(subnet, "natGateway") == {"id": "network-nat-gateway-id"}, (
         "the kind of egress is immutable, and AKS checks that it exists"
     )
+    assert list(objects(subnet, "serviceEndpoints")) == [{"service": "Microsoft.Storage"}], (
+        "it is billed by the gigabyte"
+    )
+    assert "subnets" not in recording.one(":VirtualNetwork").inputs, (
+        "listed in the network as well, each would show a difference"
+    )
+    assert text(subnet, "addressPrefix") == "10.40.0.0/16", "all of the network"
+    smaller = recorded(nodes_cidr="10.40.0.0/20").one(":Subnet")
+    assert text(smaller, "addressPrefix") == "10.40.0.0/20", "or the configured part"
+    assert text(recording.one(":VirtualNetwork"), "virtualNetworkName") == "holdfast-dev", "the network"
+    assert text(recording.one(":NatGateway"), "natGatewayName") == "holdfast-dev-nat", "the gateway"
+    assert text(subnet, "subnetName") == "nodes", "unique within the network"
 
 
-def test_the_subnets_contents_are_deleted_before_its_egress() -> None:
+def test_nodes_have_the_gateways_static_address_and_are_deleted_before_it() -> None:
     recording = recorded()
     before = recording.everything_before(recording.one(":Nodes"))
     assert {"network-nodes", "network-nat-gateway", "network-nat-address"} <= before, (
         "draining nodes need egress"
     )
-
-
-def test_nodes_have_the_gateways_static_source_address() -> None:
-    recording = recorded()
     assert value(recording.one(":Nodes"), "egress") == [f"{AZURE_ADDRESS}/32"], "the API server allows it"
     address = recording.one(":PublicIPAddress")
     assert (text(address, "publicIPAllocationMethod"), text(address, "sku", "name")) == (
@@ -68,29 +77,6 @@ def test_nodes_have_the_gateways_static_source_address() -> None:
     ), "a dynamic address could not be allowed"
     (named,) = objects(recording.one(":NatGateway"), "publicIpAddresses")
     assert named == {"id": "network-nat-address-id"}, "the gateway's address"
-
-
-def test_the_subnet_is_a_separate_resource() -> None:
-    recording = recorded()
-    assert "subnets" not in recording.one(":VirtualNetwork").inputs, (
-        "listed in the network as well, each would show a difference"
-    )
-    assert text(recording.one(":Subnet"), "addressPrefix") == "10.40.0.0/16", "all of the network"
-    smaller = recorded(nodes_cidr="10.40.0.0/20").one(":Subnet")
-    assert text(smaller, "addressPrefix") == "10.40.0.0/20", "or the configured part"
-
-
-def test_checkpoints_bypass_the_nat_gateway() -> None:
-    assert list(objects(recorded().one(":Subnet"), "serviceEndpoints")) == [
-        {"service": "Microsoft.Storage"}
-    ], "it is billed by the gigabyte"
-
-
-def test_names_have_the_stacks_prefix() -> None:
-    recording = recorded()
-    assert text(recording.one(":VirtualNetwork"), "virtualNetworkName") == "holdfast-dev", "the network"
-    assert text(recording.one(":NatGateway"), "natGatewayName") == "holdfast-dev-nat", "the gateway"
-    assert text(recording.one(":Subnet"), "subnetName") == "nodes", "unique within the network"
 
 
 def test_on_the_first_preview_the_subnet_is_unknown() -> None:

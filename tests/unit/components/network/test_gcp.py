@@ -42,8 +42,9 @@ def recorded(*, label: str | None = "holdfast-dev", preview: bool = False) -> Re
     return record(build, preview=preview)
 
 
-def test_pods_and_services_have_secondary_ranges() -> None:
-    subnetwork = recorded().one(":Subnetwork")
+def test_the_subnetwork_has_secondary_ranges_and_reaches_google_without_nat() -> None:
+    recording = recorded()
+    subnetwork = recording.one(":Subnetwork")
     assert text(subnetwork, "ipCidrRange") == "10.40.0.0/20", "the nodes' range is the primary one"
     assert {
         text(one, "rangeName"): text(one, "ipCidrRange") for one in objects(subnetwork, "secondaryIpRanges")
@@ -51,37 +52,24 @@ def test_pods_and_services_have_secondary_ranges() -> None:
         "pods": "10.44.0.0/14",
         "services": "10.40.16.0/20",
     }, "a VPC-native cluster uses secondary ranges"
-
-
-def test_google_creates_no_automatic_subnetworks() -> None:
-    assert value(recorded().one(":Network"), "autoCreateSubnetworks") is False, (
+    assert value(recording.one(":Network"), "autoCreateSubnetworks") is False, (
         "subnetworks in all regions would overlap later peerings"
     )
-
-
-def test_buckets_and_registries_are_reached_without_nat() -> None:
-    assert value(recorded().one(":Subnetwork"), "privateIpGoogleAccess") is True, (
+    assert value(subnetwork, "privateIpGoogleAccess") is True, (
         "nodes have no public addresses: NAT would bill each gigabyte"
     )
+    assert not recording.of(":Firewall"), "GKE creates the rules of its clusters"
 
 
-def test_nat_serves_the_nodes_and_pods_of_this_subnetwork_only() -> None:
+def test_nat_serves_this_subnetwork_only_with_dynamic_ports() -> None:
     nat = recorded().one(":RouterNat")
     assert text(nat, "sourceSubnetworkIpRangesToNat") == "LIST_OF_SUBNETWORKS", "no other subnetwork"
     (source,) = objects(nat, "subnetworks")
     assert text(source, "name") == "network-nodes-id", "the stack's subnetwork"
     assert source["sourceIpRangesToNats"] == ["ALL_IP_RANGES"], "pods have addresses of a secondary range"
-
-
-def test_nat_ports_are_allocated_dynamically() -> None:
-    nat = recorded().one(":RouterNat")
     assert nat.inputs["enableDynamicPortAllocation"] is True, "64 ports per node are too few for its pods"
     assert nat.inputs["enableEndpointIndependentMapping"] is False, "Google rejects both together"
     assert value(nat, "logConfig", "filter") == "ERRORS_ONLY", "drops are visible only here"
-
-
-def test_there_is_no_firewall_rule() -> None:
-    assert not recorded().of(":Firewall"), "GKE creates the rules of its clusters"
 
 
 @pytest.mark.parametrize("label", ["holdfast-dev", None])

@@ -51,22 +51,14 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
     )
 
 
-def test_the_crds_are_created_first_and_deleted_last() -> None:
+def test_the_crds_have_their_own_release_first_and_the_controllers_skips_them() -> None:
     recording = recorded()
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
     assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
-
-
-def test_the_controllers_release_skips_crds() -> None:
-    recording = recorded()
     assert controller(recording).inputs["skipCrds"] is True, (
         "Helm would install them once and never upgrade them"
     )
     assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are regular templates"
-
-
-def test_both_releases_have_the_configured_names_and_versions() -> None:
-    recording = recorded()
     made = [
         (text(release, "name"), text(release, "namespace"), text(release, "version"))
         for release in (crds(recording), controller(recording))
@@ -74,10 +66,7 @@ def test_both_releases_have_the_configured_names_and_versions() -> None:
     assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")], (
         "previews show an upgrade as another version"
     )
-
-
-def test_the_crds_chart_is_in_the_package() -> None:
-    chart = Path(text(crds(recorded()), "chart"))
+    chart = Path(text(crds(recording), "chart"))
     assert (chart / "Chart.yaml").is_file(), f"{chart} is found from any working directory"
 
 
@@ -120,12 +109,8 @@ def test_without_a_mirror_a_chart_is_the_projects_own(chart: str, reference: Cha
 
 
 @pytest.mark.parametrize("chart", UPSTREAM)
-def test_every_chart_has_its_own_name_in_the_mirror(chart: str) -> None:
+def test_every_upstream_chart_is_encrypted_and_has_its_own_name_in_the_mirror(chart: str) -> None:
     assert chart_reference("oci://registry.example.com/charts", chart).chart == (
         f"oci://registry.example.com/charts/{chart}"
     ), "one mirror contains them all"
-
-
-@pytest.mark.parametrize("chart", UPSTREAM)
-def test_upstream_charts_use_encrypted_connections(chart: str) -> None:
     assert UPSTREAM[chart].startswith(("https://", "oci://")), "charts are installed with cluster permissions"

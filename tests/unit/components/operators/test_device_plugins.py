@@ -55,44 +55,32 @@ def test_without_fabric_adapters_their_plugin_is_not_installed() -> None:
 
 
 @pytest.mark.parametrize("which", PLUGINS)
-@pytest.mark.parametrize("taint", [SPOT, AKS_SPOT, GPU, SYSTEM], ids=lambda taint: taint.key)
-def test_a_plugin_tolerates_all_taints_of_pools(which: str, taint: Taint) -> None:
-    assert tolerates(plugin(recorded(), which), taint), (
+@pytest.mark.parametrize(
+    "taint",
+    [SPOT, AKS_SPOT, GPU, SYSTEM, Taint(key="example.com/team", value="vision")],
+    ids=lambda taint: taint.key,
+)
+def test_a_plugin_tolerates_all_taints_in_the_system_namespace(which: str, taint: Taint) -> None:
+    release = plugin(recorded(), which)
+    assert tolerates(release, taint), (
         "a node without its plugin never offers the devices that its pods request"
     )
+    assert text(release, "namespace") == "kube-system", "it has a system priority class"
 
 
-@pytest.mark.parametrize("which", PLUGINS)
-def test_a_plugin_tolerates_unknown_taints(which: str) -> None:
-    assert tolerates(plugin(recorded(), which), Taint(key="example.com/team", value="vision")), (
-        "the hardware exists on every such node"
-    )
-
-
-@pytest.mark.parametrize("which", PLUGINS)
-def test_a_plugin_runs_in_the_system_namespace(which: str) -> None:
-    assert text(plugin(recorded(), which), "namespace") == "kube-system", "it has a system priority class"
-
-
-def test_nvidias_plugin_runs_on_nodes_of_gpu_pools_only() -> None:
-    selector = value(plugin(recorded(), "nvidia"), "values", "nodeSelector")
-    assert selector == {"nvidia.com/gpu.present": "true"}, "on other nodes it would report errors"
-
-
-def test_nvidias_plugin_installs_no_feature_discovery() -> None:
+def test_nvidias_plugin_runs_on_nodes_of_gpu_pools_only_without_feature_discovery() -> None:
     values = plugin(recorded(), "nvidia")
+    selector = value(values, "values", "nodeSelector")
+    assert selector == {"nvidia.com/gpu.present": "true"}, "on other nodes it would report errors"
     assert value(values, "values", "gfd", "enabled") is False, "the pool's machine types define the GPUs"
     assert value(values, "values", "nfd", "enabled") is False, "it would run on every node"
 
 
-def test_the_efa_plugin_runs_on_nodes_with_attached_adapters_only() -> None:
+def test_the_efa_plugin_runs_on_nodes_with_adapters_from_the_registry_of_its_region() -> None:
     supported = value(plugin(recorded(), "efa"), "values", "supportedInstanceLabels")
     assert supported == {"keys": ["holdfast.dev/efa"], "values": ["true"]}, (
         "not on every type that could have one"
     )
-
-
-def test_the_efa_plugin_comes_from_the_registry_of_its_region() -> None:
     repository = text(plugin(recorded(), "efa"), "values", "image", "repository")
     assert repository == "602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/aws-efa-k8s-device-plugin", (
         "the chart's default is in Oregon, which an isolated network cannot reach"
@@ -110,20 +98,12 @@ def test_plugins_come_from_the_mirror_if_one_is_set() -> None:
 UPSTREAM = "quay.io/kuberay/operator"
 
 
-def test_without_a_mirror_an_image_is_the_projects_own() -> None:
-    assert image(None, UPSTREAM) == UPSTREAM, "as published"
-
-
 @pytest.mark.parametrize("mirror", ["registry.example.com/mirror", "registry.example.com/mirror/"])
-def test_a_mirror_replaces_the_registrys_host(mirror: str) -> None:
+def test_a_mirror_replaces_the_registrys_host_and_keeps_the_path(mirror: str) -> None:
     assert image(mirror, UPSTREAM) == "registry.example.com/mirror/kuberay/operator", (
         "the path stays the same"
     )
-
-
-def test_images_of_the_same_name_are_distinct_in_a_mirror() -> None:
-    one, other = image("mirror", "quay.io/kuberay/operator"), image("mirror", "quay.io/other/operator")
-    assert one != other, "the path before the name is kept"
+    assert image(None, UPSTREAM) == UPSTREAM, "as published"
 
 
 @pytest.mark.parametrize(

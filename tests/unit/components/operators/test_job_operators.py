@@ -10,7 +10,6 @@ import pytest
 from holdfast.components.cluster.aks import control_plane as aks
 from holdfast.components.cluster.gke import system_nodes as gke
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from holdfast.scheduling.taints import AKS_SPOT, GKE_SPOT_TAINT, GPU, SPOT
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
@@ -53,22 +52,17 @@ def gke_system_nodes() -> Json:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_each_operator_has_a_release_for_its_crds_and_one_for_its_controller(preview: bool) -> None:
-    releases = {text(release, "name") for release in recorded(preview=preview).of(":Release")}
+def test_each_operator_has_its_own_namespace_and_releases_for_crds_and_controller(preview: bool) -> None:
+    recording = recorded(preview=preview)
+    releases = {text(release, "name") for release in recording.of(":Release")}
     assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, "users see these names"
-
-
-def test_each_operator_has_its_own_namespace() -> None:
-    namespaces = {text(namespace, "metadata", "name") for namespace in recorded().of(":Namespace")}
+    namespaces = {text(namespace, "metadata", "name") for namespace in recording.of(":Namespace")}
     assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are separate"
 
 
-def test_images_have_the_tags_of_the_operator_versions() -> None:
+def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None:
     tags = [value(values, "image", "tag") for values in chart_values()]
     assert tags == ["v0.12.0", "v1.6.2"], "the default of JobSet's chart is a mutable tag"
-
-
-def test_images_come_from_the_mirror_if_one_is_set() -> None:
     images = [
         text(values, "image", "repository")
         for values in chart_values(replace(ARGS, images="registry.example.com/mirror"))
@@ -77,9 +71,6 @@ def test_images_come_from_the_mirror_if_one_is_set() -> None:
         "registry.example.com/mirror/jobset/jobset",
         "registry.example.com/mirror/kuberay/operator",
     ], "a cluster without internet access reaches no other registry"
-
-
-def test_charts_come_from_the_projects_if_no_mirror_is_set() -> None:
     recording = recorded(replace(ARGS, charts=None))
     jobset = recording.one(":Release", "operators-jobset-controller")
     assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own registry"
@@ -109,11 +100,11 @@ def test_several_replicas_elect_a_leader(replicas: int, elects: bool) -> None:
     assert kuberay["leaderElectionEnabled"] is elects, "one replica needs no election"
 
 
-def test_operators_run_on_system_nodes() -> None:
+def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
     for settings in pod_settings():
         assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}, "they are never interrupted"
         assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-            "the system nodes of EKS and AKS carry this taint"
+            "system nodes of EKS and AKS carry this taint; on spot nodes an eviction would stop the operator"
         )
 
 
@@ -133,10 +124,3 @@ def test_operators_fit_the_system_nodes_of_gke() -> None:
             "otherwise its pods stay pending"
         )
     assert not node.get("taints"), "GKE's own services run there and would not tolerate it"
-
-
-@pytest.mark.parametrize("taint", [SPOT.key, AKS_SPOT.key, GKE_SPOT_TAINT.key, GPU.key])
-def test_operators_do_not_tolerate_spot_and_gpu_nodes(taint: str) -> None:
-    for settings in pod_settings():
-        tolerated = [toleration["key"] for toleration in objects(settings, "tolerations")]
-        assert taint not in tolerated, "an eviction would stop the operator that restarts jobs"

@@ -22,14 +22,12 @@ from holdfast.components.pools.aks import (
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue, zones_of
-from holdfast.scheduling.taints import GPU, SPOT
 from tests.support.builders.aks_components import A100_SPOT, CPU, MACHINES, POOL_SUBNET
 from tests.support.builders.configurations import pool
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
     from tests.support.fakes.pulumi_engine import Recorded
 
 
@@ -54,7 +52,7 @@ def test_it_creates_one_agent_pool(preview: bool) -> None:
     ], "a pool is one scale set"
 
 
-def test_the_agent_pool_has_a_valid_name_in_its_cluster() -> None:
+def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_machines() -> None:
     made = agent_pool()
     assert value(made, "agentPoolName") == "a100spot", "AKS allows no hyphens"
     assert (value(made, "resourceName"), value(made, "resourceGroupName")) == (
@@ -64,17 +62,20 @@ def test_the_agent_pool_has_a_valid_name_in_its_cluster() -> None:
     assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), (
         "system pools cannot be spot"
     )
+    assert value(made, "orchestratorVersion") == "1.36", (
+        "AKS upgrades only the control plane with the cluster"
+    )
+    assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), (
+        "as configured"
+    )
+    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
 
 
-def test_it_scales_from_zero_to_its_limit() -> None:
+def test_an_agent_pool_scales_from_zero_and_only_the_autoscaler_sets_its_nodes() -> None:
     made = agent_pool()
     scaling = [value(made, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
     assert scaling == [True, 0, 8], "an unused pool costs nothing"
     assert value(made, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
-
-
-def test_the_autoscaler_sets_the_number_of_nodes() -> None:
-    made = agent_pool()
     assert value(made, "count") == 0, "AKS requires a number on creation"
     assert made.ignore_changes == {"count"}, "later changes are ignored"
 
@@ -129,15 +130,7 @@ def test_nodes_have_the_taints_that_admission_expects(args: AksPoolArgs, taints:
     )
 
 
-def test_nodes_have_the_same_taints_as_in_karpenter_pools() -> None:
-    said = value(agent_pool(), "nodeTaints")
-    assert isinstance(said, list), "taints are a list"
-    assert {f"{taint.key}={taint.value}:{taint.effect}" for taint in (SPOT, GPU)} <= set(map(str, said)), (
-        "jobs move between both kinds of pools"
-    )
-
-
-def test_only_spot_pools_have_spot_settings() -> None:
+def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:
     spot, on_demand = agent_pool(A100_SPOT), agent_pool(CPU)
     fields = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
     assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], (
@@ -146,9 +139,6 @@ def test_only_spot_pools_have_spot_settings() -> None:
     assert [value(on_demand, field) for field in fields] == [None, None, None], (
         "AKS rejects two of them, and returns no value for the first"
     )
-
-
-def test_the_price_limit_is_set() -> None:
     assert value(agent_pool(replace(A100_SPOT, spot_max_price=9.87654)), "spotMaxPrice") == 9.87654, (
         "AKS allows five decimals"
     )
@@ -167,12 +157,6 @@ def test_immutable_properties_replace_the_pool() -> None:
     assert made.deletes_first, "two pools cannot have the same name"
 
 
-def test_nodes_have_the_clusters_version() -> None:
-    assert value(agent_pool(), "orchestratorVersion") == "1.36", (
-        "AKS upgrades only the control plane with the cluster"
-    )
-
-
 def test_an_upgrade_restarts_jobs_once() -> None:
     assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, (
         "in place, and all nodes at once"
@@ -189,14 +173,6 @@ def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, (
         "some locations have no zones"
     )
-
-
-def test_machines_have_the_configured_size_disk_and_tags() -> None:
-    made = agent_pool()
-    assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), (
-        "as configured"
-    )
-    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
 
 
 @pytest.mark.parametrize(
@@ -218,19 +194,9 @@ def test_invalid_pools_are_rejected(args: AksPoolArgs, change: dict[str, object]
         replace(args, **change)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
-def test_the_capacity_type_is_a_label() -> None:
-    for args in (A100_SPOT, A100, CPU, CPU_SPOT):
-        label = value(agent_pool(args), "nodeLabels", CAPACITY_TYPE)
-        assert label == args.pool.capacity.value, f"{args.pool.name}: pods select it"
-
-
 ARGS = AksNodeClassArgs(disk_gib=256, tags={"holdfast-stack": "azure-dev"})
 AZURE = machine_catalogue("azure")
 SIZES = ("Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4")
-
-
-def spec(args: AksNodeClassArgs = ARGS) -> Json:
-    return cast("Json", aks_node_class(args).spec)
 
 
 def made(suffix: str) -> Recorded:
@@ -251,55 +217,27 @@ def requirement(key: str) -> list[str]:
     return [str(one) for one in cast("list[object]", values)]
 
 
-def test_the_node_class_has_the_supported_version() -> None:
+def test_the_node_class_has_the_supported_version_and_only_fields_of_every_version() -> None:
     node_class = aks_node_class(ARGS)
     assert (node_class.api_version, node_class.kind) == ("karpenter.azure.com/v1beta1", "AKSNodeClass"), (
         "v1alpha2 is deprecated"
     )
-
-
-def test_the_node_class_has_only_fields_of_every_version() -> None:
-    assert spec() == {
+    assert node_class.spec == {
         "imageFamily": "Ubuntu",
         "osDiskSizeGB": 256,
         "tags": {"holdfast-stack": "azure-dev"},
     }, "AKS upgrades its CRD and controller at any time"
 
 
-def test_gpu_drivers_are_installed_by_aks() -> None:
-    assert "gpu" not in spec(), "it then offers only sizes with a driver"
-
-
-def test_the_node_pool_refers_to_its_node_class() -> None:
+def test_the_node_pool_buys_the_listed_sizes_in_the_configured_zones_with_its_node_class() -> None:
+    assert requirement(INSTANCE_TYPE) == list(SIZES), "only these"
+    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "AKS's form of the zone label"
+    assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
     reference = mapping(made(":NodePool"), "spec", "template", "spec", "nodeClassRef")
     assert reference == {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a100-spot"}, (
         "by the pool's name"
     )
     assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "its own"
-
-
-def test_the_node_pool_buys_the_listed_sizes_in_the_configured_zones() -> None:
-    assert requirement(INSTANCE_TYPE) == list(SIZES), "only these"
-    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "AKS's form of the zone label"
-    assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
-
-
-def test_the_node_pool_does_not_disrupt_running_jobs() -> None:
-    node_pool = made(":NodePool")
-    disruption = mapping(node_pool, "spec", "disruption")
-    assert disruption["consolidationPolicy"] == "WhenEmpty", "AKS's default moves pods for a better price"
-    first, *_ = objects(node_pool, "spec", "disruption", "budgets")
-    assert first == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}, (
-        "nor for a new image or version, which appear weekly"
-    )
-    assert value(node_pool, "spec", "template", "spec", "expireAfter") == "Never", "nor for the node's age"
-
-
-def test_spot_nodes_have_our_taint() -> None:
-    taints = objects(made(":NodePool"), "spec", "template", "spec", "taints")
-    assert [taint["key"] for taint in taints] == ["karpenter.sh/capacity-type", "nvidia.com/gpu"], (
-        "node auto-provisioning adds none"
-    )
 
 
 pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
@@ -324,11 +262,6 @@ def test_every_agent_pool_name_is_valid(pool: str) -> None:
     assert re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", agent_pool_name(pool)), (
         "1 to 12 lower-case letters and digits, a letter first"
     )
-
-
-@given(pool_names)
-def test_agent_pool_names_are_deterministic(pool: str) -> None:
-    assert agent_pool_name(pool) == agent_pool_name(pool), "another name would be another pool"
 
 
 def test_a_zone_label_has_location_and_number() -> None:

@@ -31,11 +31,23 @@ def spec(args: Ec2NodeClassArgs = ARGS) -> Json:
     return cast("Json", ec2_node_class(args).spec)
 
 
-def test_the_node_class_is_an_ec2_node_class() -> None:
+def test_the_node_class_is_an_ec2_node_class_with_the_configured_values() -> None:
+    given = spec()
     made = ec2_node_class(ARGS)
     assert (made.api_version, made.kind) == ("karpenter.k8s.aws/v1", "EC2NodeClass"), (
         "NodePools refer to this kind"
     )
+    assert given["instanceStorePolicy"] == "RAID0", "a p5 has 30 TB of local disk"
+    assert objects(given, "amiSelectorTerms") == [{"alias": "al2023@v20260903"}], (
+        "a newer image is rolled out explicitly"
+    )
+    subnets, groups = objects(given, "subnetSelectorTerms"), objects(given, "securityGroupSelectorTerms")
+    assert subnets == [{"id": "subnet-0a"}, {"id": "subnet-0b"}], "the user's network is not tagged"
+    assert groups == [{"id": "sg-cluster"}, {"id": "sg-fabric"}], "nor are its security groups"
+    assert given["tags"] == {"holdfast.dev/stack": "aws-dev"}, (
+        "the provider's default tags do not reach instances that Karpenter starts"
+    )
+    assert "networkInterfaces" not in given, "the types of a pool have different numbers of adapters"
 
 
 def test_instance_metadata_requires_version_2_with_one_hop() -> None:
@@ -58,29 +70,10 @@ def test_volumes_are_encrypted_and_deleted_with_their_machine() -> None:
     assert value(volume, "ebs", "volumeSize") == "200Gi", "the configured size"
 
 
-def test_local_disks_are_used() -> None:
-    assert spec()["instanceStorePolicy"] == "RAID0", "a p5 has 30 TB of local disk"
-
-
-def test_the_image_is_pinned_to_a_release() -> None:
-    assert objects(spec(), "amiSelectorTerms") == [{"alias": "al2023@v20260903"}], (
-        "a newer image is rolled out explicitly"
-    )
-
-
-def test_subnets_and_security_groups_are_selected_by_id() -> None:
-    subnets, groups = objects(spec(), "subnetSelectorTerms"), objects(spec(), "securityGroupSelectorTerms")
-    assert subnets == [{"id": "subnet-0a"}, {"id": "subnet-0b"}], "the user's network is not tagged"
-    assert groups == [{"id": "sg-cluster"}, {"id": "sg-fabric"}], "nor are its security groups"
-
-
-def test_instances_get_the_nodes_role() -> None:
+def test_instances_get_the_nodes_role_or_an_existing_instance_profile() -> None:
     assert (spec()["role"], spec().get("instanceProfile")) == ("holdfast-nodes", None), (
         "Karpenter creates the instance profile"
     )
-
-
-def test_an_isolated_pool_uses_an_existing_instance_profile() -> None:
     isolated = spec(replace(ARGS, node_role=None, instance_profile="holdfast-nodes"))
     assert (isolated.get("role"), isolated["instanceProfile"]) == (None, "holdfast-nodes"), (
         "IAM has no endpoint in a VPC, so Karpenter cannot create one"
@@ -99,28 +92,24 @@ def test_a_placement_group_is_used_only_if_configured() -> None:
     assert grouped["placementGroupSelector"] == {"id": "pg-0a"}, "by ID: a name could be reused"
 
 
-def test_tags_are_put_on_karpenters_resources() -> None:
-    assert spec()["tags"] == {"holdfast.dev/stack": "aws-dev"}, (
-        "the provider's default tags do not reach instances that Karpenter starts"
-    )
-
-
-def test_no_fabric_adapter_is_listed() -> None:
-    assert "networkInterfaces" not in spec(), "the types of a pool have different numbers of adapters"
-
-
 def fabric(*, preview: bool = False) -> Recording:
     return record(lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")), preview=preview)
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_the_fabric_is_a_security_group_with_a_rule_for_each_direction(preview: bool) -> None:
-    made = sorted(resource.type for resource in fabric(preview=preview) if resource.custom)
+def test_the_fabric_is_a_security_group_with_a_separate_rule_for_each_direction(preview: bool) -> None:
+    recording = fabric(preview=preview)
+    made = sorted(resource.type for resource in recording if resource.custom)
     assert made == [
         "aws:ec2/securityGroup:SecurityGroup",
         "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     ], "and nothing else"
+    group = recording.one(":SecurityGroup")
+    assert text(group, "vpcId") == "vpc-1", "the machines' VPC"
+    assert not {"ingress", "egress"} & group.inputs.keys(), (
+        "inline and separate rules would overwrite each other"
+    )
 
 
 @pytest.mark.parametrize("direction", ["Ingress", "Egress"])
@@ -130,14 +119,6 @@ def test_members_may_exchange_all_traffic_with_each_other_only(direction: str) -
     ends = {text(rule, "securityGroupId"), text(rule, "referencedSecurityGroupId")}
     assert ends == {"fabric-members-id"}, "the group itself, as adapters require"
     assert value(rule, "cidrIpv4") is None, "the cluster's security group allows other traffic"
-
-
-def test_the_security_group_has_no_inline_rules() -> None:
-    group = fabric().one(":SecurityGroup")
-    assert text(group, "vpcId") == "vpc-1", "the machines' VPC"
-    assert not {"ingress", "egress"} & group.inputs.keys(), (
-        "inline and separate rules would overwrite each other"
-    )
 
 
 def test_a_placement_group_has_the_cluster_strategy() -> None:

@@ -37,16 +37,16 @@ def node_pool(args: GkePoolArgs = A100_SPOT) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_creates_one_node_pool(preview: bool) -> None:
-    made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
+def test_it_creates_one_private_node_pool_with_the_pools_name(preview: bool) -> None:
+    recording = recorded(preview=preview)
+    pool = node_pool()
+    made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
         ("gcp:container/nodePool:NodePool", "pool-it-node-pool"),
         ("holdfast:index:GkePool", "pool-it"),
     ], "a pool is one node pool"
-
-
-def test_the_node_pool_has_the_pools_name() -> None:
-    assert value(node_pool(), "name") == "a100-spot", "jobs select it, and GKE's console shows it"
+    assert value(pool, "name") == "a100-spot", "jobs select it, and GKE's console shows it"
+    assert value(pool, "networkConfig", "enablePrivateNodes") is True, "whatever the cluster's default"
 
 
 @pytest.mark.parametrize(("args", "policy"), [(A100_SPOT, "ANY"), (CPU, "BALANCED")])
@@ -70,23 +70,16 @@ def test_the_autoscaler_sets_the_number_of_nodes() -> None:
     assert value(made, "nodeCount") is None, "a fixed number would conflict with the autoscaler"
 
 
-def test_nodes_have_no_public_addresses() -> None:
-    assert value(node_pool(), "networkConfig", "enablePrivateNodes") is True, "whatever the cluster's default"
-
-
 def test_compact_placement_is_used_only_if_configured() -> None:
     assert value(node_pool(), "placementPolicy") is None, "it reduces the available capacity"
     compact = node_pool(replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True))
     assert value(compact, "placementPolicy", "type") == "COMPACT", "as configured"
 
 
-def test_surge_upgrades_replace_nodes_in_place() -> None:
+def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
     assert upgrade_settings("surge") == {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}, (
         "there is rarely spare capacity"
     )
-
-
-def test_blue_green_upgrades_move_all_nodes_at_once() -> None:
     settings = upgrade_settings("blue-green")
     assert settings.get("strategy") == "BLUE_GREEN", "as configured"
     blue_green = mapping(
@@ -123,25 +116,21 @@ def test_invalid_pools_are_rejected(change: dict[str, object], reason: str) -> N
         replace(A100_SPOT, **change)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
-def test_only_spot_pools_are_spot() -> None:
+def test_only_spot_nodes_have_the_spot_settings_and_taint() -> None:
+    config = node_config(A100_SPOT)
     for args in (A100_SPOT, CPU):
         is_spot = args.pool.capacity is CapacityType.SPOT
         assert value(node_pool(args), "nodeConfig", "spot") is is_spot, f"{args.pool.name}: its capacity type"
-
-
-def test_nodes_have_their_pools_label() -> None:
-    assert node_config(A100_SPOT).get("labels") == {POOL: "a100-spot"}, "jobs select a tier by it"
-
-
-def test_only_spot_nodes_have_the_spot_taint() -> None:
-    spot = node_config(A100_SPOT).get("taints")
+    spot = config.get("taints")
     assert spot == [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}], (
         "GKE does not add it to manual pools; it does add the GPU taint"
     )
     assert node_config(CPU).get("taints") == [], "pods without a toleration need nodes"
+    assert "kubelet_config" not in node_config(CPU), "GKE rejects it there"
+    assert config.get("labels") == {POOL: "a100-spot"}, "jobs select a tier by it"
 
 
-def test_gpus_have_their_driver() -> None:
+def test_gpus_are_declared_with_their_driver_also_attached_ones() -> None:
     expected = [
         {
             "type": "nvidia-tesla-a100",
@@ -152,15 +141,9 @@ def test_gpus_have_their_driver() -> None:
     assert node_config(A100_SPOT).get("guest_accelerators") == expected, "there is no device plugin of ours"
     latest = node_config(replace(A100_SPOT, gpu_driver="latest")).get("guest_accelerators")
     assert "LATEST" in str(latest), "as configured"
-
-
-def test_attached_gpus_are_declared_like_built_in_ones() -> None:
     machine = with_attached(MACHINES["n1-standard-8"], "nvidia-tesla-t4", 2)
     attached = node_config(replace(A100_SPOT, machine=machine)).get("guest_accelerators")
     assert "'type': 'nvidia-tesla-t4', 'count': 2" in str(attached), "GKE attaches the declared ones"
-
-
-def test_a_machine_without_gpus_declares_none() -> None:
     assert "guest_accelerators" not in node_config(CPU), "an empty list differs from none for the provider"
 
 
@@ -172,10 +155,6 @@ def test_preempted_nodes_give_most_time_to_user_pods(seconds: GracefulShutdown, 
         "shutdown_grace_period_critical_pods_seconds": critical,
     }, "GKE's default of half would leave 15 s for a checkpoint"
     assert grace_of_user_pods(seconds) == seconds - critical, "the time that jobs have"
-
-
-def test_on_demand_nodes_have_no_graceful_shutdown_setting() -> None:
-    assert "kubelet_config" not in node_config(CPU), "GKE rejects it there"
 
 
 @pytest.mark.parametrize(("name", "disks"), [("a3-highgpu-8g", 16), ("a2-highgpu-8g", None)])
@@ -222,7 +201,7 @@ ARGS = GkeComputeClassArgs(
 )
 
 
-def test_it_creates_only_the_compute_class() -> None:
+def test_only_the_compute_class_is_created_with_its_pools_in_order() -> None:
     recording = record(lambda: GkeComputeClass("class-gpus", ARGS))
     made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
@@ -232,27 +211,18 @@ def test_it_creates_only_the_compute_class() -> None:
     assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", (
         "pods select it by this name"
     )
-
-
-def test_the_class_has_its_pools_in_order_and_no_others() -> None:
-    spec = mapping(record(lambda: GkeComputeClass("class-gpus", ARGS)).one(":ComputeClass"), "spec")
+    spec = mapping(recording.one(":ComputeClass"), "spec")
     assert spec["priorities"] == [{"nodepools": ["a100-spot"]}, {"nodepools": ["h100-spot"]}], "as listed"
     assert spec["whenUnsatisfiable"] == "DoNotScaleUp", "GKE would create other machines"
     assert value(spec, "nodePoolAutoCreation", "enabled") is False, "nor other pools"
     assert value(spec, "activeMigration", "optimizeRulePriority") is False, "running jobs are not moved"
 
 
-def test_a_class_with_both_capacity_types_is_rejected() -> None:
+@pytest.mark.parametrize("name", ["gke-gpus", "autopilot-gpus"])
+def test_a_class_without_pools_of_both_capacity_types_or_with_a_reserved_name_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="different capacity types"):
         replace(ARGS, pools=(*ARGS.pools, pool("a100")))
-
-
-def test_a_class_without_pools_is_rejected() -> None:
     with pytest.raises(ValueError, match="pools is empty"):
         replace(ARGS, pools=())
-
-
-@pytest.mark.parametrize("name", ["gke-gpus", "autopilot-gpus"])
-def test_reserved_names_are_rejected(name: str) -> None:
     with pytest.raises(ValueError, match=f"ComputeClass {name}: names that begin with gke"):
         replace(ARGS, name=name)

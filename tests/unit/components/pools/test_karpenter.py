@@ -45,27 +45,21 @@ def minutes(duration: str) -> int:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_creates_one_node_pool_and_its_node_class(preview: bool) -> None:
-    made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
+def test_it_creates_one_node_pool_and_its_node_class_with_the_pools_name(preview: bool) -> None:
+    recording = recorded(preview=preview)
+    made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
         ("holdfast:index:KarpenterPool", "pool-a100"),
         ("kubernetes:karpenter.kwok.sh/v1alpha1:KWOKNodeClass", "pool-a100-node-class"),
         ("kubernetes:karpenter.sh/v1:NodePool", "pool-a100-node-pool"),
     ], "a pool is one of each"
-
-
-def test_both_have_the_pools_name() -> None:
-    names = {text(resource, "metadata", "name") for resource in recorded() if resource.custom}
+    names = {text(resource, "metadata", "name") for resource in recording if resource.custom}
     assert names == {"a100"}, "jobs select it, and kubectl shows it"
 
 
-def test_the_node_pool_depends_on_the_node_class() -> None:
+def test_the_node_pool_depends_on_its_node_class_and_is_deleted_after_its_nodes() -> None:
     node_pool = recorded().one(":NodePool")
     assert "pool-a100-node-class" in node_pool.depends_on, "nodes that are being deleted need their class"
-
-
-def test_deleting_the_pool_waits_for_its_nodes() -> None:
-    node_pool = recorded().one(":NodePool")
     policy = text(node_pool, "metadata", "annotations", "pulumi.com/deletionPropagationPolicy")
     assert policy == "foreground", "otherwise Karpenter could be deleted before its nodes"
     assert minutes(node_pool.delete_timeout) > minutes(TERMINATION_GRACE_PERIOD), (
@@ -151,10 +145,21 @@ def test_a_pool_buys_one_capacity_type(capacity: CapacityType) -> None:
     )
 
 
-def test_a_pool_buys_only_the_listed_machines() -> None:
+def test_a_pool_buys_only_the_listed_machines_in_the_configured_zones() -> None:
     required = requirement(spec(pool(has_gpus=True)), "node.kubernetes.io/instance-type")
     assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"], (
         "Karpenter takes the cheapest of these"
+    )
+    required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
+    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], (
+        "and no other zones of the network"
+    )
+    keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
+    assert "topology.kubernetes.io/zone" not in keys, "its node class defines the zones"
+    graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
+    required = requirement(spec(machines=graviton), "kubernetes.io/arch")
+    assert list(objects(required, "values")) == ["arm64"], (
+        "otherwise a pool of these machines could buy nothing"
     )
 
 
@@ -165,37 +170,11 @@ def test_a_spot_gpu_pool_has_both_taints() -> None:
     )
 
 
-def test_a_pool_uses_its_configured_zones() -> None:
-    required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
-    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], (
-        "and no other zones of the network"
-    )
-
-
-def test_a_pool_without_zones_uses_all_of_them() -> None:
-    keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
-    assert "topology.kubernetes.io/zone" not in keys, "its node class defines the zones"
-
-
-def test_a_pool_buys_the_architecture_of_its_machines() -> None:
-    graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
-    required = requirement(spec(machines=graviton), "kubernetes.io/arch")
-    assert list(objects(required, "values")) == ["arm64"], (
-        "otherwise a pool of these machines could buy nothing"
-    )
-
-
-def test_nodes_have_their_pools_label() -> None:
+def test_nodes_have_the_labels_of_their_pool_and_device_plugins() -> None:
     labels = mapping(spec(pool("a100")), "template", "metadata", "labels")
     assert labels == {"holdfast.dev/pool": "a100"}, "tiers are selected by this key"
-
-
-def test_nodes_with_gpus_have_the_device_plugins_label() -> None:
     labels = mapping(spec(pool(has_gpus=True)), "template", "metadata", "labels")
     assert labels["nvidia.com/gpu.present"] == "true", "the plugin runs on nodes with this label"
-
-
-def test_nodes_with_fabric_adapters_have_their_plugins_label() -> None:
     labels = mapping(spec(pool(has_gpus=True), efa=True), "template", "metadata", "labels")
     assert labels["holdfast.dev/efa"] == "true", "a machine that supports an adapter may have none"
 
@@ -203,46 +182,33 @@ def test_nodes_with_fabric_adapters_have_their_plugins_label() -> None:
 def test_limits_have_the_nodes_and_the_resources_of_the_largest_machines() -> None:
     limits = mapping(spec(pool(has_gpus=True, max_nodes=4)), "limits")
     assert limits == {"nodes": "4", "cpu": "384", "nvidia.com/gpu": "32"}, "four of the largest machine"
-
-
-def test_a_pool_without_gpus_has_no_gpu_limit() -> None:
     limits = mapping(spec(pool(max_nodes=4)), "limits")
     assert limits == {"nodes": "4", "cpu": "16"}, "a limit of 0 would have an effect"
 
 
-def test_a_pool_has_its_configured_weight() -> None:
-    assert value(spec(pool()), "weight") == 7, "the caller ranks all pools"
-
-
-def test_running_pods_are_never_moved_for_price_or_drift() -> None:
-    assert value(spec(), "disruption", "consolidationPolicy") == "WhenEmpty", "only empty nodes are removed"
-    allowed = budgets(spec())
+def test_only_empty_nodes_are_disrupted_and_nodes_do_not_expire() -> None:
+    made = spec()
+    assert value(made, "disruption", "consolidationPolicy") == "WhenEmpty", "only empty nodes are removed"
+    allowed = budgets(made)
     assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), (
         "a move costs the progress since the last checkpoint"
     )
-
-
-def test_empty_nodes_are_removed() -> None:
-    assert budgets(spec())["Empty"] == "100%", "explicit budgets replace the default"
-
-
-def test_a_roll_out_allows_drift_and_nothing_else() -> None:
-    usual, rolling = budgets(spec()), budgets(spec(roll_out=True))
-    changed = {reason for reason in usual if usual[reason] != rolling[reason]}
-    assert changed == {"Drifted"}, "prices still move no pod"
-
-
-def test_a_roll_out_replaces_all_nodes_at_once() -> None:
-    assert budgets(spec(roll_out=True))["Drifted"] == "100%", (
-        "a job restarts when one of its nodes is drained: one at a time would restart it for each"
-    )
-
-
-def test_a_node_does_not_expire_and_has_a_termination_grace_period() -> None:
-    node = mapping(spec(), "template", "spec")
+    assert budgets(made)["Empty"] == "100%", "explicit budgets replace the default"
+    node = mapping(made, "template", "spec")
     assert node["expireAfter"] == "Never", "Karpenter's default would interrupt training after 30 days"
     assert text(node, "terminationGracePeriod").endswith("m"), (
         "without it one blocked eviction keeps a node indefinitely"
+    )
+    assert value(made, "weight") == 7, "the caller ranks all pools"
+
+
+def test_a_roll_out_replaces_all_drifted_nodes_at_once_and_no_others() -> None:
+    usual = budgets(spec())
+    rolling = budgets(spec(roll_out=True))
+    changed = {reason for reason in usual if usual[reason] != rolling[reason]}
+    assert changed == {"Drifted"}, "prices still move no pod"
+    assert rolling["Drifted"] == "100%", (
+        "a job restarts when one of its nodes is drained: one at a time would restart it for each"
     )
 
 

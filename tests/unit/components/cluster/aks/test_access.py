@@ -63,9 +63,6 @@ def test_a_public_address_allows_the_named_ranges_and_the_nodes_egress() -> None
         "enablePrivateCluster": False,
         "authorizedIPRanges": ["203.0.113.0/24", "198.51.100.7/32"],
     }, "AKS does not add the nodes' NAT gateway: they would never join"
-
-
-def test_a_public_address_without_a_range_is_rejected() -> None:
     with pytest.raises(ValueError, match="the whole internet: add a range"):
         PublicAccess(cidrs=[])
 
@@ -106,32 +103,24 @@ def test_access_requires_entra_id_and_an_azure_role() -> None:
     }, "Azure RBAC in the stack's tenant"
 
 
-def test_the_deployers_role_is_created_before_the_cluster_and_deleted_after_it() -> None:
-    recording = recorded_cluster()
-    grant = recording.one(_GRANT, "cluster-deployer-role-assignment")
-    assert {name: grant.inputs[name] for name in ("scope", "principalId", "roleDefinitionId")} == {
+def test_the_deployers_role_outlives_the_cluster_and_is_not_replaced() -> None:
+    recording = recorded_cluster(lambda args: replace(args, admins=ADMINS))
+    deployers = recording.one(_GRANT, "cluster-deployer-role-assignment")
+    assert {name: deployers.inputs[name] for name in ("scope", "principalId", "roleDefinitionId")} == {
         "scope": f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}",
         "principalId": DEPLOYER,
         "roleDefinitionId": _ADMIN,
     }, "on the resource group, which exists before the cluster"
     for later in (recording.one(_CLUSTER), recording.one(_PROVIDER)):
-        assert grant.name in recording.everything_before(later), (
+        assert deployers.name in recording.everything_before(later), (
             "Azure needs minutes to apply a role, and without it the cluster's contents cannot be deleted"
         )
-
-
-def test_the_deployers_principal_type_is_looked_up_by_azure() -> None:
-    recording = recorded_cluster(lambda args: replace(args, admins=ADMINS))
     for grant in recording.of(_GRANT):
         if grant.inputs["roleDefinitionId"] == _ADMIN:
             assert "principalType" not in grant.inputs, (
                 "the SDK's default is `User`, which Azure rejects for groups and pipelines"
             )
-
-
-def test_a_later_deployer_does_not_replace_the_first_ones_role() -> None:
-    recording = recorded_cluster(lambda args: replace(args, admins=ADMINS))
-    assert recording.one(_GRANT, "cluster-deployer-role-assignment").ignore_changes == {
+    assert deployers.ignore_changes == {
         "principalId",
         "principalType",
         "roleAssignmentName",
@@ -159,7 +148,7 @@ def test_administrators_have_a_role_on_the_cluster_before_its_contents() -> None
 # --- kubeconfig
 
 
-def test_the_kubeconfig_calls_kubelogin_and_holds_no_token() -> None:
+def test_the_kubeconfig_calls_kubelogin_for_a_token_and_holds_none() -> None:
     command = token_command()
     assert command["command"] == "kubelogin", "users of the kubeconfig need this program"
     assert command["args"] == [
@@ -174,6 +163,13 @@ def test_the_kubeconfig_calls_kubelogin_and_holds_no_token() -> None:
         TENANT,
     ], "a token for AKS's application in the stack's tenant"
     assert command["interactiveMode"] == "Never", "a prompt would block a pipeline"
+    recording = recorded_cluster()
+    document: Json = json.loads(text(recording.one(_PROVIDER), "kubeconfig"))
+    (server,) = objects(document, "clusters")
+    assert mapping(server, "cluster") == {
+        "server": SERVER,
+        "certificate-authority-data": AUTHORITY,
+    }, "the value that AKS returns"
 
 
 @pytest.mark.parametrize("login", get_args(Login))
@@ -227,13 +223,3 @@ def test_credentials_without_an_api_server_are_rejected(broken: str) -> None:
 def test_malformed_credentials_are_rejected_with_a_message(handed_out: str) -> None:
     with pytest.raises(ValueError, match="AKS returned credentials"):
         api_server(base64.b64encode(handed_out.encode(errors="replace")).decode())
-
-
-def test_the_looked_up_name_is_the_access_modes() -> None:
-    recording = recorded_cluster()
-    document: Json = json.loads(text(recording.one(_PROVIDER), "kubeconfig"))
-    (server,) = objects(document, "clusters")
-    assert mapping(server, "cluster") == {
-        "server": SERVER,
-        "certificate-authority-data": AUTHORITY,
-    }, "the value that AKS returns"

@@ -70,14 +70,11 @@ def test_the_default_ranges_do_not_overlap_akss_reserved_ones() -> None:
 # --- nodes
 
 
-def test_node_auto_provisioning_is_enabled_without_default_pools() -> None:
+def test_node_auto_provisioning_has_no_default_pools_and_is_off_with_scale_sets() -> None:
     assert mapping(recorded_cluster().one(_CLUSTER), "nodeProvisioningProfile") == {
         "mode": "Auto",
         "defaultNodePools": "None",
     }, "AKS's default NodePools have no limits, and turning them off later drains their nodes"
-
-
-def test_with_scale_sets_node_auto_provisioning_is_off() -> None:
     cluster = recorded_cluster(lambda args: replace(args, scaling="fixed")).one(_CLUSTER)
     assert mapping(cluster, "nodeProvisioningProfile") == {"mode": "Manual"}, (
         "AKS allows no autoscaled pools beside it"
@@ -103,22 +100,8 @@ def test_the_system_pool_is_fixed_on_demand_and_for_operators_only() -> None:
         "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
         "upgradeSettings": {"maxSurge": "1"},
     }, "no autoscaling, no spot, and the control plane's version, which nodes do not follow by themselves"
-
-
-def test_without_zones_aks_places_the_system_nodes() -> None:
-    (pool,) = objects(recorded_cluster().one(_CLUSTER), "agentPoolProfiles")
-    assert "availabilityZones" not in pool, "an empty list would always show a difference"
-
-
-def test_a_single_system_node_is_rejected() -> None:
     with pytest.raises(ValueError, match="2 nodes or more"):
         SystemNodesArgs(vm_size="Standard_D4s_v5", count=1)
-
-
-def test_no_property_of_the_cluster_is_ignored() -> None:
-    assert not recorded_cluster().one(_CLUSTER).ignore_changes, (
-        "an ignored list of pools would be restored with the next change, and AKS rejects deleted ones"
-    )
 
 
 # --- identity and encryption
@@ -142,20 +125,23 @@ def test_the_cluster_identity_may_use_the_subnet_before_the_cluster_is_created()
     )
 
 
-def test_pods_can_have_workload_identities() -> None:
-    cluster = recorded_cluster().one(_CLUSTER)
+def test_the_cluster_has_workload_identities_and_no_zones_key_or_protection_by_default() -> None:
+    recording = recorded_cluster()
+    cluster = recording.one(_CLUSTER)
     assert value(cluster, "oidcIssuerProfile", "enabled") is True, "their tokens can be verified"
     assert value(cluster, "securityProfile", "workloadIdentity", "enabled") is True, (
         "and are injected into pods"
     )
-
-
-def test_without_a_customer_key_azure_encrypts_with_its_own() -> None:
-    recording = recorded_cluster()
-    assert value(recording.one(_CLUSTER), "diskEncryptionSetID") is None, "none is configured"
+    (pool,) = objects(cluster, "agentPoolProfiles")
+    assert "availabilityZones" not in pool, "an empty list would always show a difference"
+    assert not cluster.ignore_changes, (
+        "an ignored list of pools would be restored with the next change, and AKS rejects deleted ones"
+    )
+    assert value(cluster, "diskEncryptionSetID") is None, "none is configured"
     assert not [one.name for one in recording.of(_GRANT) if one.name.startswith("cluster-identity-disks")], (
         "nothing is granted"
     )
+    assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
 
 
 def test_the_disk_encryption_set_is_readable_before_the_cluster_is_created() -> None:
@@ -209,9 +195,6 @@ def test_one_window_applies_to_all_automatic_upgrades() -> None:
             "startDate": "2026-01-03",
         }, "in UTC and from a fixed day: AKS's default is today, which differs at each `up`"
         assert "cluster-control-plane-aks" in recording.everything_before(one), "it belongs to the cluster"
-
-
-def test_days_without_upgrades_are_excluded_from_the_window() -> None:
     frozen = replace(
         MAINTENANCE, every_weeks=2, exclusions=[NoUpgrades(start="2026-12-20", end="2027-01-06")]
     )
@@ -236,7 +219,3 @@ def test_a_protected_cluster_is_not_deleted_by_pulumi() -> None:
     assert [one.name for one in recording if one.protect] == ["cluster-control-plane-aks"], (
         "the resources on which it depends stay too"
     )
-
-
-def test_an_unprotected_cluster_can_be_deleted() -> None:
-    assert not [one.name for one in recorded_cluster() if one.protect], "nothing blocks destroy"

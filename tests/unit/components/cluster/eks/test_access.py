@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NODE_ROLE = "arn:aws:iam::123456789012:role/karpenter-nodes"
 
 
-def test_an_administrator_has_an_entry_with_the_cluster_admin_policy() -> None:
+def test_administrators_have_entries_with_the_admin_policy_before_the_clusters_contents() -> None:
     recording = recorded_cluster()
     entry, policy = recording.one(":AccessEntry"), recording.one(":AccessPolicyAssociation")
     assert entry.inputs["principalArn"] == ADMIN, "the administrator's entry"
@@ -32,6 +32,14 @@ def test_an_administrator_has_an_entry_with_the_cluster_admin_policy() -> None:
     ), "an entry alone gives no permissions"
     assert policy.inputs["accessScope"] == {"type": "cluster"}, "not only in some namespaces"
     assert entry.name in policy.depends_on, "EKS rejects a policy for a principal without an entry"
+    kinds = {text(one, "type") for one in recording.of(":AccessEntry")}
+    assert kinds == {"STANDARD"}, (
+        "EKS creates the entry of a managed group's role itself and rejects a second one"
+    )
+    before = recording.everything_before(recording.one(":kubernetes"))
+    entries = {one.name for one in recording if "access" in one.type.lower()}
+    assert entries, "there is an administrator"
+    assert entries <= before, "destroy must keep its own access until it is done"
 
 
 def test_administrators_of_the_same_name_in_two_accounts_are_distinct() -> None:
@@ -39,22 +47,6 @@ def test_administrators_of_the_same_name_in_two_accounts_are_distinct() -> None:
     entries = recorded_cluster(lambda args: replace(args, admins=admins)).of(":AccessEntry")
     assert {text(one, "principalArn") for one in entries} == set(admins), "each has an entry"
     assert len({one.urn for one in entries}) == 2, "logical names must be unique"
-
-
-def test_the_system_nodes_have_no_entry_here() -> None:
-    recording = recorded_cluster()
-    kinds = {text(one, "type") for one in recording.of(":AccessEntry")}
-    assert kinds == {"STANDARD"}, (
-        "EKS creates the entry of a managed group's role itself and rejects a second one"
-    )
-
-
-def test_the_clusters_contents_depend_on_the_administrators_access() -> None:
-    recording = recorded_cluster()
-    before = recording.everything_before(recording.one(":kubernetes"))
-    entries = {one.name for one in recording if "access" in one.type.lower()}
-    assert entries, "there is an administrator"
-    assert entries <= before, "destroy must keep its own access until it is done"
 
 
 def test_nodes_of_another_role_have_a_node_entry() -> None:
@@ -94,26 +86,20 @@ def test_the_kubeconfig_calls_the_aws_cli_for_a_token_of_this_cluster() -> None:
         "json",
     ], "the CLI's default region may be another"
     assert asked["interactiveMode"] == "Never", "a prompt would block an unattended run"
-
-
-def test_the_provider_uses_the_clusters_endpoint_and_authority() -> None:
     (cluster,) = objects(document(), "clusters")
     assert mapping(cluster, "cluster") == {
         "server": ENDPOINT,
         "certificate-authority-data": AUTHORITY,
     }, "not the cluster of the user's kubectl context"
+    assert command(document("production"))["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
+        "Pulumi and the command must be the same principal"
+    )
+    assert "env" not in command(document()), "the CLI's default"
 
 
 def test_on_preview_of_a_new_cluster_the_kubeconfig_is_unknown() -> None:
     provider = recorded_cluster(preview=True).one(":kubernetes")
     assert "https://" not in str(provider.inputs.get("kubeconfig")), "an address was made up"
-
-
-def test_the_kubeconfig_uses_the_configured_aws_profile() -> None:
-    assert command(document("production"))["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
-        "Pulumi and the command must be the same principal"
-    )
-    assert "env" not in command(document()), "the CLI's default"
 
 
 @given(name=_NAMES, region=_NAMES, profile=st.none() | _NAMES)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from holdfast.scheduling.taints import GPU, SPOT
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from tests.support.builders.aws_components import recorded_cluster, versions
 from tests.support.inputs import text, value
@@ -30,8 +29,9 @@ def configuration(recording: Recording, name: str) -> dict[str, object]:
     return json.loads(text(addon(recording, name), "configurationValues"))
 
 
-def test_all_five_addons_have_pinned_versions() -> None:
-    found = {text(one, "addonName"): text(one, "addonVersion") for one in recorded_cluster().of(":Addon")}
+def test_all_five_addons_have_pinned_versions_and_overwrite_manual_changes() -> None:
+    addons = recorded_cluster().of(":Addon")
+    found = {text(one, "addonName"): text(one, "addonVersion") for one in addons}
     pinned = versions()
     assert found == {
         "vpc-cni": pinned.vpc_cni,
@@ -40,10 +40,12 @@ def test_all_five_addons_have_pinned_versions() -> None:
         "coredns": pinned.coredns,
         "aws-ebs-csi-driver": pinned.ebs_csi,
     }, "without a version EKS installs the newest"
+    for one in addons:
+        assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE", "the program owns the configuration"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_nodes_are_created_between_node_addons_and_service_addons(preview: bool) -> None:
+def test_nodes_are_created_between_addons_and_the_clusters_contents_after_both(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
     nodes = recording.one(":NodeGroup")
     before_nodes = recording.everything_before(nodes)
@@ -54,17 +56,12 @@ def test_nodes_are_created_between_node_addons_and_service_addons(preview: bool)
         assert nodes.name in recording.everything_before(found), (
             f"EKS waits 20 minutes for {name}, then fails"
         )
-
-
-@pytest.mark.parametrize("preview", [False, True])
-def test_the_clusters_contents_depend_on_nodes_and_addons(preview: bool) -> None:
-    recording = recorded_cluster(preview=preview)
     before = recording.everything_before(recording.one(":kubernetes"))
     needed = {one.name for one in [*recording.of(":Addon"), recording.one(":NodeGroup")]}
     assert needed <= before, f"{needed - before} would be deleted while operators are still working"
 
 
-def test_deployments_of_addons_run_on_the_system_nodes() -> None:
+def test_addons_deployments_run_on_system_nodes_and_daemon_sets_everywhere() -> None:
     recording = recorded_cluster()
     places = {
         "coredns": configuration(recording, "coredns"),
@@ -75,20 +72,15 @@ def test_deployments_of_addons_run_on_the_system_nodes() -> None:
             "nodeSelector": {"holdfast.dev/system": "true"},
             "tolerations": [{"key": SYSTEM_TAINT.key, "operator": "Exists"}],
         }, f"{what} on a pool's node would prevent scale-down to zero"
-
-
-@pytest.mark.parametrize("taint", [SPOT, GPU, SYSTEM_TAINT])
-def test_daemon_sets_of_addons_tolerate_every_taint(taint: object) -> None:
-    recording = recorded_cluster()
     assert configuration(recording, "eks-pod-identity-agent")["tolerations"] == [{"operator": "Exists"}], (
-        f"a pod on a node with {taint} gets no identity"
+        "a pod on a tainted node would get no identity"
     )
     assert configuration(recording, "aws-ebs-csi-driver")["node"] == {"tolerateAllTaints": True}, (
-        f"a pod on a node with {taint} gets no volume"
+        "a pod on a tainted node would get no volume"
     )
 
 
-def test_the_ebs_driver_depends_on_its_pod_identity() -> None:
+def test_the_ebs_driver_depends_on_its_pod_identity_for_this_clusters_volumes_only() -> None:
     recording = recorded_cluster()
     identity = recording.one(":PodIdentityAssociation")
     role = recording.one(":Role", "cluster-services-ebs-iam-role")
@@ -100,27 +92,18 @@ def test_the_ebs_driver_depends_on_its_pod_identity() -> None:
     assert identity.name in addon(recording, "aws-ebs-csi-driver").depends_on, (
         "identities are injected when a pod is created"
     )
-
-
-def test_the_ebs_driver_accesses_this_clusters_volumes_only() -> None:
-    recording = recorded_cluster()
     attached = [
         one for one in recording.of(":RolePolicyAttachment") if one.name.startswith("cluster-services")
     ]
     assert [text(one, "policyArn") for one in attached] == [
         "arn:aws:iam::aws:policy/AmazonEBSCSIDriverEKSClusterScopedPolicy"
     ], "the older policies cover every volume of the account"
-    statement = json.loads(text(recording.one(":Role", "cluster-services-ebs-iam-role"), "assumeRolePolicy"))
+    statement = json.loads(text(role, "assumeRolePolicy"))
     assert value(statement["Statement"][0], "Condition", "StringEquals") == {
         "aws:RequestTag/eks-cluster-name": "holdfast-dev",
         "aws:RequestTag/kubernetes-namespace": "kube-system",
         "aws:RequestTag/kubernetes-service-account": "ebs-csi-controller-sa",
     }, "no other workload can assume the role"
-
-
-def test_manual_changes_of_addons_are_overwritten() -> None:
-    for one in recorded_cluster().of(":Addon"):
-        assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE", "the program owns the configuration"
 
 
 @pytest.mark.parametrize("version", KUBERNETES_VERSIONS)

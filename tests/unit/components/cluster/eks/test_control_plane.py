@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tests.support.builders.aws_components import recorded_cluster
 from tests.support.fakes.cloud_outputs import GROUP
 from tests.support.inputs import text, value
@@ -13,10 +11,23 @@ from tests.support.inputs import text, value
 _CLUSTER = ":Cluster"
 
 
-def test_access_is_by_entries_only_and_the_creator_has_one() -> None:
-    access = value(recorded_cluster().one(_CLUSTER), "accessConfig")
+def test_access_is_by_entries_and_nothing_is_installed_by_eks() -> None:
+    cluster = recorded_cluster().one(_CLUSTER)
+    access = value(cluster, "accessConfig")
     assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
         "a ConfigMap would be a second source, and without an entry the creator is locked out"
+    )
+    assert cluster.inputs["bootstrapSelfManagedAddons"] is False, (
+        "an add-on from EKS would conflict with the program's"
+    )
+    assert "computeConfig" not in cluster.inputs, "the program and Karpenter create the nodes"
+    for setting in ("accessConfig", "bootstrapSelfManagedAddons"):
+        assert any(path.startswith(setting) for path in cluster.ignore_changes), (
+            f"EKS reads {setting} once: a later difference would replace the cluster with everything in it"
+        )
+    network = value(cluster, "kubernetesNetworkConfig")
+    assert network == {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16"}, (
+        "EKS's choice depends on the VPC, so an overlap could not be checked in advance"
     )
 
 
@@ -44,7 +55,7 @@ def test_all_control_plane_logs_go_to_a_group_with_retention() -> None:
     assert logs.name in cluster.depends_on, "EKS creates the group if it does not exist"
 
 
-def test_the_private_endpoint_is_on_and_the_public_one_is_restricted() -> None:
+def test_the_private_endpoint_is_on_and_the_public_one_is_restricted_or_off() -> None:
     network = value(recorded_cluster().one(_CLUSTER), "vpcConfig")
     assert network == {
         "subnetIds": ["subnet-1", "subnet-2"],
@@ -52,9 +63,6 @@ def test_the_private_endpoint_is_on_and_the_public_one_is_restricted() -> None:
         "endpointPublicAccess": True,
         "publicAccessCidrs": ["203.0.113.0/24"],
     }, "only the named ranges may connect over the internet"
-
-
-def test_without_a_public_range_there_is_no_public_endpoint() -> None:
     network = value(
         recorded_cluster(lambda args: replace(args, public_access_cidrs=())).one(_CLUSTER), "vpcConfig"
     )
@@ -77,39 +85,13 @@ def test_private_clients_have_security_group_rules() -> None:
     )
 
 
-def test_eks_installs_no_default_addons_and_no_auto_mode_nodes() -> None:
-    cluster = recorded_cluster().one(_CLUSTER)
-    assert cluster.inputs["bootstrapSelfManagedAddons"] is False, (
-        "an add-on from EKS would conflict with the program's"
-    )
-    assert "computeConfig" not in cluster.inputs, "the program and Karpenter create the nodes"
-
-
-@pytest.mark.parametrize("setting", ["accessConfig", "bootstrapSelfManagedAddons"])
-def test_properties_that_eks_reads_once_never_replace_the_cluster(setting: str) -> None:
-    ignored = recorded_cluster().one(_CLUSTER).ignore_changes
-    assert any(path.startswith(setting) for path in ignored), (
-        f"a later difference in {setting} would replace the cluster with everything in it"
-    )
-
-
-def test_the_service_range_is_set_explicitly() -> None:
-    network = value(recorded_cluster().one(_CLUSTER), "kubernetesNetworkConfig")
-    assert network == {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16"}, (
-        "EKS's choice depends on the VPC, so an overlap could not be checked in advance"
-    )
-
-
-def test_a_protected_cluster_and_its_key_cannot_be_deleted() -> None:
+def test_a_cluster_and_its_key_can_be_deleted_only_if_unprotected() -> None:
     recording = recorded_cluster(lambda args: replace(args, protected=True))
     cluster, key = recording.one(_CLUSTER), recording.one(":Key")
     assert cluster.protect, "pulumi destroy must reject it"
     assert key.protect, "the key is as important as the cluster"
     assert cluster.inputs["deletionProtection"] is True, "the console must reject it too"
     assert key.inputs["deletionWindowInDays"] == 30, "a deletion can be canceled for 30 days"
-
-
-def test_an_unprotected_cluster_can_be_deleted() -> None:
     recording = recorded_cluster()
     assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
     assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, "nor does EKS"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.builders.aws_components import recorded_cluster
+from tests.support.builders.aws_components import cluster_args, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _GROUP = ":NodeGroup"
 
 
-def test_there_are_two_on_demand_nodes_across_all_subnets() -> None:
+def test_the_group_has_two_tainted_on_demand_nodes_across_all_subnets() -> None:
     group = recorded_cluster().one(_GROUP)
     assert group.inputs["capacityType"] == "ON_DEMAND", "an interruption would stop the operators"
     assert group.inputs["subnetIds"] == ["subnet-1", "subnet-2"], (
@@ -25,40 +25,47 @@ def test_there_are_two_on_demand_nodes_across_all_subnets() -> None:
     assert value(group, "scalingConfig") == {"desiredSize": 2, "minSize": 2, "maxSize": 2}, (
         "the size is fixed, so no `up` shows a change"
     )
-
-
-def test_system_nodes_are_tainted_and_labeled() -> None:
-    group = recorded_cluster().one(_GROUP)
     assert objects(group, "taints") == [
         {"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}
     ], "EKS's form of the taint that Karpenter tolerates"
     assert value(group, "labels") == {"holdfast.dev/system": "true"}, "operators select it"
+    assert "nodeGroupName" not in group.inputs, (
+        "a change of instance types replaces the group; a fixed name would require deletion "
+        "first and stop the operators"
+    )
 
 
-def test_pods_cannot_reach_the_nodes_credentials() -> None:
-    options = mapping(recorded_cluster().one(":LaunchTemplate"), "metadataOptions")
+def test_the_launch_template_has_the_configured_volume_tags_and_metadata_options() -> None:
+    nodes = replace(cluster_args().system_nodes, volume_gib=80, tags={"team": "ml"})
+    template = recorded_cluster(lambda args: replace(args, system_nodes=nodes)).one(":LaunchTemplate")
+    (device,) = objects(template, "blockDeviceMappings")
+    assert device["deviceName"] == "/dev/xvda", "another device would be a second volume"
+    assert text(device, "ebs", "encrypted") == "true", "EBS does not encrypt by default"
+    assert value(device, "ebs", "volumeSize") == 80, "the configured size"
+    specifications = objects(template, "tagSpecifications")
+    assert {text(one, "resourceType"): value(one, "tags") for one in specifications} == {
+        "instance": {"Name": "holdfast-dev-system", "team": "ml"},
+        "volume": {"Name": "holdfast-dev-system", "team": "ml"},
+    }, "bills use tags, and the tags of a node group do not reach its machines"
+    options = mapping(template, "metadataOptions")
     assert options == {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}, (
         "IMDSv2, and only from the host network"
     )
 
 
-def test_volumes_are_encrypted() -> None:
-    recording = recorded_cluster(
-        lambda args: replace(args, system_nodes=replace(args.system_nodes, volume_gib=80))
-    )
-    (device,) = objects(recording.one(":LaunchTemplate"), "blockDeviceMappings")
-    assert device["deviceName"] == "/dev/xvda", "another device would be a second volume"
-    assert text(device, "ebs", "encrypted") == "true", "EBS does not encrypt by default"
-    assert value(device, "ebs", "volumeSize") == 80, "the configured size"
-
-
-def test_the_group_uses_a_version_number_of_its_launch_template() -> None:
+def test_the_group_has_the_clusters_version_and_a_version_number_of_its_template() -> None:
     recording = recorded_cluster()
+    group = recording.one(_GROUP)
     template = recording.one(":LaunchTemplate")
-    assert value(recording.one(_GROUP), "launchTemplate") == {"id": f"{template.name}-id", "version": "1"}, (
+    assert value(group, "launchTemplate") == {"id": f"{template.name}-id", "version": "1"}, (
         "EKS returns `$Latest` as a number, which would always show a difference"
     )
-    assert "diskSize" not in recording.one(_GROUP).inputs, "EKS rejects a disk size beside a template"
+    assert "diskSize" not in group.inputs, "EKS rejects a disk size beside a template"
+    assert group.inputs["version"] == recording.one(":Cluster").inputs["version"], (
+        "an upgrade of the cluster upgrades its nodes too"
+    )
+    for one in (group, template):
+        assert "karpenter.sh/" not in str(one.inputs), f"{one.name}: Karpenter would select it"
 
 
 @pytest.mark.parametrize(
@@ -95,34 +102,3 @@ def test_nodes_depend_on_their_own_role_with_all_policies() -> None:
         "AmazonEKS_CNI_Policy",
         "AmazonEC2ContainerRegistryPullOnly",
     }, "a node that loses one of them first leaves network interfaces behind"
-
-
-def test_the_group_name_is_generated() -> None:
-    assert "nodeGroupName" not in recorded_cluster().one(_GROUP).inputs, (
-        "a change of instance types replaces the group; a fixed name would require deletion "
-        "first and stop the operators"
-    )
-
-
-def test_machines_and_volumes_have_the_configured_tags() -> None:
-    recording = recorded_cluster(
-        lambda args: replace(args, system_nodes=replace(args.system_nodes, tags={"team": "ml"}))
-    )
-    specifications = objects(recording.one(":LaunchTemplate"), "tagSpecifications")
-    assert {text(one, "resourceType"): value(one, "tags") for one in specifications} == {
-        "instance": {"Name": "holdfast-dev-system", "team": "ml"},
-        "volume": {"Name": "holdfast-dev-system", "team": "ml"},
-    }, "bills use tags, and the tags of a node group do not reach its machines"
-
-
-def test_nothing_has_a_karpenter_discovery_tag() -> None:
-    recording = recorded_cluster()
-    for one in [recording.one(_GROUP), recording.one(":LaunchTemplate")]:
-        assert "karpenter.sh/" not in str(one.inputs), f"{one.name}: Karpenter would select it"
-
-
-def test_the_nodes_have_the_clusters_kubernetes_version() -> None:
-    recording = recorded_cluster()
-    assert recording.one(_GROUP).inputs["version"] == recording.one(":Cluster").inputs["version"], (
-        "an upgrade of the cluster upgrades its nodes too"
-    )

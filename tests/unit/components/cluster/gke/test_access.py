@@ -54,12 +54,9 @@ def test_with_a_dns_endpoint_there_is_no_ip_endpoint() -> None:
     assert value(made, "masterAuthorizedNetworksConfig") is None, "ranges apply to addresses"
 
 
-def test_a_dns_endpoint_closed_to_all_is_rejected() -> None:
+def test_access_that_is_closed_to_all_or_without_a_range_is_rejected() -> None:
     with pytest.raises(ValueError, match="use AuthorizedNetworks"):
         DnsEndpoint(allow_external=False)
-
-
-def test_addresses_without_a_range_are_rejected() -> None:
     with pytest.raises(ValueError, match="add a range"):
         AuthorizedNetworks(cidrs=[])
 

@@ -13,8 +13,9 @@ from tests.support.inputs import mapping, objects, text, value
 _CLUSTER = ":Cluster"
 
 
-def test_pods_have_workload_identities_and_own_addresses_on_dataplane_v2() -> None:
-    cluster = recorded_cluster().one(_CLUSTER)
+def test_pods_have_workload_identities_and_own_addresses_in_the_given_network() -> None:
+    recording = recorded_cluster()
+    cluster = recording.one(_CLUSTER)
     assert mapping(cluster, "workloadIdentityConfig") == {"workloadPool": "ml.svc.id.goog"}, (
         "without it pods have the node's identity"
     )
@@ -25,17 +26,16 @@ def test_pods_have_workload_identities_and_own_addresses_on_dataplane_v2() -> No
         "clusterSecondaryRangeName": "pods",
         "servicesSecondaryRangeName": "services",
     }, "VPC-native with the subnetwork's ranges, none added by GKE"
-
-
-def test_the_cluster_uses_the_given_network() -> None:
-    recording = recorded_cluster()
-    cluster = recording.one(_CLUSTER)
     assert text(cluster, "network") == "projects/shared/global/networks/ml", "another network"
     assert text(cluster, "subnetwork").endswith("/subnetworks/nodes"), "another subnetwork"
     assert not recording.of("Subnetwork"), "none is created"
+    scaling = mapping(cluster, "clusterAutoscaling")
+    assert scaling == {"enabled": False, "autoscalingProfile": "BALANCED"}, (
+        "the other profile evicts training pods, and auto-provisioning is not used"
+    )
 
 
-def test_the_initial_pool_has_the_nodes_account_and_is_removed() -> None:
+def test_the_initial_pool_has_the_nodes_account_and_never_shows_a_difference() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
     assert cluster.inputs["removeDefaultNodePool"] is True, "the initial pool would stay"
     assert cluster.inputs["initialNodeCount"] == 1, "GKE requires one"
@@ -45,25 +45,11 @@ def test_the_initial_pool_has_the_nodes_account_and_is_removed() -> None:
     assert value(cluster, "nodeConfig", "diskType") == "pd-standard", (
         "it would use most of a new project's SSD quota"
     )
-
-
-@pytest.mark.parametrize("setting", ["nodeConfig", "initialNodeCount"])
-def test_a_difference_in_the_initial_pool_never_replaces_the_cluster(setting: str) -> None:
-    assert setting in recorded_cluster().one(_CLUSTER).ignore_changes, (
+    assert {"nodeConfig", "initialNodeCount"} <= cluster.ignore_changes, (
         "GKE later returns another pool's values there"
     )
-
-
-def test_pools_do_not_show_as_differences_of_the_cluster() -> None:
-    assert recorded_cluster().one(_CLUSTER).inputs["skipNodePoolRefresh"] is True, (
+    assert cluster.inputs["skipNodePoolRefresh"] is True, (
         "each refresh would show the cluster's pools as changes"
-    )
-
-
-def test_the_autoscaler_profile_evicts_no_pods() -> None:
-    scaling = mapping(recorded_cluster().one(_CLUSTER), "clusterAutoscaling")
-    assert scaling == {"enabled": False, "autoscalingProfile": "BALANCED"}, (
-        "the other profile evicts training pods, and auto-provisioning is not used"
     )
 
 
@@ -86,9 +72,6 @@ def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_supp
             "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
         },
     }, "a node upgrade evicts training pods after an hour despite disruption budgets"
-
-
-def test_an_exclusion_with_an_end_time_has_no_end_time_behavior() -> None:
     until = MaintenanceExclusion(name="freeze", start="2026-12-01T00:00:00Z", end="2027-01-15T00:00:00Z")
     cluster = recorded_cluster(
         lambda args: replace(args, maintenance=replace(MAINTENANCE, exclusions=[until]))
@@ -118,12 +101,6 @@ def test_a_zonal_control_plane_leaves_its_own_zone_out(
     )
 
 
-def test_without_a_customer_key_google_encrypts_with_its_own() -> None:
-    recording = recorded_cluster()
-    assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key is configured"
-    assert not recording.of(":CryptoKeyIAMMember"), "nothing is granted"
-
-
 def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None:
     recording = recorded_cluster(
         lambda args: replace(args, database_key=DatabaseKey(key=KEY, project_number="123456789012"))
@@ -141,15 +118,14 @@ def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None
     assert grant.retain_on_delete, "another cluster of the project may need the grant"
 
 
-def test_a_protected_cluster_cannot_be_deleted() -> None:
+def test_only_a_protected_cluster_cannot_be_deleted() -> None:
     cluster = recorded_cluster(lambda args: replace(args, protected=True)).one(_CLUSTER)
     assert cluster.protect, "pulumi destroy must reject it"
     assert cluster.inputs["deletionProtection"] is True, "the provider must reject it too"
-
-
-def test_an_unprotected_cluster_can_be_deleted() -> None:
     recording = recorded_cluster()
     assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
     assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, (
         "the provider's default is protection"
     )
+    assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key is configured"
+    assert not recording.of(":CryptoKeyIAMMember"), "nothing is granted"

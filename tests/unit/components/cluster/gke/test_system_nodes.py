@@ -18,7 +18,7 @@ from tests.support.inputs import mapping, text, value
 _NAMES = st.from_regex(r"holdfast-[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?", fullmatch=True)
 
 
-def test_the_nodes_account_may_write_logs_and_pull_images_only() -> None:
+def test_the_nodes_account_may_write_logs_and_pull_images_before_nodes_start() -> None:
     recording = recorded_cluster()
     assert text(recording.one(":Account"), "accountId") == "holdfast-dev-nodes", "the nodes' account"
     roles = {text(one, "role"): text(one, "member") for one in recording.of(":IAMMember")}
@@ -26,6 +26,11 @@ def test_the_nodes_account_may_write_logs_and_pull_images_only() -> None:
         "roles/container.defaultNodeServiceAccount": f"serviceAccount:{NODE_ACCOUNT}",
         "roles/artifactregistry.reader": f"serviceAccount:{NODE_ACCOUNT}",
     }, "a pod that escapes has its node's permissions"
+    names = {one.name for one in recording.of(":IAMMember")}
+    for kind in (":Cluster", ":NodePool"):
+        assert names <= recording.everything_before(recording.one(kind)), (
+            "nodes without the roles are never healthy"
+        )
 
 
 @given(name=_NAMES)
@@ -40,28 +45,27 @@ def test_two_clusters_never_share_an_account(names: list[str]) -> None:
     )
 
 
-def test_nodes_depend_on_the_roles_of_their_account() -> None:
-    recording = recorded_cluster()
-    roles = {one.name for one in recording.of(":IAMMember")}
-    for kind in (":Cluster", ":NodePool"):
-        assert roles <= recording.everything_before(recording.one(kind)), (
-            "nodes without the roles are never healthy"
-        )
-
-
-def test_system_nodes_are_on_demand_without_gpus() -> None:
+def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() -> None:
     config = mapping(recorded_cluster().one(":NodePool"), "nodeConfig")
     assert text(config, "machineType") == "e2-standard-4", "the configured machine"
     assert not {"spot", "preemptible", "guestAccelerators"} & set(config), (
         "an eviction would stop the operators, and GKE taints GPU nodes only beside such a pool"
     )
     assert mapping(config, "labels") == {"holdfast.dev/system": "true"}, "operators select it"
-
-
-def test_system_nodes_have_no_taint() -> None:
-    assert value(recorded_cluster().one(":NodePool"), "nodeConfig", "taints") is None, (
+    assert value(config, "taints") is None, (
         "GKE's DNS and metrics would not tolerate it, and Ray heads run here too"
     )
+    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, (
+        "otherwise every pod has the node's permissions"
+    )
+    assert text(config, "serviceAccount") == NODE_ACCOUNT, "the default account may edit the project"
+    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}, (
+        "GKE adds it: without it there is always a difference"
+    )
+    assert mapping(config, "shieldedInstanceConfig") == {
+        "enableSecureBoot": True,
+        "enableIntegrityMonitoring": True,
+    }, "secure boot"
 
 
 def test_system_nodes_are_in_every_zone_and_scale_up() -> None:
@@ -74,21 +78,6 @@ def test_system_nodes_are_in_every_zone_and_scale_up() -> None:
         "locationPolicy": "BALANCED",
     }, "per zone: pods without a selector run here as well"
     assert "initialNodeCount" in pool.ignore_changes, "the autoscaler sets the number of nodes"
-
-
-def test_system_nodes_do_not_expose_the_nodes_identity_to_pods() -> None:
-    config = mapping(recorded_cluster().one(":NodePool"), "nodeConfig")
-    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, (
-        "otherwise every pod has the node's permissions"
-    )
-    assert text(config, "serviceAccount") == NODE_ACCOUNT, "the default account may edit the project"
-    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}, (
-        "GKE adds it: without it there is always a difference"
-    )
-    assert mapping(config, "shieldedInstanceConfig") == {
-        "enableSecureBoot": True,
-        "enableIntegrityMonitoring": True,
-    }, "secure boot"
 
 
 def test_a_replaced_system_pool_is_created_before_the_old_one_is_deleted() -> None:

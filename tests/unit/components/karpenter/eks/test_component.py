@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import pytest
-
-from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from tests.support.builders.official_karpenter import PLACE, official
-from tests.support.fakes.iam_evaluation import Request, is_allowed
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
-from tests.support.inputs import mapping, objects, text, value
-from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-
 from pathlib import Path
 from typing import cast
 
+import pytest
 import yaml
 
 import components
+from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.karpenter.eks.interruption_queue import (
     INTERRUPTION_EVENTS,
     event_pattern,
     queue_policy,
 )
 from holdfast.infra import versions
-from tests.support.fakes.iam_evaluation import is_denied
+from tests.support.builders.official_karpenter import PLACE, official
+from tests.support.fakes.iam_evaluation import Request, is_allowed, is_denied
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.json_objects import obj
 
 ARGS = EksKarpenterArgs(
     cluster_name="holdfast-dev",
@@ -52,22 +44,15 @@ def controller(recording: Recording) -> Recorded:
     return recording.one(":Release", "karpenter-operator-controller")
 
 
-def setting(name: str, args: EksKarpenterArgs = ARGS) -> JsonValue:
-    return value(controller(recorded(args)), "values", "settings", name)
-
-
-def test_crds_come_first_from_their_own_chart() -> None:
+def test_crds_come_first_and_the_controller_has_chart_image_and_digest_of_one_release() -> None:
     recording = recorded()
+    release = controller(recording)
     crds = recording.one(":Release", "karpenter-operator-crds")
     assert text(crds, "chart").endswith("components/charts/karpenter-crds"), (
         "AWS's five, not the simulated ones"
     )
-    assert crds.name in controller(recording).depends_on, "the controller exits if they are missing"
-    assert value(controller(recording), "skipCrds") is True, "Helm would never upgrade the chart's own"
-
-
-def test_chart_image_and_digest_are_of_one_release() -> None:
-    release = controller(recorded())
+    assert crds.name in release.depends_on, "the controller exits if they are missing"
+    assert value(release, "skipCrds") is True, "Helm would never upgrade the chart's own"
     assert text(release, "chart") == "oci://public.ecr.aws/karpenter/karpenter", (
         "the project's own by default"
     )
@@ -77,11 +62,8 @@ def test_chart_image_and_digest_are_of_one_release() -> None:
         "tag": "1.14.1",
         "digest": "sha256:7231",
     }, "the chart's own digest would take precedence over the tag"
-
-
-def test_an_unknown_digest_is_empty() -> None:
-    release = controller(recorded(replace(ARGS, image_digest="")))
-    assert value(release, "values", "controller", "image", "digest") == "", (
+    unknown = controller(recorded(replace(ARGS, image_digest="")))
+    assert value(unknown, "values", "controller", "image", "digest") == "", (
         "left out, the chart's older one would apply"
     )
 
@@ -94,8 +76,9 @@ def test_charts_and_images_come_from_the_mirror_if_one_is_set() -> None:
     ), "the mirror replaces the registry"
 
 
-def test_two_controllers_run_on_the_system_nodes() -> None:
-    values = mapping(controller(recorded()), "values")
+def test_two_controllers_with_their_cluster_and_queue_run_on_the_system_nodes() -> None:
+    recording = recorded()
+    values = mapping(controller(recording), "values")
     assert values["replicas"] == 2, "one continues if the other's zone is lost"
     assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes that it creates"
     assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
@@ -104,13 +87,18 @@ def test_two_controllers_run_on_the_system_nodes() -> None:
     assert not {"affinity", "topologySpreadConstraints"} & set(values), (
         "the chart's own spread them over zones"
     )
-
-
-def test_the_controller_has_its_cluster_and_queue() -> None:
-    queue = recorded().one(":Queue")
-    assert setting("clusterName") == "holdfast-dev", "it exits without it"
-    assert setting("interruptionQueue") == f"{queue.name}-0a1b2c3", "it receives no interruptions without it"
-    assert setting("eksControlPlane") is True, "it reads the version from EKS"
+    resources = mapping(controller(recording), "values", "controller", "resources")
+    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
+    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
+    assert value(resources, "limits", "cpu") is None, (
+        "a throttled controller reacts late to a notice of 2 minutes"
+    )
+    queue = recording.one(":Queue")
+    assert value(values, "settings", "clusterName") == "holdfast-dev", "it exits without it"
+    assert value(values, "settings", "interruptionQueue") == f"{queue.name}-0a1b2c3", (
+        "it receives no interruptions without it"
+    )
+    assert value(values, "settings", "eksControlPlane") is True, "it reads the version from EKS"
 
 
 def test_the_queue_and_all_policies_are_known_on_preview() -> None:
@@ -122,35 +110,21 @@ def test_the_queue_and_all_policies_are_known_on_preview() -> None:
         assert "arn:aws:" in text(policy, "policy"), f"{policy.name} can be checked on preview"
 
 
-def test_the_controllers_memory_and_cpu_are_set() -> None:
-    resources = mapping(controller(recorded()), "values", "controller", "resources")
-    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
-    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
-    assert value(resources, "limits", "cpu") is None, (
-        "a throttled controller reacts late to a notice of 2 minutes"
-    )
-
-
-def test_the_release_depends_on_the_pod_identity_association() -> None:
+def test_the_controllers_service_account_has_its_identity_before_the_release() -> None:
     recording = recorded()
+    release = controller(recording)
     association = recording.one(":PodIdentityAssociation")
     policies = {policy.name for policy in recording.of(":RolePolicy")}
     assert len(policies) == 6, "all six"
     assert policies <= association.depends_on, "without its permissions the controller exits"
-    before = recording.everything_before(controller(recording))
+    before = recording.everything_before(release)
     assert association.name in before, "a pod from before its association never gets the identity"
-
-
-def test_the_association_is_for_the_releases_service_account() -> None:
-    recording = recorded()
-    association = recording.one(":PodIdentityAssociation")
     bound = {key: association.inputs[key] for key in ("clusterName", "namespace", "serviceAccount")}
     assert bound == {
         "clusterName": "holdfast-dev",
         "namespace": "karpenter",
         "serviceAccount": "karpenter",
     }, "by name"
-    release = controller(recording)
     assert text(release, "namespace") == bound["namespace"], "the release's namespace"
     assert text(release, "values", "serviceAccount", "name") == bound["serviceAccount"], (
         "and its pods' account"
@@ -202,7 +176,7 @@ def test_nodes_have_their_own_role_with_three_managed_policies() -> None:
     )
 
 
-def test_the_queue_is_encrypted_and_drops_late_messages() -> None:
+def test_the_queue_is_encrypted_drops_late_messages_and_gets_the_events_of_its_five_rules() -> None:
     recording = recorded()
     queue = recording.one(":Queue")
     theirs = official("queue")
@@ -211,20 +185,12 @@ def test_the_queue_is_encrypted_and_drops_late_messages() -> None:
         "the official template's value"
     )
     assert "DenyWithoutTLS" in text(recording.one(":QueuePolicy"), "policy"), "encrypted in transit"
-
-
-def test_each_rule_has_the_queue_as_its_only_target() -> None:
-    recording = recorded()
     targets = {text(target, "rule"): target for target in recording.of(":EventTarget")}
     assert set(targets) == {f"{rule.name}-0a1b2c3" for rule in recording.of(":EventRule")}, "each of the five"
     for target in targets.values():
         assert text(target, "arn").endswith(":karpenter-interruption-queue"), "the queue"
         assert "karpenter-interruption-policy" in target.depends_on, "a rejected event is lost"
         assert text(target, "targetId"), "a generated ID would add a second target after an interrupted run"
-
-
-def test_the_queue_accepts_events_of_its_five_rules() -> None:
-    recording = recorded()
     policy = obj(json.loads(text(recording.one(":QueuePolicy"), "policy")))
     allowed = objects(policy, "Statement")[0]
     rules = {PLACE.event_rule(f"{rule.name}-0a1b2c3") for rule in recording.of(":EventRule")}
@@ -258,17 +224,14 @@ def test_all_aws_resources_outlive_the_controller() -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_an_isolated_controller_gets_an_instance_profile(isolated: bool) -> None:
+def test_an_isolated_controller_gets_an_instance_profile_with_the_nodes_role(isolated: bool) -> None:
     recording = recorded(replace(ARGS, isolated=isolated))
     assert len(recording.of(":InstanceProfile")) == int(isolated), "elsewhere Karpenter creates its own"
     assert value(controller(recording), "values", "settings", "isolatedVPC") is isolated, (
         "the controller's setting"
     )
-
-
-def test_the_instance_profile_has_the_nodes_role() -> None:
-    profile = recorded(replace(ARGS, isolated=True)).one(":InstanceProfile")
-    assert text(profile, "role") == "karpenter-node-role-0a1b2c3", "the role that may be passed"
+    for profile in recording.of(":InstanceProfile"):
+        assert text(profile, "role") == "karpenter-node-role-0a1b2c3", "the role that may be passed"
 
 
 def test_the_outputs_for_pools_are_known() -> None:
@@ -303,19 +266,13 @@ def test_every_event_of_the_official_template_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_its_own_rules_may_send_to_the_queue(rule: str) -> None:
+def test_the_queue_accepts_its_own_rules_over_tls_only(rule: str) -> None:
     assert is_allowed([POLICY], sent(rule)), "a rejected notice is lost silently"
-
-
-def test_other_rules_and_services_may_not_send_to_the_queue() -> None:
     foreign = "arn:aws:events:eu-west-1:999999999999:rule/spot"
     assert not is_allowed([POLICY], sent(foreign)), "EventBridge sends on behalf of all accounts"
     assert not is_allowed([POLICY], sent(RULES[0], service="sns.amazonaws.com")), (
         "a forged notice drains a node"
     )
-
-
-def test_the_queue_requires_tls() -> None:
     assert is_denied([POLICY], sent(RULES[0], tls="false")), "also for its own rules"
     reading = Request(action="sqs:ReceiveMessage", resource=QUEUE, context={"aws:SecureTransport": "false"})
     assert is_denied([POLICY], reading), "and for the controller"
@@ -326,21 +283,15 @@ RELEASE = official("release")
 CHART = Path(components.__file__).parent / "charts" / "karpenter-crds" / "Chart.yaml"
 
 
-def test_the_fixtures_have_the_pinned_version() -> None:
+def test_the_fixtures_the_crds_and_the_digest_have_the_pinned_version() -> None:
     assert RELEASE["version"] == versions.KARPENTER, (
         f"Karpenter is pinned at {versions.KARPENTER}: update its template, tag and digest in "
         "tests/fixtures, and compare the controller's permissions"
     )
-
-
-def test_the_crds_have_the_pinned_version() -> None:
     chart = obj(cast("object", yaml.safe_load(CHART.read_text("utf-8"))))
     assert chart["appVersion"] == versions.KARPENTER, (
         "a controller does not start with other CRDs: run `make crds`"
     )
-
-
-def test_the_digest_is_that_of_the_pinned_tag() -> None:
     assert RELEASE["digest"] == versions.KARPENTER_IMAGE_DIGEST, (
         f"the digest takes precedence over the tag: another version than {versions.KARPENTER} would run"
     )

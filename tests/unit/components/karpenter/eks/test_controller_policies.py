@@ -181,7 +181,7 @@ def test_it_cannot_tag_other_machines_as_its_own() -> None:
     assert not may("ec2:CreateTags", instance, OWNED), "a request without tag keys is not one of these"
 
 
-def test_it_passes_only_the_nodes_role_and_only_to_ec2() -> None:
+def test_it_passes_only_the_nodes_role_and_reads_only_its_own_queue_region_and_public_parameters() -> None:
     role = SCOPE.place.role(SCOPE.node_role)
     assert may("iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"}), "nodes need their role"
     assert not may("iam:PassRole", role, {"iam:PassedToService": "lambda.amazonaws.com"}), "and only nodes"
@@ -189,24 +189,15 @@ def test_it_passes_only_the_nodes_role_and_only_to_ec2() -> None:
     assert not may("iam:PassRole", admin, {"iam:PassedToService": "ec2.amazonaws.com"}), (
         "a node with another role would have its permissions"
     )
-
-
-def test_it_reads_only_its_own_queue_and_sends_to_none() -> None:
     assert may("sqs:ReceiveMessage", SCOPE.place.queue(SCOPE.queue)), "it receives notices"
     assert not may("sqs:ReceiveMessage", SCOPE.place.queue("orders")), "other queues' messages would be lost"
     assert not may("sqs:SendMessage", SCOPE.place.queue(SCOPE.queue)), "only EventBridge sends notices"
-
-
-def test_it_reads_aws_public_parameters_only() -> None:
     assert may("ssm:GetParameter", "arn:aws:ssm:eu-west-1::parameter/aws/service/eks/optimized-ami"), (
         "image IDs"
     )
     assert not may("ssm:GetParameter", "arn:aws:ssm:eu-west-1:123456789012:parameter/database/password"), (
         "not the account's own parameters"
     )
-
-
-def test_it_works_in_its_own_region_only() -> None:
     assert may("ec2:DescribeInstances", context={"aws:RequestedRegion": "eu-west-1"}), "where its nodes are"
     assert not may("ec2:DescribeInstances", context={"aws:RequestedRegion": "us-east-1"}), "and in no other"
 
