@@ -29,16 +29,12 @@ def recorded(*, protected: bool = False, preview: bool = False) -> Recording:
 
 def test_resources_in_the_group_depend_on_it_and_know_its_name_on_preview() -> None:
     recording = recorded(preview=True)
-    assert value(recording.one(":Inside"), "group") == "holdfast-dev", (
-        "the names of all resources depend on it"
-    )
+    assert value(recording.one(":Inside"), "group") == "holdfast-dev", "resources depend on the name"
     recording = recorded()
     assert "group-group" in recording.everything_before(recording.one(":Inside")), (
         "Azure deletes the group's contents in its own order"
     )
-    assert text(recording.one(":ResourceGroup"), "resourceGroupName") == "holdfast-dev", (
-        "visible in `az group list`"
-    )
+    assert text(recording.one(":ResourceGroup"), "resourceGroupName") == "holdfast-dev", "the stack's name"
 
 
 def test_a_protected_group_is_not_deleted() -> None:

@@ -115,9 +115,7 @@ def test_the_fallback_controller_may_move_the_jobs() -> None:
 
 def test_pods_get_the_checkpoint_uri() -> None:
     checkpoints = recorded().one("core/v1:ConfigMap")
-    assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}, (
-        "the documented name"
-    )
+    assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}, "as documented"
     assert checkpoints.inputs["data"] == {"CHECKPOINT_URI": URI}, "the URI of the arguments"
 
 

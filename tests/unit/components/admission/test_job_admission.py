@@ -20,12 +20,7 @@ from tests.support.json_objects import obj
 POLICY = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicyBinding"
 CAPACITY = capacity_selections(karpenter_rules(POOLS))
-NAMES = {
-    "training-jobsets",
-    "training-jobsets-reapplied",
-    "training-rayjobs",
-    "training-rayjobs-reapplied",
-}
+NAMES = {"training-jobsets", "training-jobsets-reapplied", "training-rayjobs", "training-rayjobs-reapplied"}
 
 
 def recorded() -> Recording:

@@ -11,11 +11,7 @@ import pytest
 
 from holdfast.components.admission import tier_checks as links
 from holdfast.components.admission.job_admission import capacity_selections
-from holdfast.components.admission.job_validation import (
-    JobValidation,
-    JobValidationArgs,
-    job_validations,
-)
+from holdfast.components.admission.job_validation import JobValidation, JobValidationArgs, job_validations
 from holdfast.components.admission.jobset import JOBSET
 from holdfast.components.admission.rules import aks_rules, gke_rules, karpenter_rules
 from holdfast.components.admission.tier_checks import fill_sentence, fill_template
@@ -64,9 +60,7 @@ def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() 
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
             "a namespace's ladder may be deleted before its jobs"
         )
-        assert each.binding["validationActions"] == ["Deny"], (
-            "an invalid job is rejected, not only warned about"
-        )
+        assert each.binding["validationActions"] == ["Deny"], "an invalid job is rejected, not warned about"
         conditions = {
             str(one["name"]): str(one["expression"]) for one in objects(each.policy["matchConditions"])
         }
@@ -110,9 +104,7 @@ def test_tolerations_that_admission_adds_are_not_reported_as_missing(
     given = links.tolerated_taints(rules)
     for pool in POOLS:
         if pool.taints:
-            assert f'"{pool.name}": [' in given, (
-                "admission adds the toleration to pods that select the pool by name"
-            )
+            assert f'"{pool.name}": [' in given, "admission adds it to pods that select the pool by name"
 
 
 def test_a_template_becomes_an_expression_with_the_same_text() -> None:

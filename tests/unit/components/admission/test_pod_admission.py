@@ -41,9 +41,7 @@ def test_a_policy_is_registered_as_rendered_before_its_binding() -> None:
     assert policy.inputs["spec"] == policy_spec(SPOT_RULE), "the SDK must keep the API's field names"
     binding = admission.one(BINDING, "admission-spot-binding")
     assert "admission-spot" in binding.depends_on, "a binding without its policy would let every pod pass"
-    assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}, (
-        "it must bind the policy of its rule"
-    )
+    assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}, "it binds its rule's policy"
 
 
 def test_policies_match_only_pod_creation_in_training_namespaces_without_conditions() -> None:
@@ -78,7 +76,7 @@ def test_a_selection_matches_exactly_its_values() -> None:
 
 def test_a_resource_is_searched_in_all_containers() -> None:
     assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), (
-        "an init container needs the machine too"
+        "init containers need the machine too"
     )
 
 

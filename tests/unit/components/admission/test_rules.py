@@ -39,9 +39,7 @@ def test_karpenter_spot_pods_are_selected_by_capacity_type_or_pool_name_and_lose
     ), "on-demand pools must not be among the selections"
     assert SPOT_RULE.taint == taints.SPOT, "the toleration must match the taint of the spot pools"
     assert SPOT_RULE.resources == (), "a resource request does not select spot"
-    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), (
-        "an interrupted pod must receive the interruption"
-    )
+    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "interrupted pods must receive the notice"
     assert GPU_RULE.removed_annotations == (), "on-demand GPU pods keep their annotations"
 
 
@@ -80,9 +78,7 @@ def test_aks_spot_pods_are_selected_by_all_labels_and_tolerate_both_taints() -> 
     assert isinstance(AKS_SPOT_RULE, TolerationRule), "it adds a toleration"
     assert isinstance(SCALE_SET_RULE, TolerationRule), "it adds a toleration"
     assert SCALE_SET_RULE.taint == taints.AKS_SPOT, "scale sets have both taints"
-    assert SCALE_SET_RULE.selections == AKS_SPOT_RULE.selections, (
-        "one toleration without the other is not enough"
-    )
+    assert SCALE_SET_RULE.selections == AKS_SPOT_RULE.selections, "a pod needs both tolerations"
     assert SCALE_SET_RULE.removed_annotations == (), "one policy removes the annotation already"
 
 
@@ -109,9 +105,7 @@ def test_gke_spot_pods_are_selected_by_gke_labels_and_gpu_pods_by_pool_name() ->
         NodeSelection(key=GKE_PROVISIONING, values=("spot",)),
         NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
     ), "on-demand pools must not be among the selections"
-    assert GKE_SPOT_RULE.taint == taints.GKE_SPOT_TAINT, (
-        "the toleration must match the taint of the spot pools"
-    )
+    assert GKE_SPOT_RULE.taint == taints.GKE_SPOT_TAINT, "the toleration must match the spot pools' taint"
     assert isinstance(GKE_GPU_RULE, TolerationRule), "it adds a toleration"
     assert GKE_GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
         "a helper pod follows its ladder to GPU pools without requesting GPUs"

@@ -28,10 +28,7 @@ from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignm
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 
 ARGS = CheckpointBucketArgs(
-    location="westeurope",
-    namespaces=["vision", "tabular"],
-    retain_days=30,
-    protected=False,
+    location="westeurope", namespaces=["vision", "tabular"], retain_days=30, protected=False
 )
 KEPT = (":ResourceGroup", ":StorageAccount", ":BlobServiceProperties", ":ManagementPolicy", ":BlobContainer")
 
@@ -78,9 +75,7 @@ def test_a_preview_shows_no_made_up_address() -> None:
 
 
 @pytest.mark.parametrize("use", [CheckpointBucket.uri, CheckpointBucket.container_id])
-def test_an_unknown_namespace_is_rejected(
-    use: Callable[[CheckpointBucket, str], object],
-) -> None:
+def test_an_unknown_namespace_is_rejected(use: Callable[[CheckpointBucket, str], object]) -> None:
     with pytest.raises(
         ValueError, match=r"'audio' is not one of the store's namespaces \['tabular', 'vision'\]"
     ):
@@ -105,9 +100,7 @@ def test_plain_http_and_old_tls_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("retain_days", [1, 30, 365])
-def test_overwritten_and_deleted_checkpoints_are_kept_for_retain_days(
-    retain_days: int,
-) -> None:
+def test_overwritten_and_deleted_checkpoints_are_kept_for_retain_days(retain_days: int) -> None:
     recording = recorded(replace(ARGS, retain_days=retain_days))
     service = recording.one(":BlobServiceProperties").inputs
     assert service["isVersioningEnabled"] is True, "an overwritten blob becomes a version"
@@ -189,9 +182,7 @@ def test_a_namespace_without_a_valid_container_name_is_rejected(namespace: str) 
 
 
 @given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True))
-def test_other_namespace_names_are_valid_container_names(
-    namespace: str,
-) -> None:
+def test_other_namespace_names_are_valid_container_names(namespace: str) -> None:
     assert is_container_name(namespace) is (len(namespace) >= 3 and "--" not in namespace), (
         "Kubernetes is stricter in all other respects"
     )
@@ -221,9 +212,7 @@ def assignment(args: CheckpointAccessArgs = ACCESS) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_the_credential_is_for_one_service_account_of_this_cluster(
-    preview: bool,
-) -> None:
+def test_the_credential_is_for_one_service_account_of_this_cluster(preview: bool) -> None:
     (credential,) = recorded_access(preview=preview).of(":FederatedIdentityCredential")
     assert credential.inputs["subject"] == "system:serviceaccount:vision:trainer", (
         "the pods of one service account"

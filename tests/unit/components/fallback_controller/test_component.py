@@ -87,13 +87,9 @@ def test_the_controller_runs_on_system_nodes_in_different_zones() -> None:
 
 def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     (port,) = objects(container()["ports"])
-    assert f"--port={port['containerPort']}" in [*objects(container()["args"])], (
-        "it gets the port as an argument"
-    )
+    assert f"--port={port['containerPort']}" in [*objects(container()["args"])], "the port is an argument"
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
-        assert obj(obj(container()[probe])["httpGet"]) == {"path": path, "port": port["name"]}, (
-            f"{probe} uses it"
-        )
+        assert obj(obj(container()[probe])["httpGet"]) == {"path": path, "port": port["name"]}, f"{probe}"
     annotations = obj(obj(obj(deployment_spec(IMAGES, 2)["template"])["metadata"])["annotations"])
     assert annotations == {
         "prometheus.io/scrape": "true",
@@ -135,6 +131,4 @@ def test_images_come_from_the_mirror_unless_one_is_set(
     mirror: str | None, own: str | None, controller: str, placeholder: str
 ) -> None:
     found = controller_images("0.1.0", "3.10.1", mirror, own=own)
-    assert (found.controller, found.placeholder) == (controller, placeholder), (
-        "the cluster must be able to pull it"
-    )
+    assert (found.controller, found.placeholder) == (controller, placeholder), "the cluster must pull it"

@@ -81,9 +81,7 @@ def test_a_ladder_contains_only_what_its_tiers_set() -> None:
         ]
     }, "an absent limit means unlimited"
     unlimited = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
-    assert ladder_spec(unlimited) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, (
-        "-1 is an explicit choice"
-    )
+    assert ladder_spec(unlimited) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, "an explicit -1"
     none = Ladder(tiers=(Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")))
     assert ladder_spec(none)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}], (
         "0 leaves the tier at the first failure; an absent limit never does"
@@ -158,6 +156,4 @@ def test_the_schema_allows_as_many_machines_as_are_written() -> None:
     room = machine_capacity_object(
         replace(machine_capacity(MACHINES[0], Provisioner.LOCAL), accelerator="a100")
     )
-    assert room.keys() == obj(obj(machines["items"])["properties"]).keys(), (
-        "the API server drops unknown fields"
-    )
+    assert room.keys() == obj(obj(machines["items"])["properties"]).keys(), "the API server drops others"

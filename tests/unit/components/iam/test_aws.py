@@ -89,10 +89,7 @@ ACCEPTED_FINDINGS = {
         "limited to one service account by session tags"
     ),
     ("AllowSSMReadActions", "resource_mismatch"): "the ARNs of AWS's public parameters have no account",
-    (
-        "Key",
-        "invalid_condition_key",
-    ): "the encryption context's key `aws:s3:arn` contains colons",
+    ("Key", "invalid_condition_key"): "the encryption context's key `aws:s3:arn` contains colons",
     ("AllowZonalShiftStatusReadOnly", "overly_permissive"): "a condition names the cluster instead",
 }
 
@@ -112,9 +109,7 @@ def findings(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     return lint(documents, tmp_path_factory.mktemp("reference"))
 
 
-def test_every_aws_component_is_linted(
-    registered: list[tuple[str, Recorded]],
-) -> None:
+def test_every_aws_component_is_linted(registered: list[tuple[str, Recorded]]) -> None:
     made = {resource.type for _, resource in registered}
     for module in modules("components"):
         if not any(name.startswith("pulumi_aws") for name, _ in module.imports()):
@@ -132,9 +127,7 @@ def test_no_document_has_a_finding_beyond_the_accepted_ones(findings: list[Findi
         f"{one.document} [{one.statement}] {one.kind}: {one.message}" for one in wrong
     )
     found = {(one.statement, one.kind) for one in findings}
-    assert set(ACCEPTED_FINDINGS) <= found, (
-        f"{set(ACCEPTED_FINDINGS) - found} no longer occurs: remove the exception"
-    )
+    assert set(ACCEPTED_FINDINGS) <= found, f"{set(ACCEPTED_FINDINGS) - found}: remove these exceptions"
 
 
 @pytest.mark.parametrize(

@@ -64,12 +64,8 @@ def test_the_instance_types_are_mounted_where_karpenter_reads_them() -> None:
     assert environment(recording)["INSTANCE_TYPES_FILE_PATH"] == f"{mount['mountPath']}/{file}", (
         "otherwise it offers its default types, without GPUs"
     )
-    assert value(volume, "configMap", "name") == text(config_map, "metadata", "name"), (
-        "the volume is the ConfigMap"
-    )
-    assert "karpenter-operator-instance-types" in controller(recording).depends_on, (
-        "the pod cannot start before it"
-    )
+    assert value(volume, "configMap", "name") == text(config_map, "metadata", "name"), "the mounted volume"
+    assert "karpenter-operator-instance-types" in controller(recording).depends_on, "the pod needs it"
 
 
 def test_only_changed_instance_types_restart_the_pod() -> None:
@@ -89,9 +85,7 @@ def test_the_controller_runs_once_on_system_nodes_with_all_settings_of_the_chart
     recording = recorded()
     values = mapping(controller(recording), "values")
     assert values["replicas"] == 1, "one replica is enough locally"
-    assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", (
-        "a lease would delay a restart by 15 s"
-    )
+    assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", "a lease delays a restart by 15 s"
     gates = mapping(values, "settings", "featureGates")
     assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}, (
         "the controller exits on an empty one"
@@ -126,9 +120,7 @@ def test_every_machine_is_offered_with_its_resources_in_every_zone_and_capacity_
     assert prices["spot"] == pytest.approx(CPU.hourly_price * SPOT_SHARE), "a tenth of on-demand"
     assert prices["on-demand"] == pytest.approx(CPU.hourly_price), "the list price"
     by_name = {text(offered, "name"): mapping(offered, "resources") for offered in machines}
-    assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", (
-        "otherwise no pod that requests GPUs would get a node"
-    )
+    assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", "otherwise pods with GPUs would get no node"
     assert "nvidia.com/gpu" not in by_name["m7i.xlarge"], "no GPUs, no resource"
     assert value(machines[0], "resources", "memory") == "16384Mi", "a bare number would be bytes"
 

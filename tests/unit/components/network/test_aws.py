@@ -154,9 +154,7 @@ def test_routes_are_deleted_after_the_subnets_contents(preview: bool) -> None:
         ":Subnet",
     )
     routing = {resource.name for kind in kinds for resource in made.of(kind)}
-    assert len(routing) == 24, (
-        "four routes, six associations and subnets, three gateways and addresses, two others"
-    )
+    assert len(routing) == 24, "4 routes, 6 associations and subnets, 3 gateways and addresses, 2 others"
     before = made.everything_before(made.one(":NodeGroup"))
     assert routing <= before, f"draining nodes need EC2, S3 and the API server: {routing - before}"
 

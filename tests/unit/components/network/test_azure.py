@@ -49,9 +49,7 @@ def test_the_subnet_has_its_nat_gateway_and_storage_endpoint_from_the_start() ->
     assert mapping(subnet, "natGateway") == {"id": "network-nat-gateway-id"}, (
         "the kind of egress is immutable, and AKS checks that it exists"
     )
-    assert list(objects(subnet, "serviceEndpoints")) == [{"service": "Microsoft.Storage"}], (
-        "it is billed by the gigabyte"
-    )
+    assert list(objects(subnet, "serviceEndpoints")) == [{"service": "Microsoft.Storage"}], "NAT is billed"
     assert "subnets" not in recording.one(":VirtualNetwork").inputs, (
         "listed in the network as well, each would show a difference"
     )
@@ -66,9 +64,7 @@ def test_the_subnet_has_its_nat_gateway_and_storage_endpoint_from_the_start() ->
 def test_nodes_have_the_gateways_static_address_and_are_deleted_before_it() -> None:
     recording = recorded()
     before = recording.everything_before(recording.one(":Nodes"))
-    assert {"network-nodes", "network-nat-gateway", "network-nat-address"} <= before, (
-        "draining nodes need egress"
-    )
+    assert {"network-nodes", "network-nat-gateway", "network-nat-address"} <= before, "draining needs egress"
     assert value(recording.one(":Nodes"), "egress") == [f"{AZURE_ADDRESS}/32"], "the API server allows it"
     address = recording.one(":PublicIPAddress")
     assert (text(address, "publicIPAllocationMethod"), text(address, "sku", "name")) == (

@@ -51,9 +51,7 @@ def test_each_zone_has_one_subnet_of_each_kind_of_a_valid_size_in_the_vpc(cidr: 
         "AWS allows /16 to /28"
     )
     for subnet in plan.private:
-        assert IPv4Network(subnet).num_addresses * 8 == IPv4Network(cidr).num_addresses, (
-            "each pod takes an address"
-        )
+        assert IPv4Network(subnet).num_addresses * 8 == IPv4Network(cidr).num_addresses, "pods take addresses"
     assert list(cidr_problems(cidr, FIELD)) == [], "it is private, of a valid size and in canonical form"
 
 

@@ -34,9 +34,7 @@ def recorded(*, label: str | None = "holdfast-dev", preview: bool = False) -> Re
                 label=label,
             ),
         )
-        assert (network.pods_range, network.services_range) == ("pods", "services"), (
-            "clusters use these names"
-        )
+        assert (network.pods_range, network.services_range) == ("pods", "services"), "clusters use these"
         NodePool(network.subnetwork_id)
 
     return record(build, preview=preview)
@@ -48,10 +46,7 @@ def test_the_subnetwork_has_secondary_ranges_and_reaches_google_without_nat() ->
     assert text(subnetwork, "ipCidrRange") == "10.40.0.0/20", "the nodes' range is the primary one"
     assert {
         text(one, "rangeName"): text(one, "ipCidrRange") for one in objects(subnetwork, "secondaryIpRanges")
-    } == {
-        "pods": "10.44.0.0/14",
-        "services": "10.40.16.0/20",
-    }, "a VPC-native cluster uses secondary ranges"
+    } == {"pods": "10.44.0.0/14", "services": "10.40.16.0/20"}, "a VPC-native cluster uses secondary ranges"
     assert value(recording.one(":Network"), "autoCreateSubnetworks") is False, (
         "subnetworks in all regions would overlap later peerings"
     )

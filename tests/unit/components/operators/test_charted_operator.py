@@ -55,9 +55,7 @@ def test_the_crds_have_their_own_release_first_and_the_controllers_skips_them() 
     recording = recorded()
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
     assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
-    assert controller(recording).inputs["skipCrds"] is True, (
-        "Helm would install them once and never upgrade them"
-    )
+    assert controller(recording).inputs["skipCrds"] is True, "Helm would never upgrade them"
     assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are regular templates"
     made = [
         (text(release, "name"), text(release, "namespace"), text(release, "version"))
@@ -82,9 +80,7 @@ def test_the_crds_have_their_own_release_first_and_the_controllers_skips_them() 
 def test_the_controllers_chart_comes_from_the_mirror(charts: str, chart: str, repository: str | None) -> None:
     release = controller(recorded(replace(ARGS, charts=charts)))
     assert text(release, "chart") == chart, f"Helm's form for a chart of {charts}"
-    assert value(release, "repositoryOpts", "repo") == repository, (
-        "only chart repositories are set separately"
-    )
+    assert value(release, "repositoryOpts", "repo") == repository, "only repositories are set separately"
 
 
 @pytest.mark.parametrize(

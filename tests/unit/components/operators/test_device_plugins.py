@@ -62,9 +62,7 @@ def test_without_fabric_adapters_their_plugin_is_not_installed() -> None:
 )
 def test_a_plugin_tolerates_all_taints_in_the_system_namespace(which: str, taint: Taint) -> None:
     release = plugin(recorded(), which)
-    assert tolerates(release, taint), (
-        "a node without its plugin never offers the devices that its pods request"
-    )
+    assert tolerates(release, taint), "a node without its plugin never offers devices to its pods"
     assert text(release, "namespace") == "kube-system", "it has a system priority class"
 
 
@@ -78,9 +76,7 @@ def test_nvidias_plugin_runs_on_nodes_of_gpu_pools_only_without_feature_discover
 
 def test_the_efa_plugin_runs_on_nodes_with_adapters_from_the_registry_of_its_region() -> None:
     supported = value(plugin(recorded(), "efa"), "values", "supportedInstanceLabels")
-    assert supported == {"keys": ["holdfast.dev/efa"], "values": ["true"]}, (
-        "not on every type that could have one"
-    )
+    assert supported == {"keys": ["holdfast.dev/efa"], "values": ["true"]}, "not on every possible type"
     repository = text(plugin(recorded(), "efa"), "values", "image", "repository")
     assert repository == "602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/aws-efa-k8s-device-plugin", (
         "the chart's default is in Oregon, which an isolated network cannot reach"
@@ -100,9 +96,7 @@ UPSTREAM = "quay.io/kuberay/operator"
 
 @pytest.mark.parametrize("mirror", ["registry.example.com/mirror", "registry.example.com/mirror/"])
 def test_a_mirror_replaces_the_registrys_host_and_keeps_the_path(mirror: str) -> None:
-    assert image(mirror, UPSTREAM) == "registry.example.com/mirror/kuberay/operator", (
-        "the path stays the same"
-    )
+    assert image(mirror, UPSTREAM) == "registry.example.com/mirror/kuberay/operator", "the path is kept"
     assert image(None, UPSTREAM) == UPSTREAM, "as published"
 
 

@@ -62,9 +62,7 @@ def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_
     assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), (
         "system pools cannot be spot"
     )
-    assert value(made, "orchestratorVersion") == "1.36", (
-        "AKS upgrades only the control plane with the cluster"
-    )
+    assert value(made, "orchestratorVersion") == "1.36", "AKS upgrades only the control plane itself"
     assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), (
         "as configured"
     )
@@ -125,9 +123,7 @@ def test_nodes_have_the_labels_of_a_karpenter_pool(args: AksPoolArgs, labels: di
     ids=["gpu-spot", "spot", "gpu", "default"],
 )
 def test_nodes_have_the_taints_that_admission_expects(args: AksPoolArgs, taints: list[str]) -> None:
-    assert value(agent_pool(args), "nodeTaints") == taints, (
-        "AKS adds its own for spot, and an update would remove it"
-    )
+    assert value(agent_pool(args), "nodeTaints") == taints, "an update would remove AKS's own spot taint"
 
 
 def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:
@@ -158,12 +154,8 @@ def test_immutable_properties_replace_the_pool() -> None:
 
 
 def test_an_upgrade_restarts_jobs_once() -> None:
-    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, (
-        "in place, and all nodes at once"
-    )
-    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, (
-        "AKS rejects these settings for spot pools"
-    )
+    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, "in place, all at once"
+    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, "AKS rejects them for spot pools"
 
 
 def test_machines_are_in_the_configured_zones_and_subnet() -> None:
@@ -171,7 +163,7 @@ def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     assert value(made, "availabilityZones") == ["1", "3"], "sorted, so that the order does not matter"
     assert value(made, "vnetSubnetID") == POOL_SUBNET, "pods of all pools reach each other"
     assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, (
-        "some locations have no zones"
+        "not all regions have zones"
     )
 
 

@@ -34,13 +34,9 @@ def spec(args: Ec2NodeClassArgs = ARGS) -> Json:
 def test_the_node_class_is_an_ec2_node_class_with_the_configured_values() -> None:
     given = spec()
     made = ec2_node_class(ARGS)
-    assert (made.api_version, made.kind) == ("karpenter.k8s.aws/v1", "EC2NodeClass"), (
-        "NodePools refer to this kind"
-    )
+    assert (made.api_version, made.kind) == ("karpenter.k8s.aws/v1", "EC2NodeClass"), "NodePools refer to it"
     assert given["instanceStorePolicy"] == "RAID0", "a p5 has 30 TB of local disk"
-    assert objects(given, "amiSelectorTerms") == [{"alias": "al2023@v20260903"}], (
-        "a newer image is rolled out explicitly"
-    )
+    assert objects(given, "amiSelectorTerms") == [{"alias": "al2023@v20260903"}], "updates are explicit"
     subnets, groups = objects(given, "subnetSelectorTerms"), objects(given, "securityGroupSelectorTerms")
     assert subnets == [{"id": "subnet-0a"}, {"id": "subnet-0b"}], "the user's network is not tagged"
     assert groups == [{"id": "sg-cluster"}, {"id": "sg-fabric"}], "nor are its security groups"
@@ -60,13 +56,9 @@ def test_instance_metadata_requires_version_2_with_one_hop() -> None:
 
 def test_volumes_are_encrypted_and_deleted_with_their_machine() -> None:
     (volume,) = objects(spec(), "blockDeviceMappings")
-    assert volume["deviceName"] == "/dev/xvda", (
-        "Amazon Linux 2023 boots from it; another name would be a second disk"
-    )
+    assert volume["deviceName"] == "/dev/xvda", "Amazon Linux 2023 boots from it; another is a second disk"
     assert value(volume, "ebs", "encrypted") is True, "images and scratch files are on it"
-    assert value(volume, "ebs", "deleteOnTermination") is True, (
-        "spot machines change often, and disks are billed"
-    )
+    assert value(volume, "ebs", "deleteOnTermination") is True, "unused disks are billed"
     assert value(volume, "ebs", "volumeSize") == "200Gi", "the configured size"
 
 
@@ -107,9 +99,7 @@ def test_the_fabric_is_a_security_group_with_a_separate_rule_for_each_direction(
     ], "and nothing else"
     group = recording.one(":SecurityGroup")
     assert text(group, "vpcId") == "vpc-1", "the machines' VPC"
-    assert not {"ingress", "egress"} & group.inputs.keys(), (
-        "inline and separate rules would overwrite each other"
-    )
+    assert not {"ingress", "egress"} & group.inputs.keys(), "inline and separate rules conflict"
 
 
 @pytest.mark.parametrize("direction", ["Ingress", "Egress"])

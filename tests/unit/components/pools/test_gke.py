@@ -63,9 +63,7 @@ def test_the_autoscaler_limits_the_whole_pool_and_uses_available_zones(
 def test_the_autoscaler_sets_the_number_of_nodes() -> None:
     made = node_pool()
     assert value(made, "initialNodeCount") == 0, "an unused pool costs nothing"
-    assert made.ignore_changes == {"initialNodeCount"}, (
-        "GKE changes it, and the provider would replace the pool"
-    )
+    assert made.ignore_changes == {"initialNodeCount"}, "GKE changes it; the pool would be replaced"
     assert value(made, "ignoreNodeCountChanges") is True, "a refresh while jobs run shows no difference"
     assert value(made, "nodeCount") is None, "a fixed number would conflict with the autoscaler"
 
@@ -105,10 +103,7 @@ def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
             "n1-standard-8 does not support compact placement",
         ),
         ({"machine": MACHINES["n2-standard-8"]}, "n2-standard-8 has 0 GPUs, which contradicts the pool"),
-        (
-            {"pool": replace(A100_SPOT.pool, name="a" * 41)},
-            "node pool's name has at most 40 characters",
-        ),
+        ({"pool": replace(A100_SPOT.pool, name="a" * 41)}, "node pool's name has at most 40 characters"),
     ],
 )
 def test_invalid_pools_are_rejected(change: dict[str, object], reason: str) -> None:
@@ -170,9 +165,7 @@ def test_local_disks_of_the_machine_are_listed(name: str, disks: int | None) -> 
     ("name", "disk"), [("n2-standard-8", "pd-balanced"), ("c4-standard-8", "hyperdisk-balanced")]
 )
 def test_the_boot_disk_type_is_supported_by_the_machine(name: str, disk: str) -> None:
-    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk, (
-        "the other type is rejected"
-    )
+    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk, "GKE rejects others"
 
 
 @pytest.mark.parametrize("args", [CPU, A100_SPOT], ids=["cpu", "gpu"])
@@ -208,9 +201,7 @@ def test_only_the_compute_class_is_created_with_its_pools_in_order() -> None:
         ("holdfast:index:GkeComputeClass", "class-gpus"),
         ("kubernetes:cloud.google.com/v1:ComputeClass", "class-gpus-compute-class"),
     ], "its pools exist"
-    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", (
-        "pods select it by this name"
-    )
+    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", "pods select it by name"
     spec = mapping(recording.one(":ComputeClass"), "spec")
     assert spec["priorities"] == [{"nodepools": ["a100-spot"]}, {"nodepools": ["h100-spot"]}], "as listed"
     assert spec["whenUnsatisfiable"] == "DoNotScaleUp", "GKE would create other machines"

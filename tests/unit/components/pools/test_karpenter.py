@@ -122,9 +122,7 @@ def budgets(document: Json) -> dict[str, str]:
     """How many nodes may be disrupted at once, by reason."""
     found: dict[str, str] = {}
     for budget in objects(document, "disruption", "budgets"):
-        assert not {"schedule", "duration"} & budget.keys(), (
-            "a budget on a schedule would not apply at other times"
-        )
+        assert not {"schedule", "duration"} & budget.keys(), "a budget on a schedule applies only then"
         for reason in cast("Sequence[str]", budget["reasons"]):
             assert reason not in found, f"{reason} is in two budgets"
             found[reason] = text(budget, "nodes")
@@ -147,20 +145,14 @@ def test_a_pool_buys_one_capacity_type(capacity: CapacityType) -> None:
 
 def test_a_pool_buys_only_the_listed_machines_in_the_configured_zones() -> None:
     required = requirement(spec(pool(has_gpus=True)), "node.kubernetes.io/instance-type")
-    assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"], (
-        "Karpenter takes the cheapest of these"
-    )
+    assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"], "the cheapest is taken"
     required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
-    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], (
-        "and no other zones of the network"
-    )
+    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], "and no other zones"
     keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
     assert "topology.kubernetes.io/zone" not in keys, "its node class defines the zones"
     graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
     required = requirement(spec(machines=graviton), "kubernetes.io/arch")
-    assert list(objects(required, "values")) == ["arm64"], (
-        "otherwise a pool of these machines could buy nothing"
-    )
+    assert list(objects(required, "values")) == ["arm64"], "otherwise such a pool buys nothing"
 
 
 def test_a_spot_gpu_pool_has_both_taints() -> None:
@@ -196,9 +188,7 @@ def test_only_empty_nodes_are_disrupted_and_nodes_do_not_expire() -> None:
     assert budgets(made)["Empty"] == "100%", "explicit budgets replace the default"
     node = mapping(made, "template", "spec")
     assert node["expireAfter"] == "Never", "Karpenter's default would interrupt training after 30 days"
-    assert text(node, "terminationGracePeriod").endswith("m"), (
-        "without it one blocked eviction keeps a node indefinitely"
-    )
+    assert text(node, "terminationGracePeriod").endswith("m"), "one blocked eviction would keep a node"
     assert value(made, "weight") == 7, "the caller ranks all pools"
 
 

@@ -93,14 +93,10 @@ def test_clients_use_the_name_that_they_can_resolve(access: ApiServerAccess, ask
 
 def test_access_requires_entra_id_and_an_azure_role() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
-    assert value(cluster, "disableLocalAccounts") is True, (
-        "static admin credentials never expire and identify no user"
+    assert value(cluster, "disableLocalAccounts") is True, "static credentials never expire and name no user"
+    assert mapping(cluster, "aadProfile") == {"managed": True, "enableAzureRBAC": True, "tenantID": TENANT}, (
+        "Azure RBAC in the stack's tenant"
     )
-    assert mapping(cluster, "aadProfile") == {
-        "managed": True,
-        "enableAzureRBAC": True,
-        "tenantID": TENANT,
-    }, "Azure RBAC in the stack's tenant"
 
 
 def test_the_deployers_role_outlives_the_cluster_and_is_not_replaced() -> None:
@@ -120,11 +116,9 @@ def test_the_deployers_role_outlives_the_cluster_and_is_not_replaced() -> None:
             assert "principalType" not in grant.inputs, (
                 "the SDK's default is `User`, which Azure rejects for groups and pipelines"
             )
-    assert deployers.ignore_changes == {
-        "principalId",
-        "principalType",
-        "roleAssignmentName",
-    }, "two deployers in turn would remove each other's role"
+    assert deployers.ignore_changes == {"principalId", "principalType", "roleAssignmentName"}, (
+        "two deployers in turn would remove each other's role"
+    )
     for admin in ADMINS:
         grant = recording.one(_GRANT, f"cluster-administrators-{admin}-assignment")
         assert not grant.ignore_changes, "only named administrators have access"
@@ -166,10 +160,9 @@ def test_the_kubeconfig_calls_kubelogin_for_a_token_and_holds_none() -> None:
     recording = recorded_cluster()
     document: Json = json.loads(text(recording.one(_PROVIDER), "kubeconfig"))
     (server,) = objects(document, "clusters")
-    assert mapping(server, "cluster") == {
-        "server": SERVER,
-        "certificate-authority-data": AUTHORITY,
-    }, "the value that AKS returns"
+    assert mapping(server, "cluster") == {"server": SERVER, "certificate-authority-data": AUTHORITY}, (
+        "the value that AKS returns"
+    )
 
 
 @pytest.mark.parametrize("login", get_args(Login))

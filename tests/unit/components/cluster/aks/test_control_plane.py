@@ -62,9 +62,7 @@ def test_the_default_ranges_do_not_overlap_akss_reserved_ones() -> None:
     pods, services = IPv4Network(PODS_CIDR), IPv4Network(SERVICES_CIDR)
     assert not any(one.overlaps(other) for one in (pods, services) for other in reserved), "AKS rejects these"
     assert not pods.overlaps(services), "the ranges must not overlap each other"
-    assert 2 ** (24 - pods.prefixlen) >= 1024, (
-        "each node takes a /24, and AKS's default is enough for 256 nodes"
-    )
+    assert 2 ** (24 - pods.prefixlen) >= 1024, "each node takes a /24, and AKS's default has only 256"
 
 
 # --- nodes
@@ -76,9 +74,7 @@ def test_node_auto_provisioning_has_no_default_pools_and_is_off_with_scale_sets(
         "defaultNodePools": "None",
     }, "AKS's default NodePools have no limits, and turning them off later drains their nodes"
     cluster = recorded_cluster(lambda args: replace(args, scaling="fixed")).one(_CLUSTER)
-    assert mapping(cluster, "nodeProvisioningProfile") == {"mode": "Manual"}, (
-        "AKS allows no autoscaled pools beside it"
-    )
+    assert mapping(cluster, "nodeProvisioningProfile") == {"mode": "Manual"}, "autoscaled pools require it"
 
 
 def test_the_system_pool_is_fixed_on_demand_and_for_operators_only() -> None:
@@ -129,9 +125,7 @@ def test_the_cluster_has_workload_identities_and_no_zones_key_or_protection_by_d
     recording = recorded_cluster()
     cluster = recording.one(_CLUSTER)
     assert value(cluster, "oidcIssuerProfile", "enabled") is True, "their tokens can be verified"
-    assert value(cluster, "securityProfile", "workloadIdentity", "enabled") is True, (
-        "and are injected into pods"
-    )
+    assert value(cluster, "securityProfile", "workloadIdentity", "enabled") is True, "pods receive them"
     (pool,) = objects(cluster, "agentPoolProfiles")
     assert "availabilityZones" not in pool, "an empty list would always show a difference"
     assert not cluster.ignore_changes, (
@@ -150,9 +144,7 @@ def test_the_disk_encryption_set_is_readable_before_the_cluster_is_created() -> 
     assert value(cluster, "diskEncryptionSetID") == DISKS, "another set"
     assert text(grant, "roleDefinitionId").endswith("/acdd72a7-3385-48ef-bd42-f606fba81ae7"), "Reader only"
     assert grant.inputs["scope"] == DISKS, "on the set only"
-    assert grant.name in recording.everything_before(cluster), (
-        "AKS creates no cluster with a set that it cannot read"
-    )
+    assert grant.name in recording.everything_before(cluster), "AKS must read the set on creation"
 
 
 def test_a_long_name_is_cut_for_the_dns_prefix() -> None:

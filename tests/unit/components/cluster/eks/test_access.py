@@ -33,9 +33,7 @@ def test_administrators_have_entries_with_the_admin_policy_before_the_clusters_c
     assert policy.inputs["accessScope"] == {"type": "cluster"}, "not only in some namespaces"
     assert entry.name in policy.depends_on, "EKS rejects a policy for a principal without an entry"
     kinds = {text(one, "type") for one in recording.of(":AccessEntry")}
-    assert kinds == {"STANDARD"}, (
-        "EKS creates the entry of a managed group's role itself and rejects a second one"
-    )
+    assert kinds == {"STANDARD"}, "EKS creates the entry of a managed group itself and rejects a second one"
     before = recording.everything_before(recording.one(":kubernetes"))
     entries = {one.name for one in recording if "access" in one.type.lower()}
     assert entries, "there is an administrator"
@@ -87,10 +85,9 @@ def test_the_kubeconfig_calls_the_aws_cli_for_a_token_of_this_cluster() -> None:
     ], "the CLI's default region may be another"
     assert asked["interactiveMode"] == "Never", "a prompt would block an unattended run"
     (cluster,) = objects(document(), "clusters")
-    assert mapping(cluster, "cluster") == {
-        "server": ENDPOINT,
-        "certificate-authority-data": AUTHORITY,
-    }, "not the cluster of the user's kubectl context"
+    assert mapping(cluster, "cluster") == {"server": ENDPOINT, "certificate-authority-data": AUTHORITY}, (
+        "not the cluster of the user's kubectl context"
+    )
     assert command(document("production"))["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
         "Pulumi and the command must be the same principal"
     )
@@ -110,9 +107,7 @@ def test_every_kubeconfig_is_complete_and_holds_no_credential(
     made = json.loads(kubeconfig(server, profile))
     context = next(one for one in made["contexts"] if one["name"] == made["current-context"])["context"]
     (cluster,), (user,) = made["clusters"], made["users"]
-    assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), (
-        "a reference has no target"
-    )
+    assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), "references must resolve"
     assert set(user["user"]) == {"exec"}, "a kubeconfig in the state must hold no credential"
 
 

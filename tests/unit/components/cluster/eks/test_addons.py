@@ -53,9 +53,7 @@ def test_nodes_are_created_between_addons_and_the_clusters_contents_after_both(p
         assert addon(recording, name).name in before_nodes, f"a node without {name} never becomes ready"
     for name in _AFTER_NODES:
         found = addon(recording, name)
-        assert nodes.name in recording.everything_before(found), (
-            f"EKS waits 20 minutes for {name}, then fails"
-        )
+        assert nodes.name in recording.everything_before(found), f"EKS waits for {name}, then fails"
     before = recording.everything_before(recording.one(":kubernetes"))
     needed = {one.name for one in [*recording.of(":Addon"), recording.one(":NodeGroup")]}
     assert needed <= before, f"{needed - before} would be deleted while operators are still working"

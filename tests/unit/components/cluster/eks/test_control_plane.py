@@ -18,7 +18,7 @@ def test_access_is_by_entries_and_nothing_is_installed_by_eks() -> None:
         "a ConfigMap would be a second source, and without an entry the creator is locked out"
     )
     assert cluster.inputs["bootstrapSelfManagedAddons"] is False, (
-        "an add-on from EKS would conflict with the program's"
+        "it would conflict with the program's add-ons"
     )
     assert "computeConfig" not in cluster.inputs, "the program and Karpenter create the nodes"
     for setting in ("accessConfig", "bootstrapSelfManagedAddons"):
@@ -80,9 +80,7 @@ def test_private_clients_have_security_group_rules() -> None:
     assert asked == {"securityGroupId": GROUP, "cidrIpv4": "10.40.0.0/16", "fromPort": 443, "toPort": 443}, (
         "the cluster's security group allows only its members, not a build runner"
     )
-    assert rule.name in recording.one(":kubernetes").depends_on, (
-        "deployments from there need it until the end"
-    )
+    assert rule.name in recording.one(":kubernetes").depends_on, "deployments there need it until the end"
 
 
 def test_a_cluster_and_its_key_can_be_deleted_only_if_unprotected() -> None:

@@ -19,9 +19,7 @@ _GROUP = ":NodeGroup"
 def test_the_group_has_two_tainted_on_demand_nodes_across_all_subnets() -> None:
     group = recorded_cluster().one(_GROUP)
     assert group.inputs["capacityType"] == "ON_DEMAND", "an interruption would stop the operators"
-    assert group.inputs["subnetIds"] == ["subnet-1", "subnet-2"], (
-        "two zones, which Karpenter's chart requires"
-    )
+    assert group.inputs["subnetIds"] == ["subnet-1", "subnet-2"], "two zones: Karpenter's chart needs them"
     assert value(group, "scalingConfig") == {"desiredSize": 2, "minSize": 2, "maxSize": 2}, (
         "the size is fixed, so no `up` shows a change"
     )
@@ -80,9 +78,7 @@ def test_the_image_matches_the_architecture(architecture: str, image: str) -> No
 
 
 def test_the_image_release_is_unset_by_default() -> None:
-    assert "releaseVersion" not in recorded_cluster().one(_GROUP).inputs, (
-        "EKS keeps the release of the creation"
-    )
+    assert "releaseVersion" not in recorded_cluster().one(_GROUP).inputs, "EKS keeps the first release"
     pinned = recorded_cluster(
         lambda args: replace(args, system_nodes=replace(args.system_nodes, release_version="1.36.3-20260911"))
     )

@@ -75,17 +75,13 @@ def test_public_ranges_have_a_public_endpoint_for_them_only() -> None:
         "203.0.113.0/24",
         "10.0.0.0/8",
     ], "only these ranges"
-    assert networks["gcpPublicCidrsAccessEnabled"] is False, (
-        "otherwise all public addresses of Google Cloud are allowed"
-    )
+    assert networks["gcpPublicCidrsAccessEnabled"] is False, "it would allow all of Google Cloud's addresses"
     assert networks["privateEndpointEnforcementEnabled"] is True, "otherwise every pod is allowed"
 
 
 def test_private_ranges_have_no_public_endpoint() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["10.0.0.0/8", "100.64.0.0/10"]))
-    assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True, (
-        "it is unreachable from outside"
-    )
+    assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True, "it is not reachable outside"
     assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig"), (
         "there is no public address"
     )
@@ -132,9 +128,7 @@ def test_every_kubeconfig_is_complete_and_holds_no_credential(
     made = json.loads(kubeconfig(ApiServer(cluster_name=name, host=host, certificate_authority=authority)))
     context = next(one for one in made["contexts"] if one["name"] == made["current-context"])["context"]
     (cluster,), (user,) = made["clusters"], made["users"]
-    assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), (
-        "a reference has no target"
-    )
+    assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), "references must resolve"
     assert set(user["user"]) == {"exec"}, "a kubeconfig in the state must hold no credential"
     assert "insecure-skip-tls-verify" not in cluster["cluster"], "TLS must be verified"
 

@@ -19,9 +19,7 @@ def test_pods_have_workload_identities_and_own_addresses_in_the_given_network() 
     assert mapping(cluster, "workloadIdentityConfig") == {"workloadPool": "ml.svc.id.goog"}, (
         "without it pods have the node's identity"
     )
-    assert value(cluster, "datapathProvider") == "ADVANCED_DATAPATH", (
-        "network policies work without an add-on"
-    )
+    assert value(cluster, "datapathProvider") == "ADVANCED_DATAPATH", "network policies need no add-on"
     assert mapping(cluster, "ipAllocationPolicy") == {
         "clusterSecondaryRangeName": "pods",
         "servicesSecondaryRangeName": "services",
@@ -42,15 +40,9 @@ def test_the_initial_pool_has_the_nodes_account_and_never_shows_a_difference() -
     assert text(cluster, "nodeConfig", "serviceAccount") == NODE_ACCOUNT, (
         "Compute Engine's default account may be disabled, and the cluster could not be created"
     )
-    assert value(cluster, "nodeConfig", "diskType") == "pd-standard", (
-        "it would use most of a new project's SSD quota"
-    )
-    assert {"nodeConfig", "initialNodeCount"} <= cluster.ignore_changes, (
-        "GKE later returns another pool's values there"
-    )
-    assert cluster.inputs["skipNodePoolRefresh"] is True, (
-        "each refresh would show the cluster's pools as changes"
-    )
+    assert value(cluster, "nodeConfig", "diskType") == "pd-standard", "the SSD quota of new projects is small"
+    assert {"nodeConfig", "initialNodeCount"} <= cluster.ignore_changes, "GKE returns another pool's values"
+    assert cluster.inputs["skipNodePoolRefresh"] is True, "each refresh would show the pools as changes"
 
 
 def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_support() -> None:
@@ -67,10 +59,7 @@ def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_supp
     assert exclusion == {
         "exclusionName": "training",
         "startTime": "2026-01-01T00:00:00Z",
-        "exclusionOptions": {
-            "scope": "NO_MINOR_OR_NODE_UPGRADES",
-            "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
-        },
+        "exclusionOptions": {"scope": "NO_MINOR_OR_NODE_UPGRADES", "endTimeBehavior": "UNTIL_END_OF_SUPPORT"},
     }, "a node upgrade evicts training pods after an hour despite disruption budgets"
     until = MaintenanceExclusion(name="freeze", start="2026-12-01T00:00:00Z", end="2027-01-15T00:00:00Z")
     cluster = recorded_cluster(
@@ -79,7 +68,7 @@ def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_supp
     (exclusion,) = objects(cluster, "maintenancePolicy", "maintenanceExclusions")
     assert text(exclusion, "endTime") == "2027-01-15T00:00:00Z", "the given end"
     assert mapping(exclusion, "exclusionOptions") == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}, (
-        "GKE rejects both together"
+        "GKE rejects both"
     )
 
 
@@ -96,9 +85,7 @@ def test_a_zonal_control_plane_leaves_its_own_zone_out(
 ) -> None:
     cluster = recorded_cluster(lambda args: replace(args, location=location, zones=zones)).one(_CLUSTER)
     assert text(cluster, "location") == location, "regional or zonal as configured"
-    assert value(cluster, "nodeLocations") == beside, (
-        "listed again, its own zone would always show a difference"
-    )
+    assert value(cluster, "nodeLocations") == beside, "its own zone would always show a difference"
 
 
 def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None:
@@ -112,9 +99,7 @@ def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None
         "member": "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com",
         "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
     }, "the project's GKE agent uses the key"
-    assert grant.name in recording.everything_before(cluster), (
-        "GKE creates no cluster with a key that it cannot use"
-    )
+    assert grant.name in recording.everything_before(cluster), "GKE must be able to use the key first"
     assert grant.retain_on_delete, "another cluster of the project may need the grant"
 
 
@@ -124,8 +109,6 @@ def test_only_a_protected_cluster_cannot_be_deleted() -> None:
     assert cluster.inputs["deletionProtection"] is True, "the provider must reject it too"
     recording = recorded_cluster()
     assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
-    assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, (
-        "the provider's default is protection"
-    )
+    assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, "the default is protection"
     assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key is configured"
     assert not recording.of(":CryptoKeyIAMMember"), "nothing is granted"

@@ -28,9 +28,7 @@ def test_the_nodes_account_may_write_logs_and_pull_images_before_nodes_start() -
     }, "a pod that escapes has its node's permissions"
     names = {one.name for one in recording.of(":IAMMember")}
     for kind in (":Cluster", ":NodePool"):
-        assert names <= recording.everything_before(recording.one(kind)), (
-            "nodes without the roles are never healthy"
-        )
+        assert names <= recording.everything_before(recording.one(kind)), "nodes without them are not healthy"
 
 
 @given(name=_NAMES)
@@ -40,9 +38,7 @@ def test_the_account_id_is_valid_for_any_cluster_name(name: str) -> None:
 
 @given(names=st.lists(_NAMES, min_size=2, max_size=2, unique=True))
 def test_two_clusters_never_share_an_account(names: list[str]) -> None:
-    assert account_id(names[0]) != account_id(names[1]), (
-        "destroying one stack would delete the other's account"
-    )
+    assert account_id(names[0]) != account_id(names[1]), "destroying one stack would delete both accounts"
 
 
 def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() -> None:
@@ -52,9 +48,7 @@ def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() 
         "an eviction would stop the operators, and GKE taints GPU nodes only beside such a pool"
     )
     assert mapping(config, "labels") == {"holdfast.dev/system": "true"}, "operators select it"
-    assert value(config, "taints") is None, (
-        "GKE's DNS and metrics would not tolerate it, and Ray heads run here too"
-    )
+    assert value(config, "taints") is None, "GKE's DNS would not tolerate it, and Ray heads run here too"
     assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, (
         "otherwise every pod has the node's permissions"
     )

@@ -48,14 +48,10 @@ def test_crds_come_first_and_the_controller_has_chart_image_and_digest_of_one_re
     recording = recorded()
     release = controller(recording)
     crds = recording.one(":Release", "karpenter-operator-crds")
-    assert text(crds, "chart").endswith("components/charts/karpenter-crds"), (
-        "AWS's five, not the simulated ones"
-    )
+    assert text(crds, "chart").endswith("components/charts/karpenter-crds"), "AWS's, not the simulated ones"
     assert crds.name in release.depends_on, "the controller exits if they are missing"
     assert value(release, "skipCrds") is True, "Helm would never upgrade the chart's own"
-    assert text(release, "chart") == "oci://public.ecr.aws/karpenter/karpenter", (
-        "the project's own by default"
-    )
+    assert text(release, "chart") == "oci://public.ecr.aws/karpenter/karpenter", "the project's by default"
     assert text(release, "version") == "1.14.1", "Karpenter's version"
     assert value(release, "values", "controller", "image") == {
         "repository": "public.ecr.aws/karpenter/controller",
@@ -63,9 +59,7 @@ def test_crds_come_first_and_the_controller_has_chart_image_and_digest_of_one_re
         "digest": "sha256:7231",
     }, "the chart's own digest would take precedence over the tag"
     unknown = controller(recorded(replace(ARGS, image_digest="")))
-    assert value(unknown, "values", "controller", "image", "digest") == "", (
-        "left out, the chart's older one would apply"
-    )
+    assert value(unknown, "values", "controller", "image", "digest") == "", "the chart's would be older"
 
 
 def test_charts_and_images_come_from_the_mirror_if_one_is_set() -> None:
@@ -84,15 +78,11 @@ def test_two_controllers_with_their_cluster_and_queue_run_on_the_system_nodes() 
     assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
         "these are tainted"
     )
-    assert not {"affinity", "topologySpreadConstraints"} & set(values), (
-        "the chart's own spread them over zones"
-    )
+    assert not {"affinity", "topologySpreadConstraints"} & set(values), "the chart's own spread over zones"
     resources = mapping(controller(recording), "values", "controller", "resources")
     assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
     assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
-    assert value(resources, "limits", "cpu") is None, (
-        "a throttled controller reacts late to a notice of 2 minutes"
-    )
+    assert value(resources, "limits", "cpu") is None, "a throttled controller reacts late to a notice"
     queue = recording.one(":Queue")
     assert value(values, "settings", "clusterName") == "holdfast-dev", "it exits without it"
     assert value(values, "settings", "interruptionQueue") == f"{queue.name}-0a1b2c3", (
@@ -103,9 +93,7 @@ def test_two_controllers_with_their_cluster_and_queue_run_on_the_system_nodes() 
 
 def test_the_queue_and_all_policies_are_known_on_preview() -> None:
     recording = recorded(preview=True)
-    assert text(controller(recording), "values", "settings", "interruptionQueue"), (
-        "names are known on preview"
-    )
+    assert text(controller(recording), "values", "settings", "interruptionQueue"), "it is known on preview"
     for policy in recording.of(":RolePolicy"):
         assert "arn:aws:" in text(policy, "policy"), f"{policy.name} can be checked on preview"
 
@@ -126,9 +114,7 @@ def test_the_controllers_service_account_has_its_identity_before_the_release() -
         "serviceAccount": "karpenter",
     }, "by name"
     assert text(release, "namespace") == bound["namespace"], "the release's namespace"
-    assert text(release, "values", "serviceAccount", "name") == bound["serviceAccount"], (
-        "and its pods' account"
-    )
+    assert text(release, "values", "serviceAccount", "name") == bound["serviceAccount"], "and the account"
 
 
 def test_only_the_controllers_pods_may_assume_the_role() -> None:
@@ -171,9 +157,7 @@ def test_nodes_have_their_own_role_with_three_managed_policies() -> None:
         "parameter of the account"
     )
     trust = text(recording.one(":Role", "karpenter-node-role"), "assumeRolePolicy")
-    assert is_allowed([trust], Request(action="sts:AssumeRole", service="ec2.amazonaws.com")), (
-        "EC2 assumes it"
-    )
+    assert is_allowed([trust], Request(action="sts:AssumeRole", service="ec2.amazonaws.com")), "for EC2 only"
 
 
 def test_the_queue_is_encrypted_drops_late_messages_and_gets_the_events_of_its_five_rules() -> None:
@@ -181,9 +165,7 @@ def test_the_queue_is_encrypted_drops_late_messages_and_gets_the_events_of_its_f
     queue = recording.one(":Queue")
     theirs = official("queue")
     assert value(queue, "sqsManagedSseEnabled") is True, "encrypted at rest"
-    assert value(queue, "messageRetentionSeconds") == theirs["MessageRetentionPeriod"], (
-        "the official template's value"
-    )
+    assert value(queue, "messageRetentionSeconds") == theirs["MessageRetentionPeriod"], "as in the template"
     assert "DenyWithoutTLS" in text(recording.one(":QueuePolicy"), "policy"), "encrypted in transit"
     targets = {text(target, "rule"): target for target in recording.of(":EventTarget")}
     assert set(targets) == {f"{rule.name}-0a1b2c3" for rule in recording.of(":EventRule")}, "each of the five"
@@ -227,9 +209,7 @@ def test_all_aws_resources_outlive_the_controller() -> None:
 def test_an_isolated_controller_gets_an_instance_profile_with_the_nodes_role(isolated: bool) -> None:
     recording = recorded(replace(ARGS, isolated=isolated))
     assert len(recording.of(":InstanceProfile")) == int(isolated), "elsewhere Karpenter creates its own"
-    assert value(controller(recording), "values", "settings", "isolatedVPC") is isolated, (
-        "the controller's setting"
-    )
+    assert value(controller(recording), "values", "settings", "isolatedVPC") is isolated, "as configured"
     for profile in recording.of(":InstanceProfile"):
         assert text(profile, "role") == "karpenter-node-role-0a1b2c3", "the role that may be passed"
 
@@ -260,9 +240,7 @@ def sent(source: str, *, service: str = "events.amazonaws.com", tls: str = "true
 def test_every_event_of_the_official_template_has_a_rule() -> None:
     ours = [json.loads(event_pattern(event)) for event in INTERRUPTION_EVENTS]
     theirs = list(official("event-patterns").values())
-    assert sorted(map(str, ours)) == sorted(map(str, theirs)), (
-        "spot, rebalance, state, health and reservations"
-    )
+    assert sorted(map(str, ours)) == sorted(map(str, theirs)), "all events of the official template"
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -270,9 +248,7 @@ def test_the_queue_accepts_its_own_rules_over_tls_only(rule: str) -> None:
     assert is_allowed([POLICY], sent(rule)), "a rejected notice is lost silently"
     foreign = "arn:aws:events:eu-west-1:999999999999:rule/spot"
     assert not is_allowed([POLICY], sent(foreign)), "EventBridge sends on behalf of all accounts"
-    assert not is_allowed([POLICY], sent(RULES[0], service="sns.amazonaws.com")), (
-        "a forged notice drains a node"
-    )
+    assert not is_allowed([POLICY], sent(RULES[0], service="sns.amazonaws.com")), "forged notices drain nodes"
     assert is_denied([POLICY], sent(RULES[0], tls="false")), "also for its own rules"
     reading = Request(action="sqs:ReceiveMessage", resource=QUEUE, context={"aws:SecureTransport": "false"})
     assert is_denied([POLICY], reading), "and for the controller"
@@ -289,9 +265,7 @@ def test_the_fixtures_the_crds_and_the_digest_have_the_pinned_version() -> None:
         "tests/fixtures, and compare the controller's permissions"
     )
     chart = obj(cast("object", yaml.safe_load(CHART.read_text("utf-8"))))
-    assert chart["appVersion"] == versions.KARPENTER, (
-        "a controller does not start with other CRDs: run `make crds`"
-    )
+    assert chart["appVersion"] == versions.KARPENTER, "the controller needs these CRDs: run `make crds`"
     assert RELEASE["digest"] == versions.KARPENTER_IMAGE_DIGEST, (
         f"the digest takes precedence over the tag: another version than {versions.KARPENTER} would run"
     )

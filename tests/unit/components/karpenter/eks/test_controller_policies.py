@@ -65,9 +65,7 @@ def test_no_statement_is_wider_than_the_templates(policy: str, scope: object) ->
             for key, wanted in obj(keys).items():
                 kept = obj(obj(ours.get("Condition")).get(operator)).get(key)
                 assert kept is not None, f"{sid} does not require that {key} {operator} {wanted}"
-                assert set(texts(kept)) <= set(texts(wanted)), (
-                    f"{sid} allows more values of {key} than the template"
-                )
+                assert set(texts(kept)) <= set(texts(wanted)), f"{sid} allows more values of {key}"
 
 
 ACTIONS = sorted(
@@ -132,17 +130,13 @@ def test_a_context_with_all_tags_allows_every_action_class() -> None:
 
 @given(request=REQUESTS)
 def test_everything_allowed_is_allowed_by_the_template(request: Request) -> None:
-    assert not is_allowed(OURS, request) or is_allowed(OFFICIAL, request), (
-        f"the template does not allow {request}"
-    )
+    assert not is_allowed(OURS, request) or is_allowed(OFFICIAL, request), f"the template denies {request}"
 
 
 @given(request=REQUESTS)
 def test_everything_allowed_when_isolated_is_allowed_otherwise(request: Request) -> None:
     isolated = [controller_policy(policy, ISOLATED) for policy in CONTROLLER_POLICIES]
-    assert not is_allowed(isolated, request) or is_allowed(OURS, request), (
-        f"{request} is allowed when isolated only"
-    )
+    assert not is_allowed(isolated, request) or is_allowed(OURS, request), f"{request} when isolated only"
 
 
 def test_it_launches_only_machines_with_its_clusters_tags() -> None:
@@ -150,9 +144,7 @@ def test_it_launches_only_machines_with_its_clusters_tags() -> None:
     assert may("ec2:RunInstances", instance, OWN), "its purpose"
     for tag in OWN:
         rest = {key: value for key, value in OWN.items() if key != tag}
-        assert not may("ec2:RunInstances", instance, rest), (
-            f"a machine without {tag} would never be terminated"
-        )
+        assert not may("ec2:RunInstances", instance, rest), f"a machine without {tag} is never terminated"
     other = {**OWN, "aws:RequestTag/eks:eks-cluster-name": "other"}
     assert not may("ec2:RunInstances", instance, other), "nor for another cluster"
 
