@@ -102,6 +102,18 @@ class Engine:
             provider_pb2.DeleteRequest(id=object_id, urn=self.urn, type=self.type, name=self.name)
         )
 
+    def refuses_create(self, inputs: Properties, *parts: str) -> None:
+        """Check that a create is refused with a message that contains all parts."""
+        refused(lambda: self.create(inputs), *parts)
+
+    def refuses_update(self, object_id: str, inputs: Properties, *parts: str) -> None:
+        """Check that an update is refused with a message that contains all parts."""
+        refused(lambda: self.update(object_id, inputs), *parts)
+
+    def refuses_delete(self, object_id: str, *parts: str) -> None:
+        """Check that a delete is refused with a message that contains all parts."""
+        refused(lambda: self.delete(object_id), *parts)
+
     def diff(self, old: Properties, new: Properties) -> Any:
         """Return the answer to a diff of inputs."""
         return self.provider.Diff(
@@ -129,3 +141,9 @@ def refusal(call: Callable[[], object]) -> str:
         call()
     assert isinstance(caught.value, grpc.Call), "the call did not end with an answer of the server"
     return caught.value.details() or ""
+
+
+def refused(call: Callable[[], object], *parts: str) -> None:
+    """Check that a call is refused with a message that contains all parts."""
+    message = refusal(call)
+    assert all(part in message for part in parts), message

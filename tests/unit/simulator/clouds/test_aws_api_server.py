@@ -34,43 +34,29 @@ def _refusal(
 _CLOSED: Json = {"bootstrapClusterCreatorAdminPermissions": False}
 
 
-def test_the_creator_is_admitted() -> None:
+def test_only_the_creator_and_principals_with_an_entry_and_a_policy_are_admitted() -> None:
     assert _refusal(_cluster()) is None, "EKS makes the creator an administrator unless told not to"
-
-
-def test_without_the_cluster_the_host_is_unknown() -> None:
-    told = _refusal()
-    assert told is not None, "objects would be made in a cluster that is not there"
-    assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told, (
-        "it does not say what is missing"
-    )
-
-
-def test_the_address_of_a_replaced_cluster_is_unknown() -> None:
-    assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None, (
-        "an old kubeconfig would lead to the new cluster"
-    )
-
-
-def test_a_creator_without_admin_permissions_is_refused() -> None:
     assert (
         _refusal(_cluster(access=_CLOSED)) == "the server has asked for the client to provide credentials"
     ), "a caller without an access entry has no access"
-
-
-def test_an_access_entry_with_a_policy_admits_a_principal() -> None:
     assert _refusal(_cluster(access=_CLOSED), *_admission(CALLER)) is None, "the entry was overlooked"
     entry, _ = _admission(CALLER)
     assert _refusal(_cluster(access=_CLOSED), entry) is not None, "an entry alone allows nothing"
 
 
-def test_a_role_in_the_kubeconfig_is_the_caller() -> None:
+def test_the_host_of_a_missing_or_replaced_cluster_is_unknown() -> None:
+    told = _refusal()
+    assert told is not None, "objects would be made in a cluster that is not there"
+    assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told, "it names the missing host"
+    assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None, (
+        "an old kubeconfig would lead to the new cluster"
+    )
+
+
+def test_the_kubeconfig_names_the_cluster_and_the_caller() -> None:
     as_admin = ("--cluster-name", "prod", "--role-arn", _ADMIN)
     assert _refusal(_cluster(), arguments=as_admin) is not None, "the role is not the creator"
     assert _refusal(_cluster(), *_admission(_ADMIN), arguments=as_admin) is None, "the role has an entry"
-
-
-def test_a_kubeconfig_without_a_cluster_name_is_ignored() -> None:
     assert _refusal(arguments=()) is None, "a kubeconfig without a cluster's name says nothing"
 
 

@@ -1,34 +1,27 @@
 """Simulated EKS clusters and their access are created, changed and deleted like real ones."""
 
-from __future__ import annotations
-
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.clusters.eks_console import CLUSTER, NAME, NODE_GROUP, EksConsole
-from tests.support.clusters.provider_calls import Engine, refusal
+from holdfast.simulator.clouds.aws.api_server import CALLER
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties, Value
+from tests.support.clusters.eks_console import (
+    ACCESS_ENTRY,
+    ASSOCIATION,
+    CLUSTER,
+    NAME,
+    NODE_GROUP,
+    EksConsole,
+)
+from tests.support.clusters.provider_calls import Engine, Provider, refusal, refused
 from tests.support.inputs import text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.clusters.provider_calls import Provider
-
-from typing import TYPE_CHECKING
-
-from holdfast.simulator.clouds.aws.api_server import CALLER
-from tests.support.clusters.eks_console import ACCESS_ENTRY, ASSOCIATION
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
-import re
-
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from tests.support.clusters.provider_calls import Provider
 
 
 @pytest.fixture
@@ -40,9 +33,7 @@ def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksCo
     _, made = console.engine(CLUSTER).create(console.cluster_inputs())
     network: Json = made["vpcConfig"]  # pyright: ignore[reportAssignmentType] - an object, here
     assert str(made["endpoint"]).endswith(".gr7.us-east-1.eks.amazonaws.com"), "kubectl calls it there"
-    assert "https://oidc.eks.us-east-1.amazonaws.com/id/" in str(made["identities"]), (
-        "tokens name their issuer"
-    )
+    assert "https://oidc.eks.us-east-1.amazonaws.com/id/" in str(made["identities"]), "the issuer of tokens"
     assert text(network, "clusterSecurityGroupId").startswith("sg-"), "nodes carry the cluster's group"
 
 
@@ -50,17 +41,24 @@ def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: 
     wrong = console.role("workers", "ec2")
     for arn in ("arn:aws:iam::123456789012:role/missing", wrong):
         inputs = console.cluster_inputs(roleArn=arn)
-        reason = refusal(lambda inputs=inputs: console.engine(CLUSTER).create(inputs))
-        assert reason == (
+        console.engine(CLUSTER).refuses_create(
+            inputs,
             f"InvalidParameterException: Role with arn: {arn} could not be assumed because it does not exist or the "
-            "trusted entity is not correct"
-        ), reason
+            "trusted entity is not correct",
+        )
 
 
-def test_a_second_cluster_of_the_name_is_refused(console: EksConsole) -> None:
+def test_a_cluster_has_its_name_alone_and_is_not_deleted_with_nodes(console: EksConsole) -> None:
     inputs = console.cluster()
-    reason = refusal(lambda: console.engine(CLUSTER, "two").create(inputs))
-    assert reason == "ResourceInUseException: Cluster already exists with name: train", reason
+    console.engine(CLUSTER, "two").refuses_create(
+        inputs, "ResourceInUseException: Cluster already exists with name: train"
+    )
+    console.network_addons()
+    console.node_group()
+    console.engine(CLUSTER).refuses_delete(NAME, "ResourceInUseException: Cluster has nodegroups attached")
+    console.engine(NODE_GROUP).delete(f"{NAME}:system")
+    console.engine(CLUSTER).delete(NAME)
+    assert console.engine(CLUSTER).read(NAME)[0] == "", "without nodes it goes"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +73,7 @@ def test_a_version_goes_up_one_at_a_time(console: EksConsole, after: str, *, pas
     if passes:
         update()
     else:
-        reason = refusal(update)
-        assert reason.endswith(f"Unsupported Kubernetes minor version update from 1.36 to {after}"), reason
+        refused(update, f"Unsupported Kubernetes minor version update from 1.36 to {after}")
 
 
 @pytest.mark.parametrize(
@@ -94,21 +91,9 @@ def test_what_eks_reads_only_once_replaces_the_cluster(console: EksConsole, name
     assert answer.deleteBeforeReplace, "two clusters cannot bear one name"
 
 
-def test_a_cluster_with_nodes_is_not_deleted(console: EksConsole) -> None:
-    console.cluster()
-    console.network_addons()
-    console.node_group()
-    reason = refusal(lambda: console.engine(CLUSTER).delete(NAME))
-    assert reason == "ResourceInUseException: Cluster has nodegroups attached", reason
-    console.engine(NODE_GROUP).delete(f"{NAME}:system")
-    console.engine(CLUSTER).delete(NAME)
-    assert console.engine(CLUSTER).read(NAME)[0] == "", "without nodes it goes"
-
-
 def test_a_cluster_with_deletion_protection_is_not_deleted_until_it_is_lifted(console: EksConsole) -> None:
     inputs = console.cluster(deletionProtection=True)
-    reason = refusal(lambda: console.engine(CLUSTER).delete(NAME))
-    assert reason.startswith("InvalidRequestException"), reason
+    console.engine(CLUSTER).refuses_delete(NAME, "InvalidRequestException")
     console.engine(CLUSTER).update(NAME, {**inputs, "deletionProtection": False})
     console.engine(CLUSTER).delete(NAME)
     assert console.engine(CLUSTER).read(NAME)[0] == "", "the protection is lifted"
@@ -147,17 +132,16 @@ def make_admin(console: EksConsole, principal: str) -> str:
     return console.engine(ASSOCIATION).create(inputs)[0]
 
 
-def test_a_principal_is_let_in_once(console: EksConsole) -> None:
+def test_an_access_entry_needs_its_role_and_exists_once(console: EksConsole) -> None:
     console.cluster()
     assert let_in(console, _ADMIN) == f"{NAME}:{_ADMIN}", "cluster and principal tell entries apart"
-    reason = refusal(lambda: let_in(console, _ADMIN, name="two"))
-    assert reason == _TAKEN, reason
-
-
-def test_the_creator_has_an_entry_from_the_beginning(console: EksConsole) -> None:
-    console.cluster()
-    reason = refusal(lambda: let_in(console, CALLER))
-    assert reason == _TAKEN, reason
+    refused(lambda: let_in(console, _ADMIN, name="two"), _TAKEN)
+    refused(lambda: let_in(console, CALLER), _TAKEN)
+    refused(
+        lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"),
+        "InvalidParameterException: The specified principalArn is invalid: invalid principal.",
+    )
+    assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
 
 
 def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksConsole) -> None:
@@ -171,29 +155,17 @@ def test_the_role_of_a_managed_group_has_an_entry_that_eks_made(console: EksCons
     console.cluster()
     console.network_addons()
     role = console.node_group()
-    reason = refusal(lambda: let_in(console, role, kind="EC2_LINUX"))
-    assert reason == _TAKEN, reason
-
-
-def test_nodes_of_a_role_that_is_not_there_are_refused(console: EksConsole) -> None:
-    console.cluster()
-    reason = refusal(lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"))
-    assert reason == "InvalidParameterException: The specified principalArn is invalid: invalid principal.", (
-        reason
-    )
-    assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
+    refused(lambda: let_in(console, role, kind="EC2_LINUX"), _TAKEN)
 
 
 def test_a_policy_needs_an_entry(console: EksConsole) -> None:
     console.cluster()
-    reason = refusal(lambda: make_admin(console, _ADMIN))
-    assert reason.startswith("ResourceNotFoundException: The specified principalArn could not be found."), (
-        reason
+    refused(
+        lambda: make_admin(console, _ADMIN),
+        "ResourceNotFoundException: The specified principalArn could not be found.",
     )
     let_in(console, _ADMIN)
-    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", (
-        "cluster, principal and policy name it"
-    )
+    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", "its id has all three parts"
 
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -224,39 +196,34 @@ def association(aws: Provider, state_file: Path) -> Engine:
     return Engine(provider=aws, type=_ASSOCIATION)
 
 
-def test_an_association_is_identified_as_eks_does(association: Engine) -> None:
+def test_an_association_has_an_id_of_eks_and_its_service_account_has_one(
+    association: Engine, aws: Provider
+) -> None:
     made, outputs = association.create(_INPUTS)
     assert re.fullmatch(r"a-[0-9a-z]{17}", made), "a- and 17 characters"
     assert str(outputs["associationArn"]).endswith(f":podidentityassociation/holdfast-dev/{made}"), (
         "in its ARN"
     )
-
-
-def test_a_service_account_has_one_association(aws: Provider, association: Engine) -> None:
-    made, _ = association.create(_INPUTS)
     second = Engine(provider=aws, type=_ASSOCIATION, name="two")
-    reason = refusal(lambda: second.create(_INPUTS))
-    assert reason == f"ResourceInUseException: Association already exists: {made}", reason
+    second.refuses_create(_INPUTS, f"ResourceInUseException: Association already exists: {made}")
     assert second.create({**_INPUTS, "namespace": "tabular"})[0], "another namespace's is another"
 
 
 def test_an_association_needs_its_cluster(aws: Provider) -> None:
     a_role(aws)
-    reason = refusal(lambda: Engine(provider=aws, type=_ASSOCIATION).create(_INPUTS))
-    assert reason == "ResourceNotFoundException: No cluster found for name: holdfast-dev.", reason
+    Engine(provider=aws, type=_ASSOCIATION).refuses_create(
+        _INPUTS, "ResourceNotFoundException: No cluster found for name: holdfast-dev."
+    )
 
 
 def test_an_association_needs_its_role(aws: Provider, state_file: Path) -> None:
     a_cluster(state_file)
-    reason = refusal(lambda: Engine(provider=aws, type=_ASSOCIATION).create(_INPUTS))
-    assert reason == "InvalidParameterException: Role provided in the request does not exist.", reason
+    Engine(provider=aws, type=_ASSOCIATION).refuses_create(
+        _INPUTS, "InvalidParameterException: Role provided in the request does not exist."
+    )
 
 
 def test_a_role_changes_in_place_and_whose_it_is_does_not(association: Engine) -> None:
-    assert list(association.diff(_INPUTS, {**_INPUTS, "roleArn": "arn:other"}).replaces) == [], (
-        "EKS updates it"
-    )
+    assert list(association.diff(_INPUTS, {**_INPUTS, "roleArn": "arn:other"}).replaces) == [], "in place"
     for name in ("clusterName", "namespace", "serviceAccount"):
-        assert list(association.diff(_INPUTS, {**_INPUTS, name: "other"}).replaces) == [name], (
-            f"{name} is fixed"
-        )
+        assert list(association.diff(_INPUTS, {**_INPUTS, name: "other"}).replaces) == [name], "it is fixed"

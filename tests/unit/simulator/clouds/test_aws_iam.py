@@ -7,14 +7,8 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
-from tests.support.clusters.provider_calls import Engine, Provider, refusal
-from tests.support.fakes.spot_role_account import (
-    ARN,
-    PATH,
-    ROLE,
-    create_spot_role,
-    deny_iam_writes,
-)
+from tests.support.clusters.provider_calls import Engine, Provider, refused
+from tests.support.fakes.spot_role_account import ARN, PATH, ROLE, create_spot_role, deny_iam_writes
 
 _TRUST = "{}"
 _SPOT: Properties = {"awsServiceName": "spot.amazonaws.com"}
@@ -35,53 +29,43 @@ def invoke(aws: Provider, function: str, arguments: Properties) -> dict[str, Val
     return from_struct(getattr(aws.Invoke(request), "return"))
 
 
-def test_a_service_linked_role_is_named_and_identified_by_aws(aws: Provider) -> None:
+def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) -> None:
     made, outputs = an_engine(aws, "ServiceLinkedRole").create(_SPOT)
     assert made == ARN, "its ARN is its id"
     assert (outputs["name"], outputs["path"]) == ("AWSServiceRoleForEC2Spot", PATH), "neither can be chosen"
-
-
-def test_a_second_service_linked_role_is_refused_in_awss_words(aws: Provider) -> None:
-    an_engine(aws, "ServiceLinkedRole").create(_SPOT)
-    reason = refusal(lambda: an_engine(aws, "ServiceLinkedRole", "two").create(_SPOT))
-    assert reason == (
+    an_engine(aws, "ServiceLinkedRole", "two").refuses_create(
+        _SPOT,
         "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, "
-        "please try a different suffix."
-    ), reason
-
-
-def test_a_service_whose_roles_name_is_not_known_is_refused_rather_than_made_up(aws: Provider) -> None:
+        "please try a different suffix.",
+    )
     other: Properties = {"awsServiceName": "es.amazonaws.com"}
-    reason = refusal(lambda: an_engine(aws, "ServiceLinkedRole").create(other))
-    assert "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com" in reason, reason
+    an_engine(aws, "ServiceLinkedRole").refuses_create(
+        other, "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com"
+    )
 
 
 def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider, state_file: Path) -> None:
     create_spot_role(CloudState(state_file))
     found, _, inputs = an_engine(aws, "ServiceLinkedRole").read(ARN)
     assert found == ARN, "an import finds it"
-    assert inputs["description"] == "Made by the platform team", (
-        "and sees where it differs from the program's"
-    )
+    assert inputs["description"] == "Made by the platform team", "it differs from the program's input"
 
 
-def test_roles_are_found_under_a_path_and_none_is_no_error(aws: Provider, state_file: Path) -> None:
+def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) -> None:
     a_role(aws)
+    assert invoke(aws, "getRole", {"name": "nodes"})["arn"] == "arn:aws:iam::123456789012:role/nodes", (
+        "a role that is there is shown"
+    )
+    refused(
+        lambda: invoke(aws, "getRole", {"name": "AWSServiceRoleForEC2Spot"}),
+        "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource",
+    )
     assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [], "an account without it, plainly"
     create_spot_role(CloudState(state_file))
     assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [ARN], "and with it"
     names = invoke(aws, "getRoles", {})["names"]
     assert names == ["nodes", "AWSServiceRoleForEC2Spot"], "without a path, all"
     assert invoke(aws, "getRoles", {"nameRegex": "^nod"})["names"] == ["nodes"], "or by name"
-
-
-def test_asking_for_one_role_that_is_not_there_is_an_error(aws: Provider) -> None:
-    a_role(aws)
-    assert invoke(aws, "getRole", {"name": "nodes"})["arn"] == "arn:aws:iam::123456789012:role/nodes", (
-        "a role that is there is shown"
-    )
-    reason = refusal(lambda: invoke(aws, "getRole", {"name": "AWSServiceRoleForEC2Spot"}))
-    assert reason == "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource", reason
 
 
 def test_an_arn_has_the_path_in_it(aws: Provider) -> None:
@@ -101,8 +85,9 @@ def test_an_arn_has_the_path_in_it(aws: Provider) -> None:
 )
 def test_what_is_put_on_a_role_needs_the_role(aws: Provider, kind: str, inputs: Properties) -> None:
     engine = an_engine(aws, kind)
-    reason = refusal(lambda: engine.create({"role": "nodes", **inputs}))
-    assert reason == "NoSuchEntity: The role with name nodes cannot be found.", reason
+    engine.refuses_create(
+        {"role": "nodes", **inputs}, "NoSuchEntity: The role with name nodes cannot be found."
+    )
     a_role(aws)
     assert engine.create({"role": "nodes", **inputs})[0], "with the role it is made"
 
@@ -111,8 +96,9 @@ def test_a_policy_of_the_account_must_be_there_to_be_attached(aws: Provider) -> 
     a_role(aws)
     arn = "arn:aws:iam::123456789012:policy/own"
     attach: Properties = {"role": "nodes", "policyArn": arn}
-    reason = refusal(lambda: an_engine(aws, "RolePolicyAttachment").create(attach))
-    assert reason == f"NoSuchEntity: Policy {arn} does not exist or is not attachable.", reason
+    an_engine(aws, "RolePolicyAttachment").refuses_create(
+        attach, f"NoSuchEntity: Policy {arn} does not exist or is not attachable."
+    )
     assert an_engine(aws, "Policy").create({"name": "own", "policy": "{}"})[0] == arn, "its ARN is its id"
     assert an_engine(aws, "RolePolicyAttachment").create(attach)[0], "now it is attached"
 
@@ -134,8 +120,7 @@ def test_a_role_with_policies_is_not_deleted(
     role, role_id = a_role(aws)
     policy = an_engine(aws, kind)
     policy_id, _ = policy.create({"role": "nodes", **inputs})
-    refused = refusal(lambda: role.delete(role_id))
-    assert refused == f"DeleteConflict: Cannot delete entity, {reason}", refused
+    role.refuses_delete(role_id, f"DeleteConflict: Cannot delete entity, {reason}")
     policy.delete(policy_id)
     role.delete(role_id)
 
@@ -145,8 +130,7 @@ def test_a_policy_that_is_attached_is_not_deleted(aws: Provider) -> None:
     policy = an_engine(aws, "Policy")
     arn, _ = policy.create({"name": "own", "policy": "{}"})
     an_engine(aws, "RolePolicyAttachment").create({"role": "nodes", "policyArn": arn})
-    refused = refusal(lambda: policy.delete(arn))
-    assert refused == "DeleteConflict: Cannot delete a policy attached to entities.", refused
+    policy.refuses_delete(arn, "DeleteConflict: Cannot delete a policy attached to entities.")
 
 
 def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path) -> None:
@@ -162,6 +146,5 @@ def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path
         "iam:DeleteServiceLinkedRole": lambda: spot.delete(ARN),
     }
     for action, act in actions.items():
-        reason = refusal(act)
-        assert f"user/rehearsal is not authorized to perform: {action} on resource: arn:" in reason, reason
+        refused(act, f"user/rehearsal is not authorized to perform: {action} on resource: arn:")
     assert spot.read(ARN)[0] == ARN, "reading is what such a caller may do"

@@ -1,26 +1,15 @@
 """AWS refuses, in its own words, a network that cannot be, and one that is taken down in the wrong order."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties
 from tests.support.clusters.provider_calls import Engine, Provider, refusal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.pulumi.values import Properties
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties
-
 
 VPC: Final = "aws:ec2/vpc:Vpc"
 SUBNET: Final = "aws:ec2/subnet:Subnet"
@@ -72,23 +61,13 @@ def network(aws: Provider) -> Network:
     return Network(aws)
 
 
-def test_a_vpc_is_born_with_a_group_and_tables_of_its_own(network: Network) -> None:
+def test_a_vpc_has_a_default_group_and_a_main_table_that_go_with_it(network: Network) -> None:
     _, outputs, _ = network.engine(VPC).read(network.vpc)
     assert str(outputs["defaultSecurityGroupId"]).startswith("sg-"), "every VPC has one"
-    assert outputs["mainRouteTableId"] == outputs["defaultRouteTableId"], (
-        "the main table is the one it came with"
-    )
+    assert outputs["mainRouteTableId"] == outputs["defaultRouteTableId"], "the VPC comes with its main table"
     assert outputs["enableDnsSupport"] is True, "AWS's own default"
-
-
-def test_adopting_the_default_group_makes_no_other(network: Network) -> None:
-    _, outputs, _ = network.engine(VPC).read(network.vpc)
     adopted = network.make("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": network.vpc})
     assert adopted == outputs["defaultSecurityGroupId"], "it was there since the VPC is"
-
-
-def test_an_adopted_default_group_keeps_no_vpc(network: Network) -> None:
-    network.make("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": network.vpc})
     network.engine(SUBNET).delete(network.subnet)
     network.engine(VPC).delete(network.vpc)
     assert network.engine(VPC).read(network.vpc)[0] == "", "it goes with the VPC"
@@ -114,24 +93,21 @@ def test_a_vpc_goes_only_when_it_is_empty(network: Network, token: str, inputs: 
     assert network.engine(VPC).read(network.vpc)[0] == "", "an empty one goes"
 
 
-def test_a_nat_gateway_needs_an_internet_gateway_first(network: Network) -> None:
+def test_a_vpc_has_one_internet_gateway_and_nat_needs_it(network: Network) -> None:
     address = network.make(ADDRESS, {"domain": "vpc"})
     reason = network.refused(NAT, {"allocationId": address, "subnetId": network.subnet})
     assert reason == f"Gateway.NotAttached: Network {network.vpc} has no Internet gateway attached", reason
+    network.make(INTERNET, {"vpcId": network.vpc})
+    reason = network.refused(INTERNET, {"vpcId": network.vpc})
+    assert reason == (
+        f"InvalidParameterValue: Network {network.vpc} already has an internet gateway attached"
+    ), reason
 
 
 def test_a_nat_gateway_shows_its_address(network: Network) -> None:
     _, address, gateway = network.with_nat()
     shown = network.engine(NAT).read(gateway)[1]["publicIp"]
     assert shown == network.engine(ADDRESS).read(address)[1]["publicIp"], "that is what others must let in"
-
-
-def test_a_vpc_has_one_internet_gateway(network: Network) -> None:
-    network.make(INTERNET, {"vpcId": network.vpc})
-    reason = network.refused(INTERNET, {"vpcId": network.vpc})
-    assert reason == (
-        f"InvalidParameterValue: Network {network.vpc} already has an internet gateway attached"
-    ), reason
 
 
 def test_a_nat_gateway_goes_before_what_it_stands_on(network: Network) -> None:
@@ -167,16 +143,13 @@ def test_a_subnet_outlives_the_cluster_and_the_nodes_in_it(
     assert network.kept(SUBNET, network.subnet).startswith("DependencyViolation"), "interfaces are in it"
 
 
-def test_a_route_table_has_one_route_to_a_destination(network: Network) -> None:
+def test_a_route_table_has_one_route_to_a_destination_and_a_subnet_one_table(network: Network) -> None:
     internet, _, gateway = network.with_nat()
     table = network.make(TABLE, {"vpcId": network.vpc})
     anywhere: Properties = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0"}
     network.make(ROUTE, {**anywhere, "natGatewayId": gateway})
     reason = network.refused(ROUTE, {**anywhere, "gatewayId": internet})
     assert reason == "RouteAlreadyExists: The route identified by 0.0.0.0/0 already exists.", reason
-
-
-def test_a_subnet_has_one_route_table(network: Network) -> None:
     tables = [network.make(TABLE, {"vpcId": network.vpc}, name=name) for name in ("one", "two")]
     network.make(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": tables[0]})
     reason = network.refused(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": tables[1]})
@@ -238,12 +211,7 @@ def gateway(vpc: str, *tables: str) -> Properties:
 
 
 def interface(vpc: str, *, service: str = SQS) -> dict[str, str | bool]:
-    return {
-        "vpcId": vpc,
-        "serviceName": service,
-        "vpcEndpointType": "Interface",
-        "privateDnsEnabled": True,
-    }
+    return {"vpcId": vpc, "serviceName": service, "vpcEndpointType": "Interface", "privateDnsEnabled": True}
 
 
 def test_a_gateway_endpoint_shows_the_list_of_addresses_it_routes(aws: Provider, vpc: str) -> None:
@@ -261,9 +229,7 @@ def test_a_route_table_has_one_gateway_endpoint_to_a_service(aws: Provider, vpc:
 def test_route_tables_are_added_to_an_endpoint_in_place(aws: Provider, vpc: str) -> None:
     engine = Engine(provider=aws, type=ENDPOINT)
     made = make(aws, ENDPOINT, gateway(vpc, "rtb-1"))
-    assert not engine.diff(gateway(vpc, "rtb-1"), gateway(vpc, "rtb-1", "rtb-2")).replaces, (
-        "checkpoints keep their way while a zone is added"
-    )
+    assert not engine.diff(gateway(vpc, "rtb-1"), gateway(vpc, "rtb-1", "rtb-2")).replaces, "in place"
     assert engine.update(made, gateway(vpc, "rtb-1", "rtb-2"))["routeTableIds"] == ["rtb-1", "rtb-2"], (
         "its own routes do not stand in its way"
     )

@@ -1,33 +1,19 @@
 """Simulated EKS node groups and add-ons have the prerequisites of real ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Final
 
 import pytest
-
-from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
-from tests.support.clusters.provider_calls import refusal
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.simulator.pulumi.values import Properties
-    from tests.support.clusters.provider_calls import Provider
-
-from typing import TYPE_CHECKING, Final
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
 from holdfast.simulator.clouds.aws.node_pools import machines_of
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from tests.support.clusters.provider_calls import Engine, Provider
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties
-
+from holdfast.simulator.pulumi.values import Properties
+from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
+from tests.support.clusters.provider_calls import Engine, Provider, refused
 
 _EBS_ACCOUNT = "ebs-csi-controller-sa"
 _ON_SYSTEM_NODES: Properties = {
@@ -50,23 +36,19 @@ def degraded(addon: str) -> str:
     )
 
 
-def test_nodes_without_a_network_never_get_ready(console: EksConsole) -> None:
-    reason = refusal(console.node_group)
-    assert reason.endswith("NodeCreationFailure: Unhealthy nodes in the kubernetes cluster"), reason
-
-
-def test_nodes_that_may_not_join_do_not(console: EksConsole) -> None:
+def test_nodes_need_a_network_and_a_role_that_lets_them_join(console: EksConsole) -> None:
+    refused(console.node_group, "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster")
     console.network_addons()
     role = console.role("powerless", "ec2", "AmazonEKS_CNI_Policy")
-    reason = refusal(lambda: console.node_group(nodeRoleArn=role))
-    assert reason.endswith("NodeCreationFailure: Instances failed to join the kubernetes cluster"), reason
-
-
-def test_machines_that_cannot_assume_their_role_are_refused(console: EksConsole) -> None:
-    console.network_addons()
+    refused(
+        lambda: console.node_group(nodeRoleArn=role),
+        "NodeCreationFailure: Instances failed to join the kubernetes cluster",
+    )
     role = console.role("misled", "eks", "AmazonEKSWorkerNodePolicy")
-    reason = refusal(lambda: console.node_group(nodeRoleArn=role))
-    assert "required service principals [ec2.amazonaws.com] were not found in the trust" in reason, reason
+    refused(
+        lambda: console.node_group(nodeRoleArn=role),
+        "required service principals [ec2.amazonaws.com] were not found in the trust",
+    )
 
 
 def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(console: EksConsole) -> None:
@@ -76,9 +58,7 @@ def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(con
     _, before, inputs = group.read(f"{NAME}:system")
     assert before["version"] == "1.36", "it runs the cluster's Kubernetes"
     after = group.update(f"{NAME}:system", {**inputs, "labels": {"team": "vision"}})
-    assert after["releaseVersion"] == before["releaseVersion"], (
-        "a newer image comes only when it is asked for"
-    )
+    assert after["releaseVersion"] == before["releaseVersion"], "a newer image comes only on request"
 
 
 @pytest.mark.parametrize("addon", ["coredns", "aws-ebs-csi-driver"])
@@ -86,8 +66,7 @@ def test_an_add_on_with_a_deployment_times_out_where_there_is_no_node(
     console: EksConsole, addon: str
 ) -> None:
     console.identity(_EBS_ACCOUNT)
-    reason = refusal(lambda: console.addon(addon))
-    assert reason == degraded(addon), reason
+    refused(lambda: console.addon(addon), degraded(addon))
 
 
 @pytest.mark.parametrize(
@@ -103,8 +82,7 @@ def test_an_add_on_that_no_node_takes_times_out_as_well(
 ) -> None:
     console.network_addons()
     console.node_group()
-    reason = refusal(lambda: console.addon("coredns", configuration=configuration))
-    assert reason == degraded("coredns"), reason
+    refused(lambda: console.addon("coredns", configuration=configuration), degraded("coredns"))
 
 
 def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> None:
@@ -117,24 +95,17 @@ def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> Non
     assert console.engine(ADDON).read(f"{NAME}:aws-ebs-csi-driver")[0], "the last of them is there"
 
 
-def test_coredns_tolerates_the_system_nodes_without_being_told(console: EksConsole) -> None:
+def test_coredns_needs_no_configuration_and_the_ebs_driver_an_identity(console: EksConsole) -> None:
     console.network_addons()
     console.node_group()
     console.addon("coredns")
     assert console.engine(ADDON).read(f"{NAME}:coredns")[0], "its own tolerations are enough"
-
-
-def test_the_ebs_driver_without_an_identity_is_never_healthy(console: EksConsole) -> None:
-    console.network_addons()
-    console.node_group()
-    reason = refusal(lambda: console.addon("aws-ebs-csi-driver"))
-    assert reason == degraded("aws-ebs-csi-driver"), reason
+    refused(lambda: console.addon("aws-ebs-csi-driver"), degraded("aws-ebs-csi-driver"))
 
 
 def test_an_add_on_is_installed_once(console: EksConsole) -> None:
     console.addon("vpc-cni")
-    reason = refusal(lambda: console.addon("vpc-cni"))
-    assert reason == "ResourceInUseException: Addon already exists.", reason
+    refused(lambda: console.addon("vpc-cni"), "ResourceInUseException: Addon already exists.")
 
 
 _SUBNETS = [
@@ -170,24 +141,15 @@ def test_there_are_as_many_as_desired_each_with_a_name_of_its_own(count: int) ->
     assert len({machine.name for machine in found}) == count, "machines share a name, or are too many"
 
 
-def test_they_are_spread_over_the_subnets_zones() -> None:
-    assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"], (
-        "one zone's outage would take all"
-    )
-
-
-def test_subnets_of_the_users_own_have_zones_of_the_region() -> None:
+def test_machines_are_spread_over_the_zones_of_the_subnets() -> None:
+    assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"], "both zones"
     found = _machines(subnetIds=["subnet-x", "subnet-y"])
-    assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"], (
-        "they are in some zones"
-    )
+    assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"], "in some zones"
 
 
 def test_a_machine_keeps_its_name_and_a_new_groups_machines_have_others() -> None:
     assert _machines() == _machines(), "a machine would be ended and bought again at each look"
-    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}, (
-        "a replaced group would keep the old one's machines"
-    )
+    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}, "all differ"
 
 
 def test_labels_taints_and_type_are_the_groups() -> None:
@@ -215,9 +177,7 @@ def test_a_change_of_a_launch_template_is_a_version_more(aws: Provider) -> None:
     made, outputs = engine.create(inputs)
     assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1), "AWS counts from one"
     changed = engine.update(made, {**inputs, "metadataOptions": {"httpPutResponseHopLimit": 1}})
-    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), (
-        "a node group that names the latest version rolls; the default one stays until it is moved"
-    )
+    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), "only the latest version changes"
 
 
 def test_tags_of_a_launch_template_are_no_new_version(aws: Provider) -> None:
@@ -236,8 +196,9 @@ def test_the_default_version_follows_where_it_is_told_to(aws: Provider) -> None:
 
 def test_a_launch_templates_name_is_its_own(aws: Provider) -> None:
     Engine(provider=aws, type=TEMPLATE).create({"name": "system"})
-    reason = refusal(lambda: Engine(provider=aws, type=TEMPLATE, name="two").create({"name": "system"}))
-    assert reason.startswith("InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"), reason
+    Engine(provider=aws, type=TEMPLATE, name="two").refuses_create(
+        {"name": "system"}, "InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"
+    )
 
 
 def test_a_placement_group_is_known_by_its_name(aws: Provider) -> None:
@@ -245,5 +206,7 @@ def test_a_placement_group_is_known_by_its_name(aws: Provider) -> None:
     assert made == "fabric", "machines name it"
     assert str(outputs["placementGroupId"]).startswith("pg-"), "it has an id beside"
     two = Engine(provider=aws, type=PLACEMENT, name="two")
-    reason = refusal(lambda: two.create({"name": "fabric", "strategy": "spread"}))
-    assert reason == "InvalidPlacementGroup.Duplicate: The placement group 'fabric' already exists.", reason
+    two.refuses_create(
+        {"name": "fabric", "strategy": "spread"},
+        "InvalidPlacementGroup.Duplicate: The placement group 'fabric' already exists.",
+    )

@@ -1,8 +1,7 @@
 """EC2's zones and instance type offerings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 from pulumi.runtime.proto import provider_pb2
@@ -10,14 +9,8 @@ from pulumi.runtime.proto import provider_pb2
 from holdfast.scheduling.machines import machine_catalogue, regions_of
 from holdfast.simulator.clouds.aws.offerings import QUOTA
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.pulumi.values import from_struct, to_struct
-from tests.support.clusters.provider_calls import refusal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
+from tests.support.clusters.provider_calls import Provider, refused
 
 ZONES: Final = "aws:index/getAvailabilityZones:getAvailabilityZones"
 OFFERINGS: Final = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
@@ -56,27 +49,19 @@ def test_zone_ids_have_the_shape_that_aws_gives_them(aws: Provider, region: str,
     assert ids[0] == first, "EKS names by id the zones that it does not run in"
 
 
-def test_us_west_1_does_not_include_the_zone_without_eks(aws: Provider) -> None:
+def test_zones_are_left_out_by_name_or_by_id(aws: Provider) -> None:
     eks = asked(aws, ZONES, {"region": "us-west-1", "excludeZoneIds": ["usw1-az2"]})
     assert eks["names"] == ["us-west-1a", "us-west-1b"], "a cluster needs two, and can be had there"
-
-
-def test_zones_are_left_out_by_name_or_by_id(aws: Provider) -> None:
     answer = asked(aws, ZONES, {"excludeNames": ["us-east-1a"], "excludeZoneIds": ["use1-az3"]})
-    assert answer["names"] == ["us-east-1b", "us-east-1d", "us-east-1e", "us-east-1f"], (
-        "both leave a zone out"
-    )
+    assert answer["names"] == ["us-east-1b", "us-east-1d", "us-east-1e", "us-east-1f"], "both are left out"
     assert answer["zoneIds"] == ["use1-az2", "use1-az4", "use1-az5", "use1-az6"], "in the same order"
 
 
-def test_a_machine_is_offered_where_it_is_sold_and_nowhere_else(aws: Provider) -> None:
+def test_a_machine_is_offered_where_it_is_sold(aws: Provider) -> None:
     wanted = {"filters": [{"name": "instance-type", "values": ["m7i.large", "x9.colossal"]}]}
     here = asked(aws, OFFERINGS, {**wanted, "locationType": "availability-zone", "region": "us-west-1"})
     assert here["instanceTypes"] == ["m7i.large"] * 2, "once for each zone, and only what there is"
     assert here["locations"] == ["us-west-1a", "us-west-1b"], "the zones of the region"
-
-
-def test_offerings_are_asked_by_place(aws: Provider) -> None:
     answer = asked(
         aws,
         OFFERINGS,
@@ -95,9 +80,7 @@ def test_a_region_offers_each_machine_once(aws: Provider) -> None:
     answer = asked(aws, OFFERINGS, {"region": "eu-west-1"})
     offered = answer["instanceTypes"]
     assert isinstance(offered, list), "a list"
-    assert len(offered) == len({str(one) for one in offered}) > 100, (
-        "the region is the only place asked about"
-    )
+    assert len(offered) == len({str(one) for one in offered}) > 100, "the region is the only location"
     assert answer["locationTypes"] == ["region"] * len(offered), "unless told otherwise"
 
 
@@ -122,8 +105,10 @@ def test_types_are_told_apart_by_how_they_are_bought(aws: Provider) -> None:
 def test_a_quota_is_read_from_the_state(aws: Provider, state_file: Path) -> None:
     token = "aws:servicequotas/getServiceQuota:getServiceQuota"
     arguments: Properties = {"serviceCode": "ec2", "quotaCode": "L-34B43A08"}
-    reason = refusal(lambda: asked(aws, token, arguments))
-    assert reason == "quota L-34B43A08 of ec2 is not simulated; only a real account knows it", reason
+    refused(
+        lambda: asked(aws, token, arguments),
+        "quota L-34B43A08 of ec2 is not simulated; only a real account knows it",
+    )
     with CloudState(state_file).changing() as console:
         console.put(CloudObject(type=QUOTA, id="ec2/L-34B43A08", urn="", inputs={"value": 64}))
     assert asked(aws, token, arguments)["value"] == 64, "a small quota is rehearsed by writing one"

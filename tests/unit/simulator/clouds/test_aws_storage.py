@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.clusters.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider
 
 _BUCKET = "aws:s3/bucket:Bucket"
 _OBJECT = "aws:s3/bucketObjectv2:BucketObjectv2"
@@ -22,18 +22,14 @@ def a_job_writes(state_file: Path) -> None:
         console.put(CloudObject(type=_OBJECT, id="vision/step-100", urn="", inputs=inputs))
 
 
-def test_a_bucket_with_objects_is_not_deleted(aws: Provider, state_file: Path) -> None:
+def test_a_bucket_with_objects_of_its_own_is_not_deleted(aws: Provider, state_file: Path) -> None:
     bucket = Engine(provider=aws, type=_BUCKET)
     made, _ = bucket.create({"bucket": "ckpt"})
     a_job_writes(state_file)
-    reason = refusal(lambda: bucket.delete(made))
-    assert "BucketNotEmpty: The bucket you tried to delete is not empty." in reason, reason
+    bucket.refuses_delete(made, "BucketNotEmpty: The bucket you tried to delete is not empty.")
     bucket.update(made, {"bucket": "ckpt", "forceDestroy": True})
     bucket.delete(made)
     assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"
-
-
-def test_objects_of_another_bucket_do_not_matter(aws: Provider, state_file: Path) -> None:
     Engine(provider=aws, type=_BUCKET, name="full").create({"bucket": "ckpt"})
     a_job_writes(state_file)
     empty = Engine(provider=aws, type=_BUCKET, name="empty")
@@ -55,13 +51,12 @@ def test_a_setting_needs_its_bucket_and_is_known_by_its_name(
     aws: Provider, kind: str, inputs: Properties
 ) -> None:
     setting = Engine(provider=aws, type=f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}")
-    reason = refusal(lambda: setting.create({"bucket": "ckpt", **inputs}))
-    assert reason == "NoSuchBucket: The specified bucket does not exist", reason
+    setting.refuses_create({"bucket": "ckpt", **inputs}, "NoSuchBucket: The specified bucket does not exist")
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
     assert setting.create({"bucket": "ckpt", **inputs})[0] == "ckpt", "as the provider identifies it"
 
 
-def test_a_bucket_has_each_setting_once_and_the_second_takes_the_place_of_the_first(
+def test_a_bucket_has_each_setting_once_and_a_setting_stays_with_its_bucket(
     aws: Provider, state_file: Path
 ) -> None:
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
@@ -70,13 +65,8 @@ def test_a_bucket_has_each_setting_once_and_the_second_takes_the_place_of_the_fi
     Engine(provider=aws, type=_VERSIONING, name="two").create(suspended)
     (setting,) = CloudState(state_file).read().of_type(_VERSIONING)
     assert setting.inputs == suspended, "S3 calls it Put"
-
-
-def test_a_setting_moves_to_another_bucket_by_replacement(aws: Provider) -> None:
     versioning = Engine(provider=aws, type=_VERSIONING)
-    assert versioning.diff(_ENABLED, {**_ENABLED, "bucket": "other"}).replaces == ["bucket"], (
-        "it is the bucket's"
-    )
+    assert versioning.diff(_ENABLED, {**_ENABLED, "bucket": "other"}).replaces == ["bucket"], "it is fixed"
 
 
 def test_a_key_has_an_id_like_kmss_and_an_arn_that_ends_in_it(aws: Provider) -> None:

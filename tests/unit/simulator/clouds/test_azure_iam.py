@@ -1,8 +1,6 @@
 """Simulated Azure identities, credentials and role assignments."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pulumi.runtime.proto import provider_pb2
@@ -10,17 +8,9 @@ from pulumi.runtime.proto import provider_pb2
 from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.pulumi.values import from_struct, to_struct
+from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
 from tests.support.clusters.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
-from tests.support.clusters.provider_calls import refusal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
-from holdfast.simulator.pulumi.values import Properties
-from tests.support.clusters.provider_calls import Engine, Provider
+from tests.support.clusters.provider_calls import Engine, Provider, refused
 
 _SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 
@@ -32,36 +22,31 @@ def console(azure: Provider) -> AzureConsole:
     return made
 
 
-def test_an_identity_has_a_principal_and_a_client_of_its_own(console: AzureConsole) -> None:
+def test_an_identity_has_a_principal_that_gets_a_role_once(console: AzureConsole) -> None:
     identity, principal = console.identity()
     assert identity.endswith("/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train"), "its id"
     assert len(principal.split("-")) == 5, "as Entra ID writes ids"
-
-
-def test_a_role_is_given_once_on_one_thing(console: AzureConsole) -> None:
-    _, principal = console.identity()
     made = console.grant(principal, READER, _SUBNET)
-    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/"), (
-        "it is part of the thing"
-    )
+    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/"), "below its scope"
     other: Value = "11111111-1111-1111-1111-111111111111"
-    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other))
-    assert 'Code="RoleAssignmentExists"' in reason, reason
+    refused(
+        lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other),
+        'Code="RoleAssignmentExists"',
+    )
     console.grant(principal, NETWORK_CONTRIBUTOR, _SUBNET)
 
 
-def test_an_identity_that_was_only_just_made_has_to_be_called_a_service_principal(
-    console: AzureConsole,
-) -> None:
+def test_only_a_new_principal_needs_its_type(console: AzureConsole) -> None:
     _, principal = console.identity()
-    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, principalType=None))
-    assert 'Code="PrincipalNotFound"' in reason, reason
-    assert "set the role assignment principalType property" in reason, reason
-    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, principalType="User"))
-    assert "has type 'ServicePrincipal' , which is different from specified" in reason, reason
-
-
-def test_an_existing_principal_needs_no_type(console: AzureConsole) -> None:
+    refused(
+        lambda: console.grant(principal, READER, _SUBNET, principalType=None),
+        'Code="PrincipalNotFound"',
+        "set the role assignment principalType property",
+    )
+    refused(
+        lambda: console.grant(principal, READER, _SUBNET, principalType="User"),
+        "has type 'ServicePrincipal' , which is different from specified",
+    )
     console.grant(CALLER, READER, _SUBNET, principalType=None)
 
 
@@ -73,8 +58,7 @@ def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
         "scope": _SUBNET,
         "roleDefinitionId": f"{ROLES}/{NETWORK_CONTRIBUTOR}",
     }
-    reason = refusal(lambda: console.engine(GRANT_TYPE).update(made, inputs))
-    assert 'Code="RoleAssignmentUpdateNotPermitted"' in reason, reason
+    console.engine(GRANT_TYPE).refuses_update(made, inputs, 'Code="RoleAssignmentUpdateNotPermitted"')
 
 
 @pytest.mark.parametrize(
@@ -92,9 +76,7 @@ def test_a_role_holds_for_a_thing_and_what_is_in_it(
 ) -> None:
     console.grant(CALLER, READER, _SUBNET)
     inventory = CloudState(state_file).read()
-    assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds, (
-        "it is inherited downwards, and by nothing beside"
-    )
+    assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds, "inherited"
     assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope), "another role"
 
 
@@ -103,9 +85,7 @@ def test_the_client_config_contains_the_caller(azure: Provider) -> None:
         provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig", args=to_struct({}))
     )
     told = from_struct(getattr(answer, "return"))
-    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION), (
-        "the deployer is let in by this id"
-    )
+    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION), "the identity of the user"
 
 
 _IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
@@ -144,23 +124,22 @@ def credential(azure: Provider, name: str = "vision") -> Engine:
     return Engine(provider=azure, type=_CREDENTIAL, name=name)
 
 
-def test_a_credential_is_part_of_its_identity(azure: Provider, identity: str) -> None:
+@pytest.mark.usefixtures("identity")
+def test_a_credential_is_part_of_its_identity_and_trusts_a_service_account_once(
+    azure: Provider, identity: str
+) -> None:
     made, _ = credential(azure).create(trusting("vision:trainer"))
     assert made == f"{identity}/federatedIdentityCredentials/vision", "as Azure identifies it"
+    again = credential(azure, "again")
+    again.refuses_create(
+        trusting("vision:trainer", "again"),
+        "Issuer and subject combination already exists for this Managed Identity.",
+    )
+    assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
 
 
 def test_a_credential_needs_its_identity(azure: Provider) -> None:
-    reason = refusal(lambda: credential(azure).create(trusting("vision:trainer")))
-    assert "The parent user-assigned identity" in reason, reason
-
-
-@pytest.mark.usefixtures("identity")
-def test_an_identity_trusts_a_service_account_once(azure: Provider) -> None:
-    credential(azure).create(trusting("vision:trainer"))
-    again = credential(azure, "again")
-    reason = refusal(lambda: again.create(trusting("vision:trainer", "again")))
-    assert "Issuer and subject combination already exists for this Managed Identity." in reason, reason
-    assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
+    credential(azure).refuses_create(trusting("vision:trainer"), "The parent user-assigned identity")
 
 
 @pytest.mark.parametrize(
@@ -168,6 +147,4 @@ def test_an_identity_trusts_a_service_account_once(azure: Provider) -> None:
 )
 def test_a_credential_of_another_identity_or_name_is_another(azure: Provider, field: str) -> None:
     old = trusting("vision:trainer")
-    assert list(credential(azure).diff(old, {**old, field: "other"}).replaces) == [field], (
-        "it cannot be moved"
-    )
+    assert list(credential(azure).diff(old, {**old, field: "other"}).replaces) == [field], "it is replaced"

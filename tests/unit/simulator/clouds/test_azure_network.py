@@ -1,7 +1,5 @@
 """Simulated Azure networks are created and deleted like real ones."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +14,10 @@ from tests.support.clusters.azure_console import (
     SUBNET_TYPE,
     AzureConsole,
 )
-from tests.support.clusters.provider_calls import refusal
+from tests.support.clusters.provider_calls import Provider, refused
 
 if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
 
 
 @pytest.fixture
@@ -34,9 +31,7 @@ def test_ids_have_azures_own_form(console: AzureConsole) -> None:
     )
     assert console.way_out() == f"{PATH}/Microsoft.Network/natGateways/nat", "a subnet names it"
     assert console.network() == f"{PATH}/Microsoft.Network/virtualNetworks/train", "the group is in it"
-    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes", (
-        "a subnet is part of its network"
-    )
+    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes", "below it"
 
 
 @pytest.mark.parametrize(
@@ -48,27 +43,23 @@ def test_ids_have_azures_own_form(console: AzureConsole) -> None:
     ],
 )
 def test_a_missing_resource_group_is_refused(console: AzureConsole, kind: str, name: str) -> None:
-    reason = refusal(lambda: console.engine(kind).create(console.in_group(**{name: "one"})))
-    assert reason == (
-        'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."'
-    ), reason
+    console.engine(kind).refuses_create(
+        console.in_group(**{name: "one"}),
+        'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."',
+    )
 
 
 def test_a_group_cannot_be_made_twice(console: AzureConsole) -> None:
     console.group()
-    reason = refusal(
-        lambda: console.engine(GROUP_TYPE, "two").create(
-            {"resourceGroupName": "train", "location": "westeurope"}
-        )
+    console.engine(GROUP_TYPE, "two").refuses_create(
+        {"resourceGroupName": "train", "location": "westeurope"}, "cannot create already existing resource"
     )
-    assert "cannot create already existing resource" in reason, reason
 
 
 def test_a_subnet_needs_its_network(console: AzureConsole) -> None:
     console.group()
-    reason = refusal(console.subnet)
-    assert "Microsoft.Network/virtualNetworks/train' under resource group 'train' was not found" in reason, (
-        reason
+    refused(
+        console.subnet, "Microsoft.Network/virtualNetworks/train' under resource group 'train' was not found"
     )
     console.network("10.40.0.0/16")
     assert console.subnet(cidr="10.40.0.0/20"), "the network is there"
@@ -78,8 +69,7 @@ def test_a_reference_to_a_missing_object_of_the_stack_is_refused(console: AzureC
     console.group()
     console.network()
     gone = f"{PATH}/Microsoft.Network/natGateways/gone"
-    reason = refusal(lambda: console.subnet(gone))
-    assert f"Resource {gone} referenced by resource nodes was not found" in reason, reason
+    refused(lambda: console.subnet(gone), f"Resource {gone} referenced by resource nodes was not found")
     users_own = gone.replace("/resourceGroups/train/", "/resourceGroups/hub/")
     console.subnet(users_own)
 
@@ -94,8 +84,7 @@ def test_an_object_in_use_is_not_deleted(console: AzureConsole) -> None:
         (ADDRESS_TYPE, address, "PublicIPAddressCannotBeDeleted"),
         (NAT_TYPE, gateway, "InUseNatGatewayCannotBeDeleted"),
     ):
-        reason = refusal(lambda kind=kind, made=made: console.engine(kind).delete(made))
-        assert f'Code="{code}"' in reason, reason
+        console.engine(kind).refuses_delete(made, f'Code="{code}"')
     for kind, made in ((SUBNET_TYPE, subnet), (NAT_TYPE, gateway), (ADDRESS_TYPE, address)):
         console.engine(kind).delete(made)
 
@@ -104,8 +93,7 @@ def test_a_subnet_with_machines_is_not_deleted(console: AzureConsole) -> None:
     profiles = console.cluster()["agentPoolProfiles"]
     assert isinstance(profiles, list), "the cluster has pools"
     subnet = f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
-    reason = refusal(lambda: console.engine(SUBNET_TYPE).delete(subnet))
-    assert 'Code="InUseSubnetCannotBeDeleted"' in reason, reason
+    console.engine(SUBNET_TYPE).refuses_delete(subnet, 'Code="InUseSubnetCannotBeDeleted"')
     console.engine(CLUSTER_TYPE).delete(f"{PATH}/Microsoft.ContainerService/managedClusters/train")
     console.engine(SUBNET_TYPE).delete(subnet)
 

@@ -1,17 +1,10 @@
 """Simulated AKS agent pools: computed outputs, refused changes, and replacements."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.simulator.pulumi.values import Value
 from tests.support.clusters.aks_console import PATH, AksConsole
-from tests.support.clusters.provider_calls import refusal
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
+from tests.support.clusters.provider_calls import Provider, refusal
 
 SPOT: dict[str, Value] = {"scaleSetPriority": "Spot"}
 TAINT = "kubernetes.azure.com/scalesetpriority=spot:NoSchedule"
@@ -33,8 +26,9 @@ def shown(console: AksConsole, name: str, **overrides: Value) -> tuple[dict[str,
     return asked, found
 
 
-def test_a_pool_is_known_by_the_path_to_it(console: AksConsole) -> None:
+def test_a_pool_is_identified_by_its_path_and_has_its_name_alone(console: AksConsole) -> None:
     assert console.pool("cpu") == f"{PATH}/agentPools/cpu", "the id is what an import takes"
+    assert "already existing" in refusal(lambda: console.pool("cpu")), "the provider reads before a create"
 
 
 def test_a_pool_needs_its_cluster(azure: Provider) -> None:
@@ -43,41 +37,32 @@ def test_a_pool_needs_its_cluster(azure: Provider) -> None:
     assert PATH in reason, "the cluster that is not there has a name"
 
 
-def test_a_second_pool_of_a_name_is_refused(console: AksConsole) -> None:
-    console.pool("cpu")
-    assert "already existing" in refusal(lambda: console.pool("cpu")), (
-        "the provider looks before it overwrites"
-    )
-
-
-def test_spot_pools_get_aks_own_label_taint_and_defaults(console: AksConsole) -> None:
+def test_a_spot_pool_gets_the_label_and_the_taint_of_aks_once(console: AksConsole) -> None:
     found = console.outputs("spot", **SPOT)
     assert found["nodeLabels"] == {"holdfast.dev/pool": "spot", **LABEL}, "beside those it was given"
     assert found["nodeTaints"] == [TAINT], "so that nothing lands there by accident"
     assert (found["scaleSetEvictionPolicy"], found["spotMaxPrice"]) == ("Delete", -1), "as documented"
-
-
-def test_what_was_declared_is_not_added_again(console: AksConsole) -> None:
     taints: Value = ["karpenter.sh/capacity-type=spot:NoSchedule", TAINT]
     labels: Value = {"holdfast.dev/pool": "spot", **LABEL}
-    found = console.outputs("spot", **SPOT, nodeLabels=labels, nodeTaints=taints)
+    found = console.outputs("declared", **SPOT, nodeLabels=labels, nodeTaints=taints)
     assert found["nodeTaints"] == taints, "once, where it was put"
     assert found["nodeLabels"] == labels, "the program said what there is"
 
 
-def test_a_pool_on_demand_is_given_nothing(console: AksConsole) -> None:
+def test_a_pool_on_demand_runs_the_requested_version_without_spot_settings(console: AksConsole) -> None:
     found = console.outputs("cpu")
     assert found["nodeLabels"] == {"holdfast.dev/pool": "cpu"}, "its own"
     assert found["nodeTaints"] == [], "it takes every pod"
     assert not {"scaleSetEvictionPolicy", "spotMaxPrice"} & found.keys(), "both are spot's"
+    assert str(found["currentOrchestratorVersion"]).startswith("1.36."), "AKS chooses the patch"
+    assert found["orchestratorVersion"] == "1.36", "and keeps what was asked for"
+    assert found["powerState"] == {"code": "Running"}, "as AKS starts it"
 
 
 @pytest.mark.parametrize("overrides", [{}, SPOT])
 def test_a_refresh_finds_no_difference(console: AksConsole, overrides: dict[str, Value]) -> None:
     asked, found = shown(console, "it", **overrides)
-    assert not console.engine("it").diff(found, asked).detailedDiff, (
-        "azure-native compares two answers of Azure, and what was added is in both"
-    )
+    assert not console.engine("it").diff(found, asked).detailedDiff, "both answers contain the additions"
 
 
 def test_pools_that_scale_by_themselves_are_refused_beside_auto_provisioning(azure: Provider) -> None:
@@ -114,11 +99,10 @@ def test_what_a_pool_keeps_for_life_is_refused_as_an_update(
     asked = console.inputs("cpu")
     object_id, _ = console.engine("cpu").create(asked)
     changed = console.inputs("cpu", **change)
-    assert not console.engine("cpu").diff(asked, changed).replaces, (
-        "the provider sends it as an update: a program has to know better"
+    assert not console.engine("cpu").diff(asked, changed).replaces, "the provider sends it as an update"
+    console.engine("cpu").refuses_update(
+        object_id, changed, f"Changing property 'properties.{next(iter(change))}' is not allowed."
     )
-    reason = refusal(lambda: console.engine("cpu").update(object_id, changed))
-    assert f"Changing property 'properties.{next(iter(change))}' is not allowed." in reason, reason
 
 
 @pytest.mark.parametrize("change", [{"maxCount": 20}, {"nodeLabels": {"team": "vision"}}, {"count": 3}])
@@ -131,17 +115,8 @@ def test_what_scales_and_marks_it_can_change(console: AksConsole, change: dict[s
 
 def test_the_price_of_a_spot_pool_stays(console: AksConsole) -> None:
     object_id = console.pool("spot", **SPOT)
-    assert console.engine("spot").update(object_id, console.inputs("spot", **SPOT, maxCount=4)), (
-        "its default is no change"
-    )
+    assert console.engine("spot").update(object_id, console.inputs("spot", **SPOT, maxCount=4)), "no change"
     capped = console.inputs("spot", **SPOT, spotMaxPrice=1.5)
     assert "properties.spotMaxPrice" in refusal(lambda: console.engine("spot").update(object_id, capped)), (
         "AKS documents it as fixed"
     )
-
-
-def test_a_pool_runs_the_release_of_the_version_that_was_asked_for(console: AksConsole) -> None:
-    found = console.outputs("cpu")
-    assert str(found["currentOrchestratorVersion"]).startswith("1.36."), "AKS chooses the patch"
-    assert found["orchestratorVersion"] == "1.36", "and keeps what was asked for"
-    assert found["powerState"] == {"code": "Running"}, "as AKS starts it"

@@ -6,13 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.clouds.azure.nodes import (
-    NodeTemplate,
-    allocatable,
-    pool_of,
-    pools_in,
-    template_of,
-)
+from holdfast.simulator.clouds.azure.nodes import NodeTemplate, allocatable, pool_of, pools_in, template_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
 
@@ -40,9 +34,7 @@ def test_aks_keeps_of_a_machine_what_its_documentation_says(
 ) -> None:
     capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "128Gi", "pods": str(pods)}
     found = allocatable(capacity)
-    assert {name: found[name] for name in expected} == expected, (
-        "pods are promised more or less than they get"
-    )
+    assert {name: found[name] for name in expected} == expected, "pods get what is documented"
     assert found["pods"] == str(pods), "of those nothing is kept"
 
 
@@ -56,58 +48,51 @@ def test_a_machine_with_more_gives_more(cores: int, memory: int, pods: int) -> N
         assert 0 < parse_quantity(small[name]) < parse_quantity(large[name]), f"{name} does not grow"
 
 
-def test_a_spot_pools_nodes_have_akss_label_and_taint_beside_ours() -> None:
+def test_only_nodes_of_spot_pools_have_the_label_and_the_taint_of_aks() -> None:
     found = _template(agent_pool("cpuspot", spot=True))
-    assert found.labels["kubernetes.azure.com/scalesetpriority"] == "spot", (
-        "AKS's own, whether it is said or not"
-    )
+    assert found.labels["kubernetes.azure.com/scalesetpriority"] == "spot", "the label of AKS"
     assert found.labels["karpenter.sh/capacity-type"] == "spot", "as manifests select it"
     assert [(taint["key"], taint["value"], taint["effect"]) for taint in found.taints] == [
         ("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),
         ("karpenter.sh/capacity-type", "spot", "NoSchedule"),
     ], "and its taint, beside what the pool asks for"
-
-
-def test_a_taint_that_is_said_although_aks_adds_it_is_there_once() -> None:
-    said = agent_pool(
-        "cpuspot", spot=True, nodeTaints=["kubernetes.azure.com/scalesetpriority=spot:NoSchedule"]
-    )
-    assert len(_template(said).taints) == 1, "a node has no taint twice"
-
-
-def test_a_taint_need_have_no_value() -> None:
-    (taint,) = _template(agent_pool(nodeTaints=["team:NoExecute"])).taints
-    assert taint == {"key": "team", "effect": "NoExecute"}, "as a node spells it"
-
-
-def test_an_on_demand_pools_nodes_have_no_word_of_spot() -> None:
     found = _template()
     assert "kubernetes.azure.com/scalesetpriority" not in found.labels, "AKS never writes `regular`"
     assert found.taints == (), "and taints no machine"
     assert found.labels["kubernetes.azure.com/agentpool"] == "cpu", "it says which pool they are of"
     assert found.labels["kubernetes.azure.com/mode"] == "user", "and that it is no system pool"
+    said = agent_pool(
+        "cpuspot", spot=True, nodeTaints=["kubernetes.azure.com/scalesetpriority=spot:NoSchedule"]
+    )
+    assert len(_template(said).taints) == 1, "a node has no taint twice"
+    (taint,) = _template(agent_pool(nodeTaints=["team:NoExecute"])).taints
+    assert taint == {"key": "team", "effect": "NoExecute"}, "as a node spells it"
 
 
-def test_gpus_are_those_that_the_machine_brings() -> None:
+def test_capacity_and_price_are_those_of_the_machine_and_its_network() -> None:
     found = _template(agent_pool("a100", vmSize="Standard_ND96amsr_A100_v4"))
     assert found.capacity["nvidia.com/gpu"] == "8", "as many as it has"
     assert found.labels["kubernetes.azure.com/accelerator"] == "nvidia", "AKS labels them"
     assert found.taints == (), "and does not taint them by default"
     assert "nvidia.com/gpu" not in _template().capacity, "a machine without GPUs has none"
+    assert _template().capacity["pods"] == "250", "an overlay has many"
+    flat = aks_cluster(networkProfile={"networkPlugin": "azure"})
+    assert _template(cluster=flat).capacity["pods"] == "30", "a subnet has few"
+    assert _template(agent_pool(maxPods=110)).capacity["pods"] == "110", "unless the pool says how many"
+    spot = _template(agent_pool("cpuspot", spot=True))
+    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
 
 
 def test_limits_are_the_pools_own_and_a_pool_of_fixed_size_has_none() -> None:
     grows = _template(agent_pool(count=1, minCount=1, maxCount=5))
-    assert (grows.initial, grows.minimum, grows.maximum, grows.is_autoscaled) == (1, 1, 5, True), (
-        "as they are"
-    )
+    assert (grows.initial, grows.minimum, grows.maximum, grows.is_autoscaled) == (1, 1, 5, True), "as given"
     fixed = _template(agent_pool(count=2, enableAutoScaling=False))
     assert (fixed.initial, fixed.minimum, fixed.maximum, fixed.is_autoscaled) == (2, 2, 2, False), (
         "the size of the pool is fixed"
     )
 
 
-def test_a_node_says_where_it_is() -> None:
+def test_a_node_has_its_zone_and_its_provider_id() -> None:
     machine = _template().machine("aks-cpu-12345678-vmss00000a", "eastus2-1")
     assert machine.labels["topology.kubernetes.io/zone"] == "eastus2-1", "a zone is known by its location too"
     assert machine.labels["topology.kubernetes.io/region"] == "eastus2", "pods spread by it"
@@ -115,29 +100,12 @@ def test_a_node_says_where_it_is() -> None:
     assert machine.provider_id == (
         f"azure://{home}/virtualMachineScaleSets/aks-cpu-12345678-vmss/virtualMachines/10"
     ), "as Azure's cloud provider writes it: names count to the base of 36"
-
-
-def test_a_pool_in_no_zone_is_in_fault_domain_nought() -> None:
     assert _template(agent_pool(availabilityZones=None)).zones == ("0",), "so AKS labels its nodes"
     assert _template().zones == ("eastus2-1", "eastus2-2"), "elsewhere in its zones"
-
-
-def test_pods_are_as_many_as_the_network_has_addresses_for() -> None:
-    assert _template().capacity["pods"] == "250", "an overlay has many"
-    flat = aks_cluster(networkProfile={"networkPlugin": "azure"})
-    assert _template(cluster=flat).capacity["pods"] == "30", "a subnet has few"
-    assert _template(agent_pool(maxPods=110)).capacity["pods"] == "110", "unless the pool says how many"
-
-
-def test_spot_costs_less_than_the_same_machine_on_demand() -> None:
-    spot = _template(agent_pool("cpuspot", spot=True))
-    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
 
 
 def test_a_pool_is_of_the_cluster_of_its_name_in_its_group() -> None:
     elsewhere = aks_cluster(resourceGroupName="other")
     pool = agent_pool(resourceGroupName="HOLDFAST-TEST")
-    assert pool_of(pool, Inventory([elsewhere, aks_cluster()], {})), (
-        "Azure does not tell small letters from capitals"
-    )
+    assert pool_of(pool, Inventory([elsewhere, aks_cluster()], {})), "names in Azure ignore case"
     assert pools_in(Inventory([elsewhere, agent_pool()], {})) == [], "another group's cluster is another one"

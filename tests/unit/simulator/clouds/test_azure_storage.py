@@ -44,34 +44,26 @@ def container(azure: Provider) -> Engine:
     return Engine(provider=azure, type=_CONTAINER)
 
 
-def test_an_account_is_known_by_its_group_and_name_and_has_addresses(account: Engine) -> None:
+@pytest.mark.usefixtures("account")
+def test_an_account_has_a_global_name_and_addresses(account: Engine, azure: Provider) -> None:
     made, outputs = account.create(_INPUTS)
     assert made == f"{_PLACE}/checkpoints0a1b2c3d", "as Azure identifies it"
     endpoints = outputs["primaryEndpoints"]
     assert isinstance(endpoints, dict), "an object"
-    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/", (
-        "as clients are given it"
-    )
-
-
-def test_an_accounts_name_is_one_of_all_of_azure(azure: Provider, account: Engine) -> None:
-    account.create(_INPUTS)
+    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/", "clients call it"
     other = Engine(provider=azure, type=_ACCOUNT, name="two")
-    reason = refusal(lambda: other.create({**_INPUTS, "resourceGroupName": "another"}))
-    assert "The storage account named checkpoints0a1b2c3d is already taken." in reason, reason
-
-
-def test_an_account_needs_its_group(azure: Provider) -> None:
-    reason = refusal(lambda: Engine(provider=azure, type=_ACCOUNT).create(_INPUTS))
-    assert "Resource group 'kept' could not be found." in reason, reason
-
-
-@pytest.mark.usefixtures("account")
-def test_a_made_up_name_is_one_that_an_account_can_have(azure: Provider) -> None:
+    other.refuses_create(
+        {**_INPUTS, "resourceGroupName": "another"},
+        "The storage account named checkpoints0a1b2c3d is already taken.",
+    )
     unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
     made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
     assert str(outputs["name"]).startswith("checkpoints"), "the logical name with a unique suffix"
     assert made.endswith(str(outputs["name"])), "which is its name in Azure"
+
+
+def test_an_account_needs_its_group(azure: Provider) -> None:
+    Engine(provider=azure, type=_ACCOUNT).refuses_create(_INPUTS, "Resource group 'kept' could not be found.")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +76,7 @@ def test_a_made_up_name_is_one_that_an_account_can_have(azure: Provider) -> None
     ],
 )
 def test_what_an_account_is_made_as_it_stays(account: Engine, change: Properties) -> None:
-    assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), (
-        "another one is another account"
-    )
+    assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), "it is replaced"
 
 
 def test_what_is_part_of_an_account_is_known_by_it(
@@ -94,9 +84,7 @@ def test_what_is_part_of_an_account_is_known_by_it(
 ) -> None:
     account.create(_INPUTS)
     home = f"{_PLACE}/checkpoints0a1b2c3d"
-    assert container.create(_VISION)[0] == f"{home}/blobServices/default/containers/vision", (
-        "as roles name it"
-    )
+    assert container.create(_VISION)[0] == f"{home}/blobServices/default/containers/vision", "roles name it"
     service = Engine(provider=azure, type=_SERVICE)
     assert service.create({**_WITHIN, "blobServicesName": "default"})[0] == f"{home}/blobServices/default", (
         "the one there is"

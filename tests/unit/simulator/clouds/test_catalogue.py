@@ -39,22 +39,25 @@ def _with_gpu_taint(request: ResourceRequest) -> JsonValue:
 
 def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path, Rules(computed={"nodeConfig": _with_gpu_taint}))
-    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN, (
-        "what the cloud will make of it is not known yet"
-    )
+    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN, "the cloud decides after the preview"
     made = cloud.create(_reference(), _INPUTS)
     assert "taints" in str(made.outputs["nodeConfig"]), "the cloud's taint does not show"
     assert cloud.read(_POOL, made.id) == made, "a read shows something else than the create"
     assert made.inputs == _INPUTS, "a refresh would take the cloud's taint for drift"
 
 
-def test_a_refusal_leaves_nothing_behind_and_says_what_the_cloud_says(tmp_path: Path) -> None:
+def test_a_refused_create_or_update_changes_nothing(tmp_path: Path) -> None:
     cloud = _cloud(
         tmp_path, Rules(refuse_create=(lambda _: None, lambda request: f"{request.name}: no such zone"))
     )
     with pytest.raises(RehearsalError, match="a100: no such zone"):
         cloud.create(_reference(), _INPUTS)
     assert cloud.state.read().all() == [], "a refused create left an object"
+    cloud = _cloud(tmp_path, Rules(refuse_update=(lambda _: "the cluster is being upgraded",)))
+    made = cloud.create(_reference(), _INPUTS)
+    with pytest.raises(RehearsalError, match="the cluster is being upgraded"):
+        cloud.update(_reference(), made.id, {**_INPUTS, "nodeCount": 2})
+    assert cloud.read(_POOL, made.id) == made, "a refused update changed the object"
 
 
 def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
@@ -69,22 +72,11 @@ def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
         cloud.delete(_POOL, second.id)
 
 
-def test_an_update_may_be_refused_by_itself(tmp_path: Path) -> None:
-    cloud = _cloud(tmp_path, Rules(refuse_update=(lambda _: "the cluster is being upgraded",)))
-    made = cloud.create(_reference(), _INPUTS)
-    with pytest.raises(RehearsalError, match="the cluster is being upgraded"):
-        cloud.update(_reference(), made.id, {**_INPUTS, "nodeCount": 2})
-    assert cloud.read(_POOL, made.id) == made, "a refused update changed the object"
-
-
-def test_an_id_is_made_as_the_rules_say(tmp_path: Path) -> None:
+def test_the_rules_make_the_id_and_fix_the_name_and_its_scope(tmp_path: Path) -> None:
     rules = Rules(identify=lambda request: f"projects/acme/nodePools/{request.name}")
     assert _cloud(tmp_path, rules).create(_reference(), _INPUTS).id == "projects/acme/nodePools/a100", (
         "another id was made"
     )
-
-
-def test_the_name_and_its_scope_cannot_change_in_place(tmp_path: Path) -> None:
     catalogue = Catalogue(scopes=frozenset({"cluster", "zone"}))
     kind = _cloud(tmp_path, Rules(immutable=frozenset({"nodeConfig"})), catalogue).kind(_POOL)
     assert kind.immutable == {"name", "cluster", "nodeConfig"}, "what identifies an object is fixed with it"

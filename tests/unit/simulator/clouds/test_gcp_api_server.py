@@ -1,7 +1,5 @@
 """The API server of a GKE cluster answers while the cluster is there, by the ways that it has."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,37 +43,26 @@ def _gcp_refusal(*objects: CloudObject, host: str, authority: str | None = None)
     return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))
 
 
-def test_by_its_name_a_cluster_is_reached_without_its_own_authority() -> None:
-    assert _gcp_refusal(_gcp_cluster(answers=True), host=_NAME) is None, (
-        "Google's certificate is trusted anyway"
-    )
+def test_the_dns_name_of_a_cluster_is_reached_without_its_authority() -> None:
+    assert _gcp_refusal(_gcp_cluster(answers=True), host=_NAME) is None, "clients trust Google anyway"
     told = _gcp_refusal(_gcp_cluster(answers=True), host=_NAME, authority=_AUTHORITY)
     assert told is not None, "a client that trusts the cluster's authority alone does not trust Google's"
     assert "certificate signed by unknown authority" in told, told
-
-
-def test_a_name_that_answers_no_user_refuses() -> None:
     told = _gcp_refusal(_gcp_cluster(answers=False), host=_NAME)
     assert told is not None, "every cluster has a name, and few answer by it"
     assert told.endswith(": Forbidden"), told
+    assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
+        "an old kubeconfig would lead to the new cluster"
+    )
 
 
-def test_by_its_address_a_cluster_is_reached_with_its_own_authority() -> None:
-    assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, (
-        "it signed the certificate"
-    )
-    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), (
-        "another authority did not sign it"
-    )
+def test_the_addresses_of_a_cluster_are_reached_with_its_authority() -> None:
+    assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, "it signed it"
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), "no authority is trusted"
     assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority="QW4=")), (
         "nor another's"
     )
-
-
-def test_with_a_private_endpoint_alone_the_public_address_does_not_answer() -> None:
-    assert _gcp_refusal(_gcp_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None, (
-        "the private one does"
-    )
+    assert _gcp_refusal(_gcp_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None, "private"
     assert "i/o timeout" in str(
         _gcp_refusal(_gcp_cluster(private=True), host=_PUBLIC, authority=_AUTHORITY)
     ), "it is switched off"
@@ -86,12 +73,6 @@ def test_without_the_cluster_the_connection_fails(host: str, why: str) -> None:
     told = _gcp_refusal(host=host)
     assert told is not None, "objects would be made in a cluster that is not there"
     assert why in told, "it does not say what is missing"
-
-
-def test_the_name_of_a_replaced_cluster_is_unknown() -> None:
-    assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
-        "an old kubeconfig would lead to the new cluster"
-    )
 
 
 def test_a_cluster_with_private_addresses_only_has_a_remark() -> None:

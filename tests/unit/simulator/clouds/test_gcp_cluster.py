@@ -1,26 +1,15 @@
 """Simulated GKE clusters are created, changed and deleted like real ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import pytest
-
-from tests.support.clusters.provider_calls import Engine, refusal
-from tests.support.inputs import mapping, text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
+from collections.abc import Mapping
 
 import grpc
+import pytest
 from pulumi.runtime.proto import provider_pb2
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
-from tests.support.clusters.provider_calls import Provider
+from tests.support.clusters.provider_calls import Engine, Provider
+from tests.support.inputs import mapping, text
 
 _CLUSTER = "gcp:container/cluster:Cluster"
 _ID = "projects/rehearsal/locations/europe-west4/clusters/train"
@@ -52,18 +41,14 @@ def test_a_cluster_has_a_name_that_clients_find_and_an_authority_for_its_address
     made = _made(engine)
     name = text(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "endpoint")
     assert name.endswith(".europe-west4.gke.goog"), "every cluster has one"
-    assert text(made, "endpoint") == text(made, "privateClusterConfig", "publicEndpoint"), (
-        "the public address"
-    )
+    assert text(made, "endpoint") == text(made, "privateClusterConfig", "publicEndpoint"), "public address"
     assert text(made, "masterAuth", "clusterCaCertificate"), "it signs the certificate of the addresses"
     assert text(made, "masterVersion").startswith("1.36."), "the version that was asked for, and its patch"
 
 
 def test_with_a_private_endpoint_alone_clients_are_told_the_private_address(engine: Engine) -> None:
     made = _made(engine, privateClusterConfig={"enablePrivateNodes": True, "enablePrivateEndpoint": True})
-    assert text(made, "endpoint") == text(made, "privateClusterConfig", "privateEndpoint"), (
-        "the public one is off"
-    )
+    assert text(made, "endpoint") == text(made, "privateClusterConfig", "privateEndpoint"), "no public one"
 
 
 def test_without_addresses_clients_are_told_none(engine: Engine) -> None:
@@ -89,29 +74,30 @@ def test_ranges_that_the_subnetwork_does_not_have_are_refused(gcp: Provider, eng
     def policy(pods: str) -> Value:
         return {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": "gke-services"}
 
-    reason = refusal(
-        lambda: engine.create(
-            _inputs(network="train", subnetwork=subnetwork, ipAllocationPolicy=policy("pods"))
-        )
+    engine.refuses_create(
+        _inputs(network="train", subnetwork=subnetwork, ipAllocationPolicy=policy("pods")),
+        'googleapi: Error 400: Pod secondary range "pods" not found in network',
     )
-    assert reason.startswith('googleapi: Error 400: Pod secondary range "pods" not found in network'), reason
-    reason = refusal(lambda: engine.create(_inputs(ipAllocationPolicy=policy("gke-services"))))
-    assert "should not be the same as service secondary range name" in reason, reason
+    engine.refuses_create(
+        _inputs(ipAllocationPolicy=policy("gke-services")),
+        "should not be the same as service secondary range name",
+    )
     _made(engine, network="train", subnetwork=subnetwork, ipAllocationPolicy=policy("gke-pods"))
 
 
 def test_nodes_of_an_account_that_is_not_there_are_refused(gcp: Provider, engine: Engine) -> None:
     nodes: Value = {"serviceAccount": "nodes-account@rehearsal.iam.gserviceaccount.com"}
-    reason = refusal(lambda: engine.create(_inputs(nodeConfig=nodes)))
-    assert reason.endswith("does not exist., badRequest"), reason
+    engine.refuses_create(_inputs(nodeConfig=nodes), "does not exist., badRequest")
     Engine(provider=gcp, type="gcp:serviceaccount/account:Account").create({"accountId": "nodes-account"})
     _made(engine, nodeConfig=nodes)
 
 
 def test_a_key_that_gkes_agent_may_not_use_is_refused(gcp: Provider, engine: Engine) -> None:
     encrypted: Value = {"state": "ENCRYPTED", "keyName": _KEY}
-    reason = refusal(lambda: engine.create(_inputs(databaseEncryption=encrypted)))
-    assert "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource" in reason, reason
+    engine.refuses_create(
+        _inputs(databaseEncryption=encrypted),
+        "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource",
+    )
     Engine(provider=gcp, type="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember").create(
         {
             "cryptoKeyId": _KEY,
@@ -168,8 +154,7 @@ def test_a_cluster_is_protected_unless_it_is_said_that_it_is_not(
 ) -> None:
     inputs = {name: value for name, value in _inputs().items() if name != "deletionProtection"}
     engine.create({**inputs, **protection})
-    reason = refusal(lambda: engine.delete(_ID))
-    assert reason.startswith("Cannot destroy cluster because deletion_protection is set to true."), reason
+    engine.refuses_delete(_ID, "Cannot destroy cluster because deletion_protection is set to true.")
     engine.update(_ID, _inputs())
     engine.delete(_ID)
     assert engine.read(_ID)[0] == "", "the protection is lifted"
@@ -180,8 +165,7 @@ def test_a_second_cluster_of_the_name_is_refused_in_the_same_place_only(
 ) -> None:
     _made(engine)
     other = Engine(provider=gcp, type=_CLUSTER, name="two")
-    reason = refusal(lambda: other.create(_inputs()))
-    assert reason == "googleapi: Error 409: Already exists: train., alreadyExists", reason
+    other.refuses_create(_inputs(), "googleapi: Error 409: Already exists: train., alreadyExists")
     made, _ = other.create(_inputs(location="europe-west1"))
     assert made.endswith("/locations/europe-west1/clusters/train"), "names are those of a location"
 
@@ -200,19 +184,15 @@ def asked(provider: Provider, token: str, arguments: Properties) -> Mapping[str,
     return from_struct(getattr(answer, "return"))
 
 
-def test_a_project_has_a_number_which_principals_are_named_with(gcp: Provider) -> None:
+def test_project_zones_and_service_agent_are_those_of_the_provider(
+    gcp: Provider, configured: Provider
+) -> None:
     found = asked(gcp, "gcp:organizations/getProject:getProject", {"projectId": "ml-prod"})
     assert found["projectId"] == "ml-prod", "the one that was asked about"
     assert found["number"] == "123456789012", "digits, as text"
-
-
-def test_the_providers_project_is_the_one_that_is_meant(configured: Provider) -> None:
     assert asked(configured, "gcp:organizations/getProject:getProject", {})["projectId"] == "ml-dev", (
         "by default"
     )
-
-
-def test_a_region_has_its_zones(configured: Provider) -> None:
     question = "gcp:compute/getZones:getZones"
     assert asked(configured, question, {"region": "us-central1"})["names"] == [
         "us-central1-a",
@@ -221,14 +201,9 @@ def test_a_region_has_its_zones(configured: Provider) -> None:
         "us-central1-f",
     ], "which are not numbered through everywhere"
     assert asked(configured, question, {})["region"] == "europe-west4", "by default the provider's"
-
-
-def test_the_service_agent_of_cloud_storage_is_returned(configured: Provider) -> None:
     found = asked(configured, "gcp:storage/getProjectServiceAccount:getProjectServiceAccount", {})
     agent = "service-123456789012@gs-project-accounts.iam.gserviceaccount.com"
-    assert (found["emailAddress"], found["member"]) == (agent, f"serviceAccount:{agent}"), (
-        "to be granted a key"
-    )
+    assert (found["emailAddress"], found["member"]) == (agent, f"serviceAccount:{agent}"), "for its grants"
     assert found["project"] == "ml-dev", "in the provider's project"
 
 

@@ -45,60 +45,43 @@ def grant(gcp: Provider) -> Engine:
 def test_pods_have_no_identity_before_the_projects_first_cluster(
     grant: Engine, state_file: Path, pods: str
 ) -> None:
-    reason = refusal(lambda: grant.create(given(pods)))
-    assert "Error 400: Identity Pool does not exist (ml-dev.svc.id.goog)." in reason, reason
+    grant.refuses_create(given(pods), "Error 400: Identity Pool does not exist (ml-dev.svc.id.goog).")
     a_cluster(state_file, identities=True)
     assert grant.create(given(pods))[0], "it brings the pool"
 
 
-def test_a_cluster_without_workload_identity_brings_no_pool(grant: Engine, state_file: Path) -> None:
+def test_an_identity_pool_comes_with_a_cluster_of_the_project_with_workload_identity(
+    grant: Engine, state_file: Path
+) -> None:
+    grant.refuses_create(given(_PODS[0]), 'Error applying IAM policy for project "ml-dev": ')
     a_cluster(state_file, identities=False)
-    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0]))), (
-        "there are none in it"
-    )
-
-
-def test_another_projects_pool_is_another(grant: Engine, state_file: Path) -> None:
+    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0]))), "it has no pool"
     a_cluster(state_file, identities=True)
     foreign = _PODS[0].replace("ml-dev", "ml-prod")
-    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), (
-        "its clusters are not here"
-    )
+    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), "without a cluster"
 
 
-def test_what_is_refused_says_where(grant: Engine) -> None:
-    reason = refusal(lambda: grant.create(given(_PODS[0])))
-    assert reason.startswith('Error applying IAM policy for project "ml-dev": '), reason
-
-
-def test_an_account_is_known_by_its_address(gcp: Provider) -> None:
+def test_an_account_has_an_address_and_its_id_once_in_a_project(gcp: Provider) -> None:
     made, outputs = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
     assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}", "in full"
     assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}"), "as grants name it"
-
-
-def test_an_accounts_id_is_its_projects_alone(gcp: Provider) -> None:
-    Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
     second = Engine(provider=gcp, type=_ACCOUNT, name="two")
-    assert "nodes-of-dev already exists" in refusal(lambda: second.create(_NODES)), (
-        "there is one of that name"
-    )
+    assert "nodes-of-dev already exists" in refusal(lambda: second.create(_NODES)), "the id is taken"
     assert second.create({**_NODES, "project": "ml-prod"})[0], "elsewhere there is not"
 
 
 @pytest.mark.parametrize("path", ["accountId", "project"])
 def test_another_id_or_project_is_another_account(gcp: Provider, path: str) -> None:
     account = Engine(provider=gcp, type=_ACCOUNT)
-    assert list(account.diff(_NODES, {**_NODES, path: "another-one"}).replaces) == [path], (
-        "its address changes"
-    )
+    assert list(account.diff(_NODES, {**_NODES, path: "another-one"}).replaces) == [path], "it is replaced"
 
 
 def test_nothing_is_given_to_an_account_of_the_project_that_is_not_there(
     gcp: Provider, grant: Engine
 ) -> None:
-    reason = refusal(lambda: grant.create(given(f"serviceAccount:{_EMAIL}")))
-    assert f"Error 400: Service account {_EMAIL} does not exist., badRequest" in reason, reason
+    grant.refuses_create(
+        given(f"serviceAccount:{_EMAIL}"), f"Error 400: Service account {_EMAIL} does not exist., badRequest"
+    )
     Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
     assert grant.create(given(f"serviceAccount:{_EMAIL}"))[0], "now it is"
 
@@ -124,17 +107,13 @@ def test_the_same_right_twice_is_one_and_goes_with_the_first_who_takes_it_back(
     made, _ = grant.create(inputs)
     assert other_stack.create(inputs)[0] == made, "a policy holds it once"
     other_stack.delete(made)
-    assert CloudState(state_file).read().of_type(_ON_PROJECT) == [], (
-        "though the first stack still counts on it"
-    )
+    assert CloudState(state_file).read().of_type(_ON_PROJECT) == [], "although the first stack needs it"
 
 
 def test_no_part_of_a_grant_changes_in_place(grant: Engine) -> None:
     inputs = given("group:trainers@example.com")
     for path in ("member", "role", "project"):
-        assert list(grant.diff(inputs, {**inputs, path: "other"}).replaces) == [path], (
-            f"{path} says what it is"
-        )
+        assert list(grant.diff(inputs, {**inputs, path: "other"}).replaces) == [path], "it is replaced"
 
 
 def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: Path) -> None:

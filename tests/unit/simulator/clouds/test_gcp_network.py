@@ -1,14 +1,7 @@
 """Simulated Google Cloud networks are created, changed and deleted like real ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tests.support.clusters.provider_calls import Engine, refusal
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Value
+from tests.support.clusters.provider_calls import Engine, Provider
 
 _NETWORK = "gcp:compute/network:Network"
 _SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
@@ -51,10 +44,10 @@ def test_ids_are_the_paths_that_google_gives(gcp: Provider) -> None:
 def test_a_network_goes_after_what_is_in_it(gcp: Provider) -> None:
     network = _network(gcp)
     Engine(provider=gcp, type=_SUBNETWORK).create(_subnetwork())
-    reason = refusal(lambda: Engine(provider=gcp, type=_NETWORK).delete(network))
-    assert reason == (
-        f"Error waiting for Deleting Network: The network resource '{network}' is already being used by '{_NODES_ID}'"
-    ), reason
+    Engine(provider=gcp, type=_NETWORK).refuses_delete(
+        network,
+        f"Error waiting for Deleting Network: The network resource '{network}' is already being used by '{_NODES_ID}'",
+    )
     Engine(provider=gcp, type=_SUBNETWORK).delete(_NODES_ID)
     Engine(provider=gcp, type=_NETWORK).delete(network)
     assert Engine(provider=gcp, type=_NETWORK).read(network)[0] == "", "an empty one goes"
@@ -73,19 +66,16 @@ def test_a_subnetwork_goes_after_the_cluster_in_it_and_after_its_nat(gcp: Provid
         }
     )
     subnetwork = Engine(provider=gcp, type=_SUBNETWORK)
-    reason = refusal(lambda: subnetwork.delete(_NODES_ID))
-    assert reason.endswith(f"'{_NODES_ID}' is already being used by '{made}'"), reason
+    subnetwork.refuses_delete(_NODES_ID, f"'{_NODES_ID}' is already being used by '{made}'")
     nat.delete(made)
     cluster = Engine(provider=gcp, type="gcp:container/cluster:Cluster")
     cluster.create({"name": "train", "location": "europe-west4", "subnetwork": _NODES_ID})
-    reason = refusal(lambda: subnetwork.delete(_NODES_ID))
-    assert reason.endswith(
-        "is already being used by 'projects/rehearsal/locations/europe-west4/clusters/train'"
-    ), reason
+    subnetwork.refuses_delete(
+        _NODES_ID, "is already being used by 'projects/rehearsal/locations/europe-west4/clusters/train'"
+    )
 
 
 def test_a_second_network_of_the_name_is_refused(gcp: Provider) -> None:
     _network(gcp)
     other = Engine(provider=gcp, type=_NETWORK, name="two")
-    reason = refusal(lambda: other.create({"name": "train", "autoCreateSubnetworks": False}))
-    assert reason.endswith("already exists, alreadyExists"), reason
+    other.refuses_create({"name": "train", "autoCreateSubnetworks": False}, "already exists, alreadyExists")

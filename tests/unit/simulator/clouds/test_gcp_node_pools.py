@@ -1,18 +1,10 @@
 """Simulated GKE node pools: computed outputs, refused changes, and replacements."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from holdfast.simulator.pulumi.values import UNKNOWN
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 from tests.support.clusters.gke_console import GPUS, PATH, GkeConsole
-from tests.support.clusters.provider_calls import refusal
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.clusters.provider_calls import Provider
+from tests.support.clusters.provider_calls import Provider, refused
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}
@@ -31,22 +23,27 @@ def config(outputs: Properties) -> Properties:
     return found
 
 
-def test_a_pool_is_known_by_the_path_to_it(console: GkeConsole) -> None:
+def test_a_pool_is_identified_by_its_path_and_has_its_name_alone(console: GkeConsole) -> None:
     assert console.pool("cpu") == f"{PATH}/nodePools/cpu", "the id is what an import takes"
+    other = console.engine("other")
+    other.refuses_create(console.inputs("cpu"), "resource - nodePools/cpu - already exists")
 
 
 def test_a_pool_needs_its_cluster(gcp: Provider) -> None:
-    reason = refusal(GkeConsole(gcp=gcp).pool)
-    assert reason.endswith(f"googleapi: Error 404: Not found: {PATH}., notFound"), reason
+    refused(GkeConsole(gcp=gcp).pool, f"googleapi: Error 404: Not found: {PATH}., notFound")
 
 
-def test_gpus_are_tainted_where_there_are_nodes_without(console: GkeConsole) -> None:
+def test_gpus_are_tainted_once_where_there_are_nodes_without(console: GkeConsole) -> None:
     console.pool("system")
     found = config(
         console.outputs("a100", machineType="a2-highgpu-8g", guestAccelerators=GPUS, taints=[SPOT_TAINT])
     )
     assert found["effectiveTaints"] == [SPOT_TAINT, GPU_TAINT], "its own, and GKE's"
     assert found["taints"] == [SPOT_TAINT], "GKE's own are not among those the program gave"
+    refused(
+        lambda: console.pool("two", machineType="a2-highgpu-8g", guestAccelerators=GPUS, taints=[GPU_TAINT]),
+        "Error 400: Found more than one taint with key nvidia.com/gpu and effect NO_SCHEDULE., badRequest",
+    )
 
 
 def test_gpus_are_not_tainted_in_a_cluster_of_nothing_else(console: GkeConsole) -> None:
@@ -64,16 +61,6 @@ def test_a_clusters_own_first_pool_counts_among_those_without_gpus(gcp: Provider
     console.cluster(removeDefaultNodePool=False)
     found = console.outputs("a100", machineType="a2-highgpu-8g", guestAccelerators=GPUS)
     assert config(found)["effectiveTaints"] == [GPU_TAINT], "it is there when the pool comes"
-
-
-def test_a_second_taint_of_gpus_is_refused(console: GkeConsole) -> None:
-    console.pool("system")
-    reason = refusal(
-        lambda: console.pool("a100", machineType="a2-highgpu-8g", guestAccelerators=GPUS, taints=[GPU_TAINT])
-    )
-    assert reason.endswith(
-        "Error 400: Found more than one taint with key nvidia.com/gpu and effect NO_SCHEDULE., badRequest"
-    ), reason
 
 
 def test_gpus_get_the_default_driver_unless_another_is_asked_for(console: GkeConsole) -> None:
@@ -96,9 +83,7 @@ def test_disks_that_a_machine_brings_show_as_if_they_had_been_asked_for(console:
     _, _, shown = pool.read(object_id, inputs=asked)
     assert config(shown)["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 16}, "a refresh finds them"
     answer = pool.diff(shown, asked)
-    assert list(answer.replaces) == ["nodeConfig.ephemeralStorageLocalSsdConfig"], (
-        "and the provider replaces the pool of a program that did not ask"
-    )
+    assert list(answer.replaces) == ["nodeConfig.ephemeralStorageLocalSsdConfig"], "it replaces the pool"
 
 
 def test_disks_that_were_asked_for_make_no_difference(console: GkeConsole) -> None:
@@ -148,15 +133,9 @@ def test_what_a_change_of_the_pool_costs(
 
 def test_a_pool_needs_the_account_of_its_nodes(console: GkeConsole) -> None:
     account = "missing@holdfast-test.iam.gserviceaccount.com"
-    reason = refusal(lambda: console.pool("cpu", serviceAccount=account))
-    assert f'Service account "{account}" does not exist.' in reason, reason
-
-
-def test_a_second_pool_of_a_name_is_refused(console: GkeConsole) -> None:
-    console.pool("cpu")
-    other = console.engine("other")
-    reason = refusal(lambda: other.create(console.inputs("cpu")))
-    assert reason == "resource - nodePools/cpu - already exists", reason
+    refused(
+        lambda: console.pool("cpu", serviceAccount=account), f'Service account "{account}" does not exist.'
+    )
 
 
 def test_a_pool_has_its_clusters_zones_and_version_unless_it_says_others(console: GkeConsole) -> None:

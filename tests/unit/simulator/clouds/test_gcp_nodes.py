@@ -51,9 +51,7 @@ def test_gke_keeps_of_a_machine_what_its_documentation_says(
 ) -> None:
     capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
     found = allocatable(machine_type, capacity)
-    assert {name: found[name] for name in expected} == expected, (
-        "pods are promised more or less than they get"
-    )
+    assert {name: found[name] for name in expected} == expected, "pods get what is documented"
     assert found["ephemeral-storage"] == "49Gi", "10 below which pods are evicted, and 41 for the system"
     assert found["pods"] == "110", "of those nothing is kept"
 
@@ -68,30 +66,27 @@ def test_a_machine_with_more_gives_more(cores: int, memory: int) -> None:
         assert 0 < parse_quantity(small[name]) < parse_quantity(large[name]), f"{name} does not grow"
 
 
-def test_a_spot_pools_nodes_are_labelled_as_manifests_select_them() -> None:
+def test_spot_pools_have_their_labels_and_cost_less() -> None:
     labels = _template(nodeConfig=_config(spot=True, labels={"team": "ml"})).labels
     assert labels["cloud.google.com/gke-spot"] == "true", "the one way to select it"
     assert labels["cloud.google.com/gke-provisioning"] == "spot", "and the other"
     assert labels["team"] == "ml", "the pool's own labels are there as well"
-
-
-def test_an_on_demand_pools_nodes_say_so_and_have_no_spot_label() -> None:
     labels = _template().labels
     assert labels["cloud.google.com/gke-provisioning"] == "standard", "as GKE spells it"
     assert "cloud.google.com/gke-spot" not in labels, "manifests select by its absence"
     assert labels["cloud.google.com/machine-family"] == "e2", "of the machine type"
+    spot = _template(nodeConfig=_config(spot=True))
+    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
 
 
 def test_taints_are_those_that_are_in_force_in_the_nodes_own_spelling() -> None:
     taint: Json = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     expected: Json = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
     assert _template(nodeConfig=_config(effectiveTaints=[taint])).taints == (expected,), "GKE's own are there"
-    assert _template(nodeConfig=_config(taints=[taint])).taints == (expected,), (
-        "a pool put in by hand has its own"
-    )
+    assert _template(nodeConfig=_config(taints=[taint])).taints == (expected,), "its own, unless in force"
 
 
-def test_gpus_are_those_attached_or_those_the_machine_brings() -> None:
+def test_gpus_and_capacity_are_those_of_the_machine() -> None:
     attached = _template(
         nodeConfig=_config(
             machineType="n1-standard-8", guestAccelerators=[{"type": "nvidia-tesla-t4", "count": 2}]
@@ -102,9 +97,11 @@ def test_gpus_are_those_attached_or_those_the_machine_brings() -> None:
     brought = _template(nodeConfig=_config(machineType="a2-highgpu-8g"))
     assert brought.capacity["nvidia.com/gpu"] == "8", "the machine has them"
     assert "nvidia.com/gpu" not in _template().capacity, "a machine without GPUs has none"
+    assert _template(nodeConfig={}).capacity["cpu"] == "2", "GKE's default is e2-medium"
+    assert _template(nodeConfig=_config(machineType="x9-huge")).capacity["cpu"] == "2", "no more is promised"
 
 
-def test_limits_count_the_whole_pool_however_they_are_given() -> None:
+def test_limits_and_initial_size_count_the_whole_pool() -> None:
     total = _template(autoscaling={"totalMinNodeCount": 1, "totalMaxNodeCount": 5})
     assert (total.minimum, total.maximum, total.initial) == (1, 5, 1), "as they are"
     each = _template(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})
@@ -113,52 +110,28 @@ def test_limits_count_the_whole_pool_however_they_are_given() -> None:
     assert (fixed.minimum, fixed.maximum, fixed.initial, fixed.is_autoscaled) == (4, 4, 4, False), (
         "the size of the pool is fixed"
     )
-
-
-def test_a_pool_begins_with_its_initial_nodes_where_they_are_more_than_its_minimum() -> None:
     found = _template(initialNodeCount=1, autoscaling={"totalMinNodeCount": 1, "totalMaxNodeCount": 5})
     assert (found.initial, found.minimum) == (2, 1), "the autoscaler may take one back"
 
 
-def test_a_pool_without_zones_is_in_its_clusters_or_in_three_of_its_region() -> None:
+def test_zones_are_those_of_the_pool_its_cluster_or_its_region() -> None:
     named = cluster(nodeLocations=["europe-west4-c"])
     assert _template(named, nodeLocations=None).zones == ("europe-west4-c",), "its cluster says so"
     somewhere = ("europe-west4-a", "europe-west4-b", "europe-west4-c")
     assert _template(cluster(), nodeLocations=None).zones == somewhere, "GKE takes three"
-
-
-def test_a_zonal_clusters_pool_is_in_its_zone() -> None:
     here = cluster(location="us-central1-f", nodeLocations=["us-central1-a"])
     found = _template(here, location="us-central1-f", nodeLocations=None)
     assert found.zones == ("us-central1-f", "us-central1-a"), "GKE lists only the other zones"
-
-
-def test_a_pool_may_name_its_cluster_by_its_path() -> None:
-    named = cluster(nodeLocations=["europe-west4-c"])
     path = "projects/p/locations/europe-west4/clusters/prod"
-    assert _template(named, cluster=path, nodeLocations=None).zones == ("europe-west4-c",), (
-        "it is the same one"
-    )
+    assert _template(named, cluster=path, nodeLocations=None).zones == ("europe-west4-c",), "the same one"
 
 
 def test_a_node_says_where_it_is() -> None:
     machine = _template().machine("gke-prod-cpu-1", "europe-west4-b")
-    assert machine.provider_id == "gce://p/europe-west4-b/gke-prod-cpu-1", (
-        "as Google's cloud provider writes it"
-    )
+    assert machine.provider_id == "gce://p/europe-west4-b/gke-prod-cpu-1", "the form of the cloud provider"
     assert machine.labels["topology.kubernetes.io/zone"] == "europe-west4-b", "pods spread by it"
     assert machine.labels["topology.kubernetes.io/region"] == "europe-west4", "and by this"
     assert machine.labels["kubernetes.io/hostname"] == "gke-prod-cpu-1", "its own name"
-
-
-def test_spot_costs_less_than_the_same_machine_on_demand() -> None:
-    spot = _template(nodeConfig=_config(spot=True))
-    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
-
-
-def test_a_type_nobody_knows_holds_what_the_default_holds() -> None:
-    assert _template(nodeConfig={}).capacity["cpu"] == "2", "GKE's default is e2-medium"
-    assert _template(nodeConfig=_config(machineType="x9-huge")).capacity["cpu"] == "2", "no more is promised"
 
 
 FIXED = node_pool(autoscaling=None, nodeCount=2)
@@ -180,22 +153,13 @@ def test_every_machine_has_a_name_of_its_own_that_a_node_may_have(first: int, mo
     assert all(len(name) <= 63 for name in names), "a node's name is too long"
 
 
-def test_a_machine_keeps_its_name_and_a_new_pools_machines_have_others() -> None:
+def test_machines_keep_their_names_and_are_spread_over_the_zones() -> None:
     again = replace(FIXED, digest="d2")
-    assert _names(FIXED, Inventory([], {})) == _names(FIXED, Inventory([], {})), (
-        "they are the same at each look"
-    )
-    assert not {*_names(FIXED, Inventory([], {}))} & {*_names(again, Inventory([], {}))}, (
-        "a pool that was replaced would find its predecessor's machines"
-    )
-
-
-def test_machines_are_spread_over_the_pools_zones() -> None:
+    assert _names(FIXED, Inventory([], {})) == _names(FIXED, Inventory([], {})), "names never change"
+    assert not {*_names(FIXED, Inventory([], {}))} & {*_names(again, Inventory([], {}))}, "all names differ"
     template = template_of(FIXED, Inventory([], {}))
     zones = [one.zone for one in instances_of(FIXED, template, Inventory([], {}))]
-    assert sorted(zones) == ["europe-west4-a"] * 2 + ["europe-west4-b"] * 2, (
-        "one zone has more than its share"
-    )
+    assert sorted(zones) == ["europe-west4-a"] * 2 + ["europe-west4-b"] * 2, "each zone has its share"
 
 
 def test_a_machine_that_was_taken_is_no_node_until_it_runs_again() -> None:
@@ -227,9 +191,7 @@ def test_machines_go_with_their_pool() -> None:
     for one in (pool, lost):
         template = template_of(one, inventory)
         record(one, new_instance(one, template, "europe-west4-a", inventory), inventory)
-    assert len(_names(pool, inventory)) == 1, (
-        "the machine of a pool that is gone belongs to the next of its name"
-    )
+    assert len(_names(pool, inventory)) == 1, "only the machine of the pool that exists"
     forget_lost_pools({pool.id: pool}, inventory)
     assert len(inventory.of_type(INSTANCE)) == 1, "the records of the deleted pool stay"
 

@@ -40,27 +40,17 @@ def a_job_writes(state_file: Path, name: str = "vision/step-100") -> None:
         console.put(CloudObject(type=_OBJECT, id=name, urn="", inputs=inputs))
 
 
-def test_a_bucket_is_known_by_its_name_and_has_an_address(bucket: Engine) -> None:
+def test_a_bucket_has_a_global_name_an_address_and_soft_delete(bucket: Engine, gcp: Provider) -> None:
     made, outputs = bucket.create(_INPUTS)
     assert made == "ckpt", "its name is its id"
     assert outputs["url"] == "gs://ckpt", "as `gcloud storage` is given it"
-
-
-def test_a_buckets_name_is_one_of_all_projects(gcp: Provider, bucket: Engine) -> None:
-    bucket.create(_INPUTS)
     other = Engine(provider=gcp, type=_BUCKET, name="two")
-    reason = refusal(lambda: other.create({**_INPUTS, "project": "another"}))
-    assert "The bucket namespace is shared by all users of the system." in reason, reason
-
-
-def test_a_made_up_name_is_one_that_a_bucket_can_have(bucket: Engine) -> None:
+    other.refuses_create(
+        {**_INPUTS, "project": "another"}, "The bucket namespace is shared by all users of the system."
+    )
     name = str(bucket.check({"location": "US-WEST1"})["name"])
     assert name.startswith("one-"), "the logical name with a unique suffix"
     assert 3 <= len(name) <= 63, "as long as a bucket's name can be"
-
-
-def test_soft_delete_is_on_for_a_week_unless_something_else_is_said(bucket: Engine) -> None:
-    _, outputs = bucket.create(_INPUTS)
     policy = outputs["softDeletePolicy"]
     assert isinstance(policy, Mapping), "an object"
     assert policy["retentionDurationSeconds"] == 604800, "Cloud Storage's own idea"
@@ -77,9 +67,7 @@ def test_what_a_bucket_is_made_as_it_stays(bucket: Engine, change: Properties) -
 
 def test_a_bucket_names_no_key_that_cloud_storage_may_not_use(gcp: Provider, bucket: Engine) -> None:
     inputs: Properties = {**_INPUTS, "encryption": {"defaultKmsKeyName": _KEY}}
-    assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs)), (
-        "it is asked at once"
-    )
+    assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs)), "no grant yet"
     role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
     grant: Properties = {"cryptoKeyId": _KEY, "role": role, "member": f"serviceAccount:{_AGENT}"}
     Engine(provider=gcp, type=_KEY_GRANT).create(grant)
@@ -89,8 +77,7 @@ def test_a_bucket_names_no_key_that_cloud_storage_may_not_use(gcp: Provider, buc
 def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) -> None:
     made, _ = bucket.create(_INPUTS)
     a_job_writes(state_file)
-    reason = refusal(lambda: bucket.delete(made))
-    assert reason == "Error trying to delete bucket ckpt without `force_destroy` set to true", reason
+    bucket.refuses_delete(made, "Error trying to delete bucket ckpt without `force_destroy` set to true")
     bucket.update(made, {**_INPUTS, "forceDestroy": True})
     bucket.delete(made)
     assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"

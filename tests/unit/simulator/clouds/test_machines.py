@@ -11,7 +11,7 @@ from holdfast.simulator.clouds.machines import Group, Machine, MachineSource
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
-from tests.support.clusters.provider_calls import Engine, Provider, calling, refusal
+from tests.support.clusters.provider_calls import Engine, Provider, calling
 
 # Any type will do: which of them keep machines running is for a cloud's catalogue to say.
 _GROUP = "aws:ec2/vpc:Vpc"
@@ -62,20 +62,16 @@ def test_machines_come_change_and_go_with_their_group(aws: Provider, joined: Joi
     assert joined.kept[-1] == [], "a machine outlives its group"
 
 
-def test_each_call_contains_the_machines_of_all_groups(aws: Provider, joined: Joined) -> None:
+def test_each_call_contains_the_machines_of_all_groups_and_only_groups_cause_one(
+    aws: Provider, joined: Joined
+) -> None:
+    Engine(provider=aws, type=_OTHER).create({"name": "q"})
+    assert joined.kept == [], "every create would look after nodes"
+    Engine(provider=aws, type=_GROUP).plan({"cidrBlock": "10.0.0.0/16"})
+    assert joined.kept == [], "a preview changes nothing"
     Engine(provider=aws, type=_GROUP, name="one").create({"cidrBlock": "10.0.0.0/16"})
     Engine(provider=aws, type=_GROUP, name="two").create({"cidrBlock": "10.1.0.0/16"})
     assert [len(each) for each in joined.kept] == [1, 2], "the second group would drive out the first"
-
-
-def test_a_resource_without_machines_does_not_reconcile_nodes(aws: Provider, joined: Joined) -> None:
-    Engine(provider=aws, type=_OTHER).create({"name": "q"})
-    assert joined.kept == [], "every create would look after nodes"
-
-
-def test_a_preview_buys_no_machines(aws: Provider, joined: Joined) -> None:
-    Engine(provider=aws, type=_GROUP).plan({"cidrBlock": "10.0.0.0/16"})
-    assert joined.kept == [], "a preview changes nothing"
 
 
 def test_a_group_whose_machines_fail_is_there_all_the_same(
@@ -83,6 +79,7 @@ def test_a_group_whose_machines_fail_is_there_all_the_same(
 ) -> None:
     joined.refuses = True
     group = Engine(provider=aws, type=_GROUP)
-    told = refusal(lambda: group.create({"cidrBlock": "10.0.0.0/16"}))
-    assert "was created but failed to initialize: instances failed to join" in told, told
+    group.refuses_create(
+        {"cidrBlock": "10.0.0.0/16"}, "was created but failed to initialize: instances failed to join"
+    )
     assert _GROUP in (tmp_path / "aws.json").read_text(), "the object exists, so the engine records it"

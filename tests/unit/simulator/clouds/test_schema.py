@@ -22,15 +22,12 @@ def _reasons(inputs: Properties, token: str = _CLUSTER) -> dict[str, str]:
     return {one.path: one.reason for one in violations(inputs, schema)}
 
 
-def test_a_type_the_sdk_does_not_have_is_refused_with_the_closest_and_the_version() -> None:
+def test_an_unknown_type_or_package_is_refused_with_the_fix() -> None:
     with pytest.raises(
         UnknownTypeError,
         match=r"pulumi-aws \d.* has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/buck",
     ):
         Schema.for_package("aws").resource("aws:s3/bukket:Bukket")
-
-
-def test_a_package_without_an_sdk_is_refused_with_the_way_to_install_it() -> None:
     with pytest.raises(
         RehearsalError, match="'oci': its SDK is not installed; install it with `pip install 'pulumi-oci'`"
     ):
@@ -55,9 +52,7 @@ def test_an_output_class_gives_its_type_and_whether_it_is_always_set() -> None:
     outputs = Schema.for_package("aws").resource(_CLUSTER).outputs
     assert outputs["certificateAuthority"].kinds == {Kind.OBJECT}, "a nested output lost its shape"
     assert outputs["deletionProtection"].kinds == {Kind.BOOL}, "a boolean output lost its type"
-    assert (outputs["arn"].required, outputs["outpostConfig"].required) == (True, False), (
-        "optional was read wrongly"
-    )
+    assert (outputs["arn"].required, outputs["outpostConfig"].required) == (True, False), "one is optional"
 
 
 @pytest.mark.parametrize(
@@ -75,28 +70,20 @@ def test_an_input_has_the_kind_its_annotation_says(token: str, name: str, kind: 
     assert kind in inputs[name].kinds, f"{name} of {token} is {inputs[name].kinds}"
 
 
-def test_complete_inputs_pass() -> None:
+def test_complete_and_unknown_inputs_pass_and_secret_ones_are_checked() -> None:
     assert _reasons(_cluster()) == {}, "valid inputs were refused"
+    inputs = _cluster(roleArn=UNKNOWN, vpcConfig={"subnetIds": UNKNOWN}, version=Secret("1.36"))
+    assert _reasons(inputs) == {}, "what is not known yet cannot be wrong yet"
+    assert list(_reasons(_cluster(vpcConfig=Secret({})))) == ["vpcConfig.subnetIds"], "a secret hid a mistake"
 
 
-def test_a_missing_required_property_is_refused_by_name() -> None:
+def test_wrong_inputs_are_refused_by_path_with_what_is_allowed() -> None:
     reasons = _reasons({"vpcConfig": {"subnetIds": []}})
     assert list(reasons) == ["roleArn"], "only the missing property is wrong"
     assert "missing required property 'roleArn' (aws:eks/cluster:Cluster of pulumi-aws" in reasons["roleArn"]
-
-
-def test_a_missing_property_inside_an_object_is_refused_by_its_path() -> None:
-    assert list(_reasons(_cluster(vpcConfig={}))) == ["vpcConfig.subnetIds"], (
-        "nested requirements were not checked"
-    )
-
-
-def test_a_property_that_is_not_there_is_refused_with_the_closest() -> None:
+    assert list(_reasons(_cluster(vpcConfig={}))) == ["vpcConfig.subnetIds"], "nested ones are required"
     reasons = _reasons(_cluster(rolearn="x"))
     assert "did you mean 'roleArn'?" in reasons["rolearn"], "the likely typo is not named"
-
-
-def test_a_value_of_another_kind_is_refused_with_what_is_allowed() -> None:
     reasons = _reasons(_cluster(vpcConfig={"subnetIds": "subnet-1"}))
     assert "vpcConfig.subnetIds must be a list, not a string ('subnet-1')" in reasons["vpcConfig.subnetIds"]
 
@@ -116,15 +103,6 @@ def test_text_passes_for_a_number_only_if_it_is_one(value: str, *, passes: bool)
         "scalingConfig": scaling,
     }
     assert (_reasons(inputs, "aws:eks/nodeGroup:NodeGroup") == {}) is passes, f"{value!r} was judged wrongly"
-
-
-def test_unknown_and_secret_values_pass_where_their_kind_may() -> None:
-    inputs = _cluster(roleArn=UNKNOWN, vpcConfig={"subnetIds": UNKNOWN}, version=Secret("1.36"))
-    assert _reasons(inputs) == {}, "what is not known yet cannot be wrong yet"
-
-
-def test_a_secret_value_is_checked_too() -> None:
-    assert list(_reasons(_cluster(vpcConfig=Secret({})))) == ["vpcConfig.subnetIds"], "a secret hid a mistake"
 
 
 def test_looking_up_types_imports_no_sdk() -> None:

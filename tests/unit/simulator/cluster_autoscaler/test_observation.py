@@ -38,15 +38,10 @@ def test_a_nodes_room_is_what_its_pods_leave() -> None:
     assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
 
 
-def test_a_cordoned_or_terminating_node_is_excluded() -> None:
+def test_only_nodes_that_take_pods_count_also_while_they_start() -> None:
     drained = node("drained", spec={"unschedulable": True})
     ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
-    assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], (
-        "no pod goes there"
-    )
-
-
-def test_a_node_that_is_starting_counts_as_one_that_is_there() -> None:
+    assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], "no pods"
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     (found,) = node_infos([node(spec={"taints": taints})], [])
     assert found.taints == (), "a second one would be bought beside it"
@@ -78,57 +73,44 @@ def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
 
 def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
     rules = [{"nodepools": ["a", "b"]}, {"machineFamily": "n2"}, {"nodepools": ["c"]}]
-    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, (
-        "pools of one rule are equal, and a rule about machines names none"
-    )
+    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, "in rule order"
 
 
 def test_a_node_with_nothing_but_daemons_is_empty() -> None:
     daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
     found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
     assert found == {"b", "c"}, "a pod runs on the first"
+    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}), "it goes with its node"
+    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
 
 
 def _asks(cpu: str, **more: str) -> Json:
     return {"name": "c", "resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def test_containers_side_by_side_need_the_sum_of_what_they_ask_for() -> None:
+def test_requests_add_up_containers_init_containers_sidecars_and_overhead() -> None:
     found = requests_of({"spec": {"containers": [_asks("1"), _asks("500m")]}})
     assert found["cpu"] == Fraction(3, 2), "both run at once"
     assert found["pods"] == 1, "a node runs so many pods and no more"
-
-
-def test_init_containers_count_where_one_of_them_needs_more_than_all_that_follow() -> None:
     spec: Json = {"containers": [_asks("1")], "initContainers": [_asks("3"), _asks("2")]}
     assert requests_of({"spec": spec})["cpu"] == 3, "they run one after another, before the others"
-
-
-def test_a_sidecar_is_there_beside_the_others_from_its_turn_on() -> None:
     sidecar = _asks("1", restartPolicy="Always")
     first: Json = {"containers": [_asks("1")], "initContainers": [sidecar, _asks("3")]}
     last: Json = {"containers": [_asks("1")], "initContainers": [_asks("3"), sidecar]}
     assert requests_of({"spec": first})["cpu"] == 4, "it runs beside the init container after it"
     assert requests_of({"spec": last})["cpu"] == 3, "and not beside the one before it"
-
-
-def test_overhead_comes_on_top() -> None:
     spec: Json = {"containers": [_asks("1")], "overhead": {"cpu": "250m"}}
     assert requests_of({"spec": spec})["cpu"] == Fraction(5, 4), "a sandbox needs room as well"
 
 
-def test_a_pod_waits_from_when_the_scheduler_found_no_node_for_it() -> None:
+def test_a_pod_waits_from_its_condition_on_and_needs_no_node_once_finished() -> None:
     assert needs_of(pod()).unschedulable_since == NOW, "its condition says when"
-    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None, (
-        "the scheduler has not seen it yet"
-    )
+    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None, "not scheduled yet"
     leaving: Json = {**pod(), "metadata": {"name": "p", "deletionTimestamp": "now"}}
     assert needs_of(leaving).unschedulable_since is None, "no machine is bought for a pod on its way out"
-
-
-def test_a_pod_that_has_ended_takes_no_room() -> None:
     assert node_of(pod(nodeName="n")) == "n", "it is on its node"
     assert node_of(pod(nodeName="n", status={"phase": "Failed"})) == "", "what it had is free again"
+    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW, "an object without a timestamp is old"
 
 
 def test_selectors_affinity_and_tolerations_are_taken_over() -> None:
@@ -142,12 +124,3 @@ def test_selectors_affinity_and_tolerations_are_taken_over() -> None:
         (term,),
         ({"operator": "Exists"},),
     ), "each is a condition of its own"
-
-
-def test_a_daemonsets_pod_is_known_by_its_owner() -> None:
-    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}), "it goes with its node"
-    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
-
-
-def test_a_missing_timestamp_is_old() -> None:
-    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW, "an object without a timestamp is old"

@@ -15,29 +15,34 @@ SPOT = offer("spot", room=room(taints=(SPOT_TAINT,), since=None), hourly_price=0
 TOLERATES = ({"key": SPOT_TAINT["key"], "operator": "Exists"},)
 
 
-def test_nothing_is_bought_where_a_node_has_room() -> None:
+def test_a_fitting_node_prevents_a_purchase_unless_the_pod_stays_pending() -> None:
     found = plan([needs()], [room()], [offer()], NOW)
     assert (found.purchases, found.unschedulable) == ((), ()), "the scheduler puts it there in a moment"
+    waiting = needs(unschedulable_since=NOW - timedelta(minutes=1))
+    old, new = room(since=NOW - timedelta(minutes=5)), room(since=NOW - timedelta(seconds=5))
+    assert len(plan([waiting], [old], [offer()], NOW).purchases) == 1, "an unknown rule excludes the node"
+    assert plan([waiting], [new], [offer()], NOW).purchases == (), "a node that has just come is for it"
 
 
-def test_the_cheapest_machine_that_takes_the_pod_is_bought() -> None:
+def test_the_first_priority_then_the_cheapest_fitting_machine_is_bought() -> None:
     dear = offer("dear", hourly_price=2.0)
     (bought,) = plan([needs()], [], [dear, SPOT, offer("cpu")], NOW).purchases
     assert bought.pool == "cpu", "spot is cheaper and does not take it, the other one is dearer"
     (bought,) = plan([needs(tolerations=TOLERATES)], [], [dear, SPOT, offer("cpu")], NOW).purchases
     assert bought.pool == "spot", "this one tolerates it"
-
-
-def test_a_list_of_priorities_goes_before_the_price() -> None:
     first, second = offer("dear", hourly_price=2.0, priority=0), offer("cheap", priority=1)
     (bought,) = plan([needs()], [], [second, first], NOW).purchases
     assert bought.pool == "dear", "a class lists it first"
 
 
-def test_pods_share_a_machine_as_far_as_they_fit() -> None:
+def test_pods_share_machines_and_a_full_pool_leaves_them_to_the_next() -> None:
     found = plan([needs("p", cpu=2), needs("q", cpu=2), needs("r", cpu=2)], [], [offer()], NOW)
     names = [[pod.name for pod in bought.pods] for bought in found.purchases]
     assert names == [["p", "q"], ["r"]], "four CPUs take two of them"
+    found = plan(
+        [needs("p", cpu=4), needs("q", cpu=4)], [], [offer(spare=1), offer("dear", hourly_price=9)], NOW
+    )
+    assert [bought.pool for bought in found.purchases] == ["cpu", "dear"], "the first has one machine left"
 
 
 def test_a_full_pool_and_one_in_backoff_have_different_reasons() -> None:
@@ -48,31 +53,12 @@ def test_a_full_pool_and_one_in_backoff_have_different_reasons() -> None:
     ), "each pool has a reason of its own"
 
 
-def test_a_pool_that_is_full_leaves_its_pods_to_the_next_cheapest() -> None:
-    found = plan(
-        [needs("p", cpu=4), needs("q", cpu=4)], [], [offer(spare=1), offer("dear", hourly_price=9)], NOW
-    )
-    assert [bought.pool for bought in found.purchases] == ["cpu", "dear"], "the first has one machine left"
-
-
-def test_a_balanced_pool_buys_where_it_has_fewest() -> None:
+def test_only_a_balanced_pool_spreads_over_zones() -> None:
     offers = [offer(zone=zone, nodes=nodes, spreads=True) for zone, nodes in (("a", 2), ("b", 0), ("c", 1))]
     found = plan([needs(str(at), cpu=4) for at in range(3)], [], offers, NOW)
     assert Counter(bought.zone for bought in found.purchases) == {"b": 2, "c": 1}, "the zones come level"
-
-
-def test_a_pool_that_takes_any_zone_fills_the_first() -> None:
     found = plan([needs(str(at), cpu=4) for at in range(3)], [], [offer(zone=zone) for zone in "ba"], NOW)
     assert {bought.zone for bought in found.purchases} == {"a"}, "it does not spread"
-
-
-def test_a_pod_pending_despite_a_fitting_node_gets_a_machine() -> None:
-    waiting = needs(unschedulable_since=NOW - timedelta(minutes=1))
-    old, new = room(since=NOW - timedelta(minutes=5)), room(since=NOW - timedelta(seconds=5))
-    assert len(plan([waiting], [old], [offer()], NOW).purchases) == 1, (
-        "a rule that is not played keeps it from the node that is there"
-    )
-    assert plan([waiting], [new], [offer()], NOW).purchases == (), "a node that has just come is for it"
 
 
 @given(cpus=st.lists(st.integers(min_value=1, max_value=6), max_size=20), spare=st.integers(0, 6))
@@ -91,13 +77,12 @@ def test_limits_and_capacities_hold_and_each_pod_is_planned(cpus: list[int], spa
 UNSELECTED = "node(s) didn't match Pod's node affinity/selector"
 
 
-def test_a_pod_that_asks_for_nothing_fits_a_plain_node() -> None:
+def test_a_pod_without_tolerations_fits_only_nodes_without_taints() -> None:
     assert unschedulable_reason(needs(), room()) is None, "nothing is in the way"
-
-
-def test_a_pod_that_asks_for_nothing_stays_off_spot() -> None:
     told = unschedulable_reason(needs(), room(taints=(SPOT_TAINT,)))
     assert told == "node(s) had untolerated taint {cloud.google.com/gke-spot: true}", "the taint says so"
+    taint: Json = {"key": "k", "effect": "PreferNoSchedule"}
+    assert unschedulable_reason(needs(), room(taints=(taint,))) is None, "it is a wish"
 
 
 @pytest.mark.parametrize(
@@ -125,15 +110,19 @@ def test_tolerations_match_as_in_kubernetes(toleration: Json, is_let_in: bool) -
     assert (found is None) is is_let_in, f"{toleration}: {found}"
 
 
-def test_a_prefer_no_schedule_taint_is_ignored() -> None:
-    taint: Json = {"key": "k", "effect": "PreferNoSchedule"}
-    assert unschedulable_reason(needs(), room(taints=(taint,))) is None, "it is a wish"
-
-
-def test_every_selected_label_must_be_there() -> None:
+def test_all_labels_and_one_whole_term_must_match() -> None:
     pod = needs(selector={"a": "1", "b": "2"})
     assert unschedulable_reason(pod, room(labels={"a": "1", "b": "2", "c": "3"})) is None, "all are"
     assert unschedulable_reason(pod, room(labels={"a": "1"})) == UNSELECTED, "one is not"
+    has, lacks = {"key": "a", "operator": "Exists"}, {"key": "x", "operator": "Exists"}
+    assert unschedulable_reason(needs(terms=(_term(lacks), _term(has))), room(labels={"a": "1"})) is None, (
+        "the second does"
+    )
+    assert unschedulable_reason(needs(terms=(_term(has, lacks),)), room(labels={"a": "1"})) == UNSELECTED, (
+        "half a term does not"
+    )
+    named = _term(has, matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n"]}])
+    assert unschedulable_reason(needs(terms=(named,)), room(labels={"a": "1"})) == UNSELECTED, "not by name"
 
 
 @pytest.mark.parametrize(
@@ -164,26 +153,9 @@ def _term(*rules: JsonValue, **more: JsonValue) -> Json:
     return {"matchExpressions": list(rules), **more}
 
 
-def test_one_term_must_hold_and_all_of_its_rules() -> None:
-    has, lacks = {"key": "a", "operator": "Exists"}, {"key": "x", "operator": "Exists"}
-    assert unschedulable_reason(needs(terms=(_term(lacks), _term(has))), room(labels={"a": "1"})) is None, (
-        "the second does"
-    )
-    assert unschedulable_reason(needs(terms=(_term(has, lacks),)), room(labels={"a": "1"})) == UNSELECTED, (
-        "half a term does not"
-    )
-    named = _term(has, matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n"]}])
-    assert unschedulable_reason(needs(terms=(named,)), room(labels={"a": "1"})) == UNSELECTED, (
-        "no node is bought by its name"
-    )
-
-
-def test_what_is_short_is_named() -> None:
+def test_missing_resources_are_named() -> None:
     pod = needs(cpu=5, requests={**needs(cpu=5).requests, "nvidia.com/gpu": needs().requests["cpu"]})
     assert unschedulable_reason(pod, room()) == "Insufficient cpu, Insufficient nvidia.com/gpu", "both are"
-
-
-def test_a_node_has_less_room_for_the_second_pod() -> None:
     left = room(cpu=4).without(needs(cpu=3).requests)
     assert unschedulable_reason(needs(cpu=1), left) is None, "one CPU is left"
     assert unschedulable_reason(needs(cpu=2), left) == "Insufficient cpu", "two are not"

@@ -74,8 +74,13 @@ def test_no_ports_are_read_from_another_text(text: str) -> None:
     assert ports_of(text) is None, "a truncated or edited file causes a new start, not a crash"
 
 
-def test_control_plane_listens_on_loopback_only() -> None:
+def test_control_plane_listens_on_loopback_and_reaches_services_through_the_socket() -> None:
     assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1", "its admin key is in a file"
+    selection = mapping(sequence(mapping(yaml.safe_load(render_egress(Path("/s"))))["egressSelections"])[0])
+    assert selection == {
+        "name": "cluster",
+        "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/s"}}},
+    }, "webhooks use the selection `cluster`"
 
 
 def test_etcd_data_is_outside_the_folder_that_a_failed_creation_removes() -> None:
@@ -83,19 +88,9 @@ def test_etcd_data_is_outside_the_folder_that_a_failed_creation_removes() -> Non
         str(mapping(each)["name"]): mapping(sequence(mapping(each)["extraArgs"])[0])
         for each in sequence(documents()[0]["componentsPatches"])
     }
-    assert patches["etcd"] == {"key": "data-dir", "value": "/data/etcd", "override": True}, (
-        "it replaces the folder of kwokctl"
-    )
+    assert patches["etcd"] == {"key": "data-dir", "value": "/data/etcd", "override": True}, "not kwokctl's"
     paths = layout(Path("/stack"))
     assert not paths.etcd_dir.is_relative_to(paths.cluster_dir), "kwokctl removes its own folder"
-
-
-def test_services_are_reached_through_the_socket() -> None:
-    selection = mapping(sequence(mapping(yaml.safe_load(render_egress(Path("/s"))))["egressSelections"])[0])
-    assert selection == {
-        "name": "cluster",
-        "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/s"}}},
-    }, "webhooks use the selection `cluster`"
 
 
 def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
@@ -110,12 +105,9 @@ def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
     }, "one configured stage of a kind disables the defaults, so all of them must be here"
 
 
-def test_pod_completes_only_on_request() -> None:
+def test_pod_completes_only_on_request_and_fails_before_its_removal() -> None:
     selector = mapping(stage_spec("pod-completes")["selector"])
     assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}, "training has no fixed duration"
-
-
-def test_deleted_pod_fails_before_its_removal() -> None:
     terminated = str(stage_spec("pod-is-terminated"))
     assert "phase: Failed" in terminated, "a pod failure policy waits for this phase"
     assert "exitCode: 143" in terminated, "the exit code of a process that SIGTERM ends"
@@ -125,9 +117,7 @@ def test_deleted_pod_fails_before_its_removal() -> None:
 
 @pytest.mark.parametrize("stage", ["node-ready", "node-heartbeat"])
 def test_silent_node_gets_no_heartbeat(stage: str) -> None:
-    assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"]), (
-        "the stage would undo what the node controller sets"
-    )
+    assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"]), "the node stays silent"
 
 
 @pytest.mark.parametrize(
@@ -149,16 +139,15 @@ def test_pods_of_the_operator_runner_have_no_simulated_status() -> None:
     }, "Ready must mean that the process is ready"
 
 
-def test_socket_in_a_deep_folder_has_a_short_path(tmp_path: Path) -> None:
+def test_paths_of_a_layout_are_absolute_and_its_socket_path_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     near = layout(Path("/home/me/holdfast/.rehearsal/local"))
     assert near.egress_socket == near.stack_dir / "egress.sock", "a short path is beside the other files"
     deep = layout(tmp_path / ("x" * 60) / ("y" * 60))
     assert len(str(deep.egress_socket)) <= LONGEST_SOCKET_PATH, "the kernel refuses longer paths"
     other = layout(tmp_path / ("x" * 60) / ("z" * 60))
     assert deep.egress_socket != other.egress_socket, "two stacks never share a socket"
-
-
-def test_layout_of_a_relative_workspace_is_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     paths = Layout.of("local", Workspace(project_root=Path()))
     assert paths.cluster_dir.is_absolute(), "it identifies processes"

@@ -43,14 +43,15 @@ def pids_in(folder: Path, *names: str) -> list[int]:
     return [each.process.pid for each in processes_in(folder, names)]
 
 
-def test_process_is_identified_by_its_program_and_its_folder(
+def test_process_is_identified_by_program_and_folder_and_killed(
     component: "subprocess.Popen[str]", tmp_path: Path
 ) -> None:
     assert pids_in(tmp_path, "kwok-controller") == [component.pid], "no pid file is needed"
     assert pids_in(tmp_path, "etcd") == [], "another program in the folder is not found"
-    assert pids_in(tmp_path.parent, "kwok-controller") == [], (
-        "the same program in another folder is not found"
-    )
+    assert pids_in(tmp_path.parent, "kwok-controller") == [], "another folder is not searched"
+    end_processes(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
+    assert not psutil.pid_exists(component.pid) or component.poll() is not None, "it has exited"
+    assert pids_in(tmp_path, "kwok-controller") == [], "it is not found again"
 
 
 def test_process_in_a_deleted_folder_is_found(component: "subprocess.Popen[str]", tmp_path: Path) -> None:
@@ -59,12 +60,6 @@ def test_process_in_a_deleted_folder_is_found(component: "subprocess.Popen[str]"
     found = pids_in(tmp_path, "kwok-controller")
     tmp_path.mkdir()
     assert found == [component.pid], "a process in a removed .rehearsal can still be ended"
-
-
-def test_process_that_ignores_sigterm_is_killed(component: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    end_processes(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
-    assert not psutil.pid_exists(component.pid) or component.poll() is not None, "it has exited"
-    assert pids_in(tmp_path, "kwok-controller") == [], "it is not found again"
 
 
 def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None:
@@ -77,9 +72,7 @@ def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None
         try:
             found = [each.process.pid for each in python_modules_in(tmp_path, "http.server")]
             assert found == [process.pid], "python -m http.server runs there"
-            assert python_modules_in(tmp_path, "holdfast.simulator.operator_runner") == [], (
-                "no other module runs there"
-            )
+            assert python_modules_in(tmp_path, "holdfast.simulator.operator_runner") == [], "another module"
         finally:
             process.kill()
 

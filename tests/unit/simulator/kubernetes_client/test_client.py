@@ -1,17 +1,14 @@
 """The client distinguishes missing objects from missing kinds, and waits for complete sets of objects."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.transport import Discovery
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.transport import Transport
+from holdfast.simulator.kubernetes_client.transport import Discovery, Transport
 
 KINDS: Json = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]}
 
@@ -43,12 +40,13 @@ def client_of(server: FakeServer) -> KubeClient:
     return KubeClient(transport, Discovery(transport), Cancellation())
 
 
-def test_missing_object_is_none() -> None:
+def test_missing_object_is_no_failure() -> None:
     assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "a missing object is no failure"
-
-
-def test_deletion_of_a_missing_object_returns_false() -> None:
     assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False, "nothing was deleted"
+    found = client_of(FakeServer()).wait_for(
+        "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
+    )
+    assert found is None, "the deletion is complete"
 
 
 def test_kind_with_a_deleted_crd_is_missing() -> None:
@@ -71,13 +69,6 @@ def test_wait_checks_only_complete_lists() -> None:
         "v1", "Pod", namespace="a", timeout_seconds=5, condition=is_whole, what="all pods"
     )
     assert seen == [2], "a condition like `none is left` would hold too early"
-
-
-def test_wait_for_a_removal_ends_if_the_object_is_missing() -> None:
-    found = client_of(FakeServer()).wait_for(
-        "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
-    )
-    assert found is None, "the deletion is complete"
 
 
 def test_timeout_names_the_condition_and_the_last_state() -> None:

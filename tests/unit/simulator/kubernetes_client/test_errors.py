@@ -7,14 +7,11 @@ import pytest
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 
 
-def test_running_action_is_ended() -> None:
+def test_action_is_ended_only_while_it_runs() -> None:
     cancellation, ended = Cancellation(), threading.Event()
     with cancellation.running(ended.set):
         cancellation.cancel()
         assert ended.is_set(), "the wait must end"
-
-
-def test_finished_action_is_not_called() -> None:
     cancellation, ended = Cancellation(), threading.Event()
     with cancellation.running(ended.set):
         pass
@@ -22,15 +19,10 @@ def test_finished_action_is_not_called() -> None:
     assert not ended.is_set(), "the connection may serve another request"
 
 
-def test_later_action_is_refused() -> None:
+def test_actions_and_pauses_after_the_cancellation_are_refused() -> None:
     cancellation = Cancellation()
     cancellation.cancel()
     with pytest.raises(KubeCancelled), cancellation.running(lambda: None):
         pytest.fail("no wait may start after the cancellation")
-
-
-def test_pause_ends_at_once() -> None:
-    cancellation = Cancellation()
-    cancellation.cancel()
     with pytest.raises(KubeCancelled):
         cancellation.pause(3600)

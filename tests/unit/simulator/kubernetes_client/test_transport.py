@@ -45,29 +45,21 @@ def test_listable_kinds_have_their_preferred_version() -> None:
         ]
     }
     server = Server({"/api/v1": core, "/apis": groups, "/apis/a/v2": widgets})
-    assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")], (
-        "every listable kind is needed"
-    )
+    assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")], "every listable kind"
 
 
-def test_kind_is_requested_once() -> None:
+def test_kind_is_requested_once_and_again_if_it_was_missing() -> None:
     server = Server({"/apis/apps/v1": APPS})
     discovery = Discovery(server)
     discovery.find("apps/v1", "Deployment")
     discovery.find("apps/v1", "Deployment")
     assert server.requests == 1, "each operation would need two requests"
-
-
-def test_kind_of_a_new_crd_is_found() -> None:
     server = Server({})
     discovery = Discovery(server)
     with pytest.raises(NoSuchKind, match="no kind Deployment in apps/v1"):
         discovery.find("apps/v1", "Deployment")
     server.served["/apis/apps/v1"] = APPS
     assert discovery.find("apps/v1", "Deployment").plural == "deployments", "the CRD is established now"
-
-
-def test_subresource_is_no_kind() -> None:
     with pytest.raises(NoSuchKind):
         Discovery(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
 

@@ -51,16 +51,16 @@ def followed(server: ScriptedServer, *, count: int) -> list[Event]:
     return [next(events) for _ in range(count)]
 
 
-def test_existing_objects_come_before_changes() -> None:
+def test_list_with_kinds_comes_before_the_watch_from_its_version() -> None:
     server = ScriptedServer(([pod("x")], [{"type": "DELETED", "object": pod("x", 2)}]))
     kinds = [kind for kind, _ in followed(server, count=3)]
     assert kinds == ["ADDED", SYNCED[0], "DELETED"], "the list, its end, then the watch"
-
-
-def test_watch_starts_at_the_version_of_the_list() -> None:
     server = ScriptedServer(([], [{"type": "ADDED", "object": pod("x")}]))
     followed(server, count=2)
     assert server.queries[0]["resourceVersion"] == "7", "no change may be lost between list and watch"
+    server = ScriptedServer(([{"metadata": {"name": "x"}}], []))
+    _, obj = followed(server, count=1)[0]
+    assert obj["kind"] == "Pod", "the server omits the kind in lists of built-in kinds"
 
 
 def test_expired_watch_lists_again_and_yields_only_differences() -> None:
@@ -68,12 +68,6 @@ def test_expired_watch_lists_again_and_yields_only_differences() -> None:
     server = ScriptedServer(([pod("x"), pod("y")], [gone]), ([pod("y"), pod("z")], []))
     events = [(kind, key_of(obj)[1]) for kind, obj in followed(server, count=6)]
     assert events[3:5] == [("DELETED", "x"), ("ADDED", "z")], "the second list yields only differences"
-
-
-def test_items_of_a_list_have_their_kind() -> None:
-    server = ScriptedServer(([{"metadata": {"name": "x"}}], []))
-    _, obj = followed(server, count=1)[0]
-    assert obj["kind"] == "Pod", "the server omits the kind in lists of built-in kinds"
 
 
 _sets = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2), max_size=4)

@@ -10,17 +10,9 @@ if TYPE_CHECKING:
 ONE = "urn:pulumi:test::test::kubernetes:core/v1:ConfigMap::one"
 
 
-def test_resource_has_the_same_manager_in_every_run() -> None:
+def test_each_resource_has_one_manager_in_every_run() -> None:
     assert manager_for(ONE) == manager_for(ONE), "the next run must find an interrupted create"
-
-
-def test_two_resources_have_two_managers() -> None:
-    assert manager_for(ONE) != manager_for(f"{ONE}s"), (
-        "the deletion of a renamed resource would remove the fields of the new one"
-    )
-
-
-def test_only_a_manager_that_applied_the_object_owns_it() -> None:
+    assert manager_for(ONE) != manager_for(f"{ONE}s"), "a deletion must keep the fields of the new one"
     obj: Json = {
         "metadata": {
             "managedFields": [{"manager": "a", "operation": "Apply"}, {"manager": "b", "operation": "Update"}]

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 PLAN = Plan(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
 
 
-def test_install_waits_for_the_timeout_of_the_release() -> None:
+def test_options_of_the_release_reach_helm() -> None:
     arguments = install_arguments(PLAN)
     assert arguments[:3] == ["install", "jobset", "charts/jobset"], "release and chart"
     assert "--wait=legacy" in arguments, "the next resource needs a ready operator"
     assert arguments[arguments.index("--timeout") + 1] == "300s", "otherwise the default of helm applies"
-
-
-def test_values_are_read_from_standard_input() -> None:
     for arguments in (install_arguments(PLAN), upgrade_arguments(PLAN)):
         assert arguments[arguments.index("--values") + 1] == "-", "the process list would show secrets"
+    shown = template_arguments(PLAN, kube_version="v1.36.3")
+    hidden = template_arguments(replace(PLAN, skip_crds=True), kube_version="v1.36.3")
+    assert ("--include-crds" in shown, "--include-crds" in hidden) == (True, False), "skipCrds"
 
 
 @pytest.mark.parametrize("arguments", [install_arguments, upgrade_arguments, uninstall_arguments])
@@ -55,19 +55,10 @@ def test_client_side_apply_is_used_like_in_the_plugin(arguments: Callable[[Plan]
     assert "--server-side=false" in arguments(PLAN), "changes by a controller would conflict with an upgrade"
 
 
-def test_namespace_is_created_only_by_the_install() -> None:
+def test_install_creates_the_namespace_and_uninstall_ignores_a_missing_release() -> None:
     plan = replace(PLAN, create_namespace=True, label="a=b")
     assert "--create-namespace" in install_arguments(plan), "the namespace does not exist yet"
     assert "--create-namespace" not in upgrade_arguments(plan), "helm refuses the flag in an upgrade"
-
-
-def test_crds_are_rendered_unless_skipped() -> None:
-    shown = template_arguments(PLAN, kube_version="v1.36.3")
-    hidden = template_arguments(replace(PLAN, skip_crds=True), kube_version="v1.36.3")
-    assert ("--include-crds" in shown, "--include-crds" in hidden) == (True, False), "skipCrds"
-
-
-def test_uninstall_ignores_a_missing_release() -> None:
     assert "--ignore-not-found" in uninstall_arguments(PLAN), "a second destroy would fail"
 
 
@@ -103,9 +94,11 @@ def test_chart_is_found_by_each_reference(
     assert (found.name, found.version) == ("jobset", "0.12.0"), "another chart would be installed"
 
 
-def test_other_version_is_refused_with_both_versions(mirror: ChartMirror) -> None:
+def test_other_version_and_missing_chart_file_are_refused(mirror: ChartMirror, tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match=r"version 0\.11\.0, but .* has version 0\.12\.0"):
         mirror.find(OCI, version="0.11.0", repo=None)
+    with pytest.raises(RehearsalError, match=r"Chart\.yaml"):
+        Chart.at(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +109,6 @@ def test_missing_chart_is_refused_with_the_available_charts(
 ) -> None:
     with pytest.raises(RehearsalError, match="jobset"):
         mirror.find(chart, version=None, repo=repo)
-
-
-def test_directory_without_a_chart_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RehearsalError, match=r"Chart\.yaml"):
-        Chart.at(tmp_path)
 
 
 def test_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
@@ -165,10 +153,7 @@ class FakeCluster:
             "manifest": "kind: Pod",
         }
         data = b64encode(b64encode(gzip.compress(json.dumps(release).encode()))).decode()
-        return {
-            "metadata": {"labels": {"version": str(number), "status": status}},
-            "data": {"release": data},
-        }
+        return {"metadata": {"labels": {"version": str(number), "status": status}}, "data": {"release": data}}
 
 
 def test_latest_revision_is_read_from_its_secret() -> None:

@@ -33,9 +33,11 @@ def _settings(
     return {"kubeconfig": kubeconfig, **more}
 
 
-def test_another_address_replaces_the_instance() -> None:
+def test_another_or_unknown_cluster_replaces_the_instance() -> None:
     changed = replacing(_settings(), _settings("https://two.example"))
     assert [one.top for one in changed] == ["kubeconfig"], "the objects are in the old cluster"
+    changed = replacing(_settings(), {"kubeconfig": UNKNOWN})
+    assert [one.top for one in changed] == ["kubeconfig"], "it may select another cluster"
 
 
 @pytest.mark.parametrize(
@@ -47,21 +49,10 @@ def test_change_that_selects_the_same_cluster_replaces_nothing(new: Properties) 
     assert replacing(_settings(), new) == [], "a replacement recreates every object"
 
 
-def test_unknown_kubeconfig_replaces_the_instance() -> None:
-    changed = replacing(_settings(), {"kubeconfig": UNKNOWN})
-    assert [one.top for one in changed] == ["kubeconfig"], "it may select another cluster"
-
-
-def test_kubeconfig_that_becomes_secret_replaces_nothing() -> None:
+def test_secrecy_and_address_of_an_identified_cluster_replace_nothing() -> None:
     same = _settings()
     assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
-
-
-def test_cluster_identifier_alone_decides_if_set() -> None:
-    here, moved = (
-        _settings(clusterIdentifier="a"),
-        _settings("https://two.example", clusterIdentifier="a"),
-    )
+    here, moved = (_settings(clusterIdentifier="a"), _settings("https://two.example", clusterIdentifier="a"))
     assert replacing(here, moved) == [], "it is the same cluster at another address"
     changed = replacing(here, _settings(clusterIdentifier="b"))
     assert [one.top for one in changed] == ["clusterIdentifier"], "it is another cluster at the same address"
@@ -96,23 +87,17 @@ def test_plan_for_an_unreachable_cluster_returns_the_inputs() -> None:
     assert _unreachable().plan_update(_operation(), inputs, {}) == inputs, "a later preview would fail"
 
 
-def test_create_and_update_are_refused_with_the_reason() -> None:
+def test_operations_on_an_unreachable_cluster_are_refused_with_the_reason() -> None:
     with pytest.raises(
         ClusterUnreachableError, match=f"^configured Kubernetes cluster is unreachable: {_REASON}$"
     ):
         _unreachable().create(_operation(), {})
     with pytest.raises(ClusterUnreachableError, match="configured Kubernetes cluster is unreachable"):
         _unreachable().update(_operation(), "default/one", {}, {}, ())
-
-
-def test_release_has_its_own_error() -> None:
     with pytest.raises(ClusterUnreachableError, match="can't create Helm Release with unreachable cluster"):
         _unreachable().create(_operation(RELEASE), {})
     with pytest.raises(ClusterUnreachableError, match="can't delete Helm Release with unreachable cluster"):
         _unreachable().remove(_operation(RELEASE), "default/one", {})
-
-
-def test_read_and_delete_errors_name_the_variable() -> None:
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
         _unreachable().read(_operation(), "default/one", {}, {})
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):

@@ -35,9 +35,7 @@ def test_invalid_token_is_refused(token: str) -> None:
 
 def test_kind_with_a_name_that_ends_in_patch_is_no_patch() -> None:
     assert not is_patch("kubernetes:x.io/v1:SourcePatch", "SourcePatch"), "its object must be deleted"
-    assert is_patch("kubernetes:core/v1:ConfigMapPatch", "ConfigMap"), (
-        "the patched object must not be deleted"
-    )
+    assert is_patch("kubernetes:core/v1:ConfigMapPatch", "ConfigMap"), "a deletion keeps the object"
 
 
 def annotated(name: str, value: str) -> Json:
@@ -50,41 +48,27 @@ def annotated(name: str, value: str) -> Json:
 def test_custom_timeout_takes_precedence_over_the_annotation_and_the_default(
     custom: float, value: str, seconds: float
 ) -> None:
-    assert timeout_seconds(annotated("timeoutSeconds", value), custom) == seconds, (
-        "the wait would have another duration"
-    )
+    assert timeout_seconds(annotated("timeoutSeconds", value), custom) == seconds, "in this order"
 
 
 @pytest.mark.parametrize(
     ("value", "policy"), [("orphan", "Orphan"), ("Background", "Background"), ("", "Foreground")]
 )
 def test_deletion_propagation_is_foreground_unless_annotated(value: str, policy: str) -> None:
-    assert propagation(annotated("deletionPropagationPolicy", value)) == policy, (
-        "pods would outlive their owner"
-    )
+    assert propagation(annotated("deletionPropagationPolicy", value)) == policy, "pods are deleted first"
 
 
-def test_flag_is_a_boolean_or_a_string() -> None:
+def test_settings_have_the_defaults_and_flags_of_the_plugin() -> None:
     for value in (True, "true"):
         assert Settings.of({"upsertExistingObjects": value}).upserts, f"{value!r} is true"
     assert not Settings.of({"upsertExistingObjects": "false"}).upserts, "the text false is not true"
-
-
-def test_empty_configuration_has_the_defaults_of_the_plugin() -> None:
     assert Settings.of({}) == Settings(), "the simulator must behave like the plugin"
 
 
-def test_unsupported_setting_is_reported_with_the_fix() -> None:
+def test_only_unsupported_settings_are_reported_with_the_fix() -> None:
     found = unsupported_settings(
         {"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"}
     )
-    assert set(found) == {"enableServerSideApply", "renderYamlToDirectory"}, (
-        "only these settings are unsupported"
-    )
+    assert set(found) == {"enableServerSideApply", "renderYamlToDirectory"}, "only these two"
     assert "leave it unset" in found["renderYamlToDirectory"], "the message must contain the fix"
-
-
-def test_supported_configuration_is_accepted() -> None:
-    assert unsupported_settings({"kubeconfig": "x", "enableServerSideApply": "true"}) == {}, (
-        "every stack uses such a configuration"
-    )
+    assert unsupported_settings({"kubeconfig": "x", "enableServerSideApply": "true"}) == {}, "all supported"

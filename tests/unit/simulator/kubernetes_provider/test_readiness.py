@@ -41,8 +41,14 @@ def verdict(obj: Json) -> tuple[Progress, str]:
     return found.progress, found.reason
 
 
-def test_deployment_with_available_pods_is_ready() -> None:
+def test_deployment_is_ready_without_missing_pods_and_fails_past_its_deadline() -> None:
     assert verdict(deployment())[0] is Progress.READY, "`up` would wait indefinitely"
+    obj = workload("Deployment", {"replicas": 0}, {"observedGeneration": GENERATION})
+    assert verdict(obj)[0] is Progress.READY, "no pod is missing"
+    late: Json = {"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "too late"}
+    assert verdict(deployment(conditions=[late], availableReplicas=0)) == (Progress.FAILED, "too late"), (
+        "its controller no longer retries"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,18 +64,6 @@ def test_deployment_is_waiting_until_its_rollout_completes(status: Json, reason:
     progress, message = verdict(deployment(**status))
     assert progress is Progress.WAITING, "dependents would start too early"
     assert reason in message, "the message must say what is missing"
-
-
-def test_deployment_past_its_progress_deadline_has_failed() -> None:
-    late: Json = {"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "too late"}
-    assert verdict(deployment(conditions=[late], availableReplicas=0)) == (Progress.FAILED, "too late"), (
-        "its controller no longer retries"
-    )
-
-
-def test_deployment_without_replicas_is_ready() -> None:
-    obj = workload("Deployment", {"replicas": 0}, {"observedGeneration": GENERATION})
-    assert verdict(obj)[0] is Progress.READY, "no pod is missing"
 
 
 @pytest.mark.parametrize(
@@ -117,10 +111,7 @@ def test_daemon_set_is_waiting_until_every_node_has_its_pod(available: int, prog
         (core("Service", spec={"type": "ClusterIP"}), Progress.READY),
         (core("Service", spec={"type": "LoadBalancer"}), Progress.WAITING),
         (core("ResourceQuota", spec={"hard": {"pods": "1"}}), Progress.WAITING),
-        (
-            core("ResourceQuota", spec={"hard": {"pods": "1"}}, status={"hard": {"pods": "1"}}),
-            Progress.READY,
-        ),
+        (core("ResourceQuota", spec={"hard": {"pods": "1"}}, status={"hard": {"pods": "1"}}), Progress.READY),
     ],
 )
 def test_core_kind_is_ready_according_to_its_status(obj: Json, progress: Progress) -> None:

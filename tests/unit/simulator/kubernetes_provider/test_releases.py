@@ -30,15 +30,7 @@ def test_name_namespace_and_timeout_have_defaults() -> None:
     inputs = complete()
     assert str(inputs["name"]).startswith("jobset-"), "the release has no name"
     assert (inputs["namespace"], inputs["timeout"]) == ("default", 300), "the defaults of the plugin"
-
-
-def test_generated_name_is_kept() -> None:
-    assert complete(olds={"name": "jobset-1234"})["name"] == "jobset-1234", (
-        "every run would replace the release"
-    )
-
-
-def test_release_with_skip_await_has_no_timeout() -> None:
+    assert complete(olds={"name": "jobset-1234"})["name"] == "jobset-1234", "every run replaces it"
     assert "timeout" not in complete({"skipAwait": True}), "the plugin sets none"
 
 
@@ -53,12 +45,9 @@ def test_disabled_input_is_ignored(value: Value) -> None:
     assert "verify" not in complete({"verify": value}), "an unset option has no effect"
 
 
-def test_release_without_a_chart_is_refused() -> None:
+def test_release_needs_a_known_chart() -> None:
     with pytest.raises(RehearsalError, match="chart is not set"):
         complete_release_inputs({}, {}, naming=NAMING, namespace="default")
-
-
-def test_unknown_chart_is_not_searched() -> None:
     mirror = ChartMirror(Path("charts"))
     assert chart_of({"chart": UNKNOWN}, mirror) is None, "no chart has the name UNKNOWN"
 
@@ -75,24 +64,11 @@ SHOWN: Json = {"name": "j", "namespace": "n", "chart": "jobset", "version": "1.0
 INPUTS: Properties = {"name": "j", "namespace": "n", "chart": "c", "version": "1.0.0", "values": {"a": 1}}
 
 
-def test_unchanged_values_are_no_drift() -> None:
+def test_changed_values_and_version_are_drift() -> None:
     assert live_release_inputs(INPUTS, SHOWN, {"a": 1}) == INPUTS, "every refresh would cause an upgrade"
-
-
-def test_changed_values_are_drift() -> None:
-    assert live_release_inputs(INPUTS, SHOWN, {"a": 2})["values"] == {"a": 2}, (
-        "a manual helm upgrade must be detected"
-    )
-
-
-def test_changed_secret_values_stay_secret() -> None:
+    assert live_release_inputs(INPUTS, SHOWN, {"a": 2})["values"] == {"a": 2}, "a manual upgrade is drift"
     inputs: Properties = {**INPUTS, "values": {"a": Secret("x")}}
-    assert live_release_inputs(inputs, SHOWN, {"a": "y"})["values"] == Secret({"a": "y"}), (
-        "the state would contain the password"
-    )
-
-
-def test_another_chart_version_is_drift() -> None:
+    assert live_release_inputs(inputs, SHOWN, {"a": "y"})["values"] == Secret({"a": "y"}), "a password"
     assert live_release_inputs(INPUTS, {**SHOWN, "version": "2.0.0"}, {"a": 1})["version"] == "2.0.0", (
         "a manual helm upgrade must be detected"
     )
@@ -109,13 +85,8 @@ def test_import_returns_the_metadata_of_the_release() -> None:
     }, "the program must match these inputs"
 
 
-def test_all_inputs_are_secret_in_the_state() -> None:
+def test_state_and_messages_contain_no_plain_secret() -> None:
     outputs = outputs_of(ReleaseRecord(metadata=SHOWN, values={}, manifest=""), INPUTS)
     assert outputs["__inputs"] == Secret(INPUTS), "values may contain unmarked secrets"
-
-
-def test_message_contains_no_secret() -> None:
     inputs: Properties = {"values": {"a": [Secret({"b": "hunter2"})], "c": "plain"}}
-    assert without_secrets("bad hunter2 in plain", inputs) == "bad [secret] in plain", (
-        "errors of helm quote values"
-    )
+    assert without_secrets("bad hunter2 in plain", inputs) == "bad [secret] in plain", "helm quotes values"

@@ -22,14 +22,13 @@ def test_port_of_a_service_is_routed_to_the_process(target: int | str) -> None:
     assert found.port == 40_000, "443 → container port → local port"
 
 
-def test_port_without_a_target_is_routed_to_the_same_port() -> None:
+def test_service_routes_to_ready_selected_pods() -> None:
     found = route("10.0.0.7", 8080, [service(port=8080, target=None)], [backend(local_port=40_000)])
     assert found.port == 40_000, "the default target"
-
-
-def test_unready_pod_is_skipped() -> None:
     backends = [backend(ready=False, local_port=1), backend(ready=True, local_port=2)]
     assert route("10.0.0.7", 443, [service()], backends).port == 2, "like kube-proxy"
+    found = route("10.0.0.7", 443, [service(selector={})], [backend()])
+    assert found.port is None, "an empty selector selects nothing"
 
 
 @pytest.mark.parametrize(
@@ -37,12 +36,7 @@ def test_unready_pod_is_skipped() -> None:
     [
         ("10.0.0.8", 443, backend(), "no Service has the address 10.0.0.8"),
         ("10.0.0.7", 80, backend(), "Service jobset-system/webhook has no port 80"),
-        (
-            "10.0.0.7",
-            443,
-            backend(ready=False),
-            "none of 1 pods of Service jobset-system/webhook is ready",
-        ),
+        ("10.0.0.7", 443, backend(ready=False), "none of 1 pods of Service jobset-system/webhook is ready"),
         ("10.0.0.7", 443, backend(of=pod(namespace="other")), "none of 0 pods"),
         ("10.0.0.7", 443, backend(of=pod(labels={"app.kubernetes.io/name": "x"})), "none of 0 pods"),
     ],
@@ -51,11 +45,6 @@ def test_unserved_destination_has_a_reason(host: str, port: int, behind: Backend
     found = route(host, port, [service()], [behind])
     assert found.port is None, "there is no process"
     assert reason in found.reason, "the log shows the reason"
-
-
-def test_service_without_a_selector_has_no_pods() -> None:
-    found = route("10.0.0.7", 443, [service(selector={})], [backend()])
-    assert found.port is None, "an empty selector selects nothing"
 
 
 def test_request_head_is_parsed() -> None:
@@ -100,19 +89,14 @@ def test_connection_is_forwarded_in_both_directions(tmp_path: Path) -> None:
         upstream.close()
         return response
 
-    assert asyncio.run(run()) == b"HTTP/1.1 200 Connection established\r\n\r\nHELLO", (
-        "unchanged bytes in both directions"
-    )
+    assert asyncio.run(run()) == b"HTTP/1.1 200 Connection established\r\n\r\nHELLO", "bytes are unchanged"
 
 
-def test_destination_without_a_process_gets_502_with_the_reason(tmp_path: Path) -> None:
+def test_destination_without_a_process_gets_502(tmp_path: Path) -> None:
     response = asyncio.run(
         through_proxy(tmp_path / "s", Route(reason="no process"), b"CONNECT 10.0.0.8:1 HTTP/1.1\r\n\r\n")
     )
     assert response == b"HTTP/1.1 502 no process\r\n\r\n", "the error of the API server shows it"
-
-
-def test_exited_process_gets_502(tmp_path: Path) -> None:
     response = asyncio.run(
         through_proxy(tmp_path / "s", Route(port=1), b"CONNECT 10.0.0.7:443 HTTP/1.1\r\n\r\n")
     )

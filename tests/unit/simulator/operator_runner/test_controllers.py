@@ -51,21 +51,13 @@ def test_jobset_serves_its_webhook_on_a_local_port() -> None:
     assert f"--config={given}" not in invocation.args, "the original file has the ports of a container"
     assert yaml.safe_load(invocation.files[written]) == {
         "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
-        "webhook": {
-            "timeout": 5,
-            "host": "127.0.0.1",
-            "port": 19443,
-            "certDir": "/pods/one/volumes/cert",
-        },
+        "webhook": {"timeout": 5, "host": "127.0.0.1", "port": 19443, "certDir": "/pods/one/volumes/cert"},
     }, "other settings stay; address, certificates and lease are those of a local process"
 
 
-def test_certificate_rotator_of_jobset_finds_its_file() -> None:
+def test_jobset_starts_without_a_configuration_file() -> None:
     invocation = CONTROLLERS["jobset"].adapt(resolved_container(mounts={JOBSET_CERTIFICATES: Path("/c")}))
     assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
-
-
-def test_jobset_starts_without_a_configuration_file() -> None:
     invocation = CONTROLLERS["jobset"].adapt(resolved_container())
     (text,) = invocation.files.values()
     assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the port is set"
@@ -81,7 +73,7 @@ def test_kuberay_listens_on_loopback_ports() -> None:
     ), "later arguments take precedence"
 
 
-def test_karpenter_listens_on_local_ports() -> None:
+def test_karpenter_listens_on_local_ports_and_keeps_its_lease_namespace() -> None:
     given = {"METRICS_PORT": "9000", "HEALTH_PROBE_PORT": "9001", "LOG_LEVEL": "info"}
     invocation = CONTROLLERS["karpenter"].adapt(
         resolved_container(variables=given, ports={9000: 50_000, 9001: 50_001})
@@ -93,30 +85,20 @@ def test_karpenter_listens_on_local_ports() -> None:
         "HEALTH_PROBE_PORT": "50001",
         "LOG_LEVEL": "info",
     }, "only the ports change"
-
-
-def test_lease_namespace_of_karpenter_is_kept() -> None:
     given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", (
-        "the value of the chart takes precedence"
-    )
+    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", "the chart takes precedence"
 
 
-def test_karpenter_gets_a_file_with_instance_types() -> None:
+def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
     ((path, text),) = invocation.files.items()
     assert text == "[]", "the instance types of the cloud"
     assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "Karpenter reads this file"
-
-
-def test_karpenter_keeps_its_own_instance_types() -> None:
     given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
     assert invocation.files == {}, "no file is needed"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], (
-        "the variable does not change"
-    )
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "unchanged"
 
 
 def test_fallback_controller_runs_from_this_checkout() -> None:

@@ -19,12 +19,9 @@ def conditions(status: Json) -> dict[str, str]:
     return {str(each["type"]): str(each["status"]) for each in found}
 
 
-def test_pod_is_ready_only_if_its_process_is_ready() -> None:
+def test_ready_condition_is_that_of_the_process() -> None:
     assert conditions(status_of(ProcessState(at=NOW, ready=True)))["Ready"] == "True", "its probe succeeded"
     assert conditions(status_of(ProcessState(at=NOW)))["Ready"] == "False", "its probe has not succeeded"
-
-
-def test_conditions_of_other_writers_are_kept() -> None:
     scheduled: Json = {"type": "PodScheduled", "status": "True"}
     status = status_of(
         ProcessState(at=NOW), of=pod(status={"conditions": [scheduled, {"type": "Ready", "status": "?"}]})

@@ -17,44 +17,28 @@ def test_volume_contains_exactly_the_data_of_its_object(tmp_path: Path) -> None:
     assert write_volume(folder, {"b": b"3", "c": b"4"}), "the data changed"
     shown = {each.name: each.read_bytes() for each in folder.iterdir() if not each.name.startswith("..")}
     assert shown == {"b": b"3", "c": b"4"}, "removed keys are gone, changed keys are new"
-    assert len([each for each in folder.iterdir() if each.name.startswith("..content")]) == 1, (
-        "old content is removed"
-    )
+    assert len([each for each in folder.iterdir() if each.name.startswith("..content")]) == 1, "no old files"
 
 
-def test_unchanged_volume_is_not_written(tmp_path: Path) -> None:
+def test_volume_changes_atomically_only_on_changes_and_for_its_owner(tmp_path: Path) -> None:
     write_volume(tmp_path / "volume", {"a": b"1"})
     before = (tmp_path / "volume" / "..data").readlink()
     assert not write_volume(tmp_path / "volume", {"a": b"1"}), "a watching controller must not be notified"
     assert (tmp_path / "volume" / "..data").readlink() == before, "the link does not change"
-
-
-def test_files_of_a_volume_change_atomically(tmp_path: Path) -> None:
     folder = tmp_path / "volume"
     write_volume(folder, {"tls.crt": b"1", "tls.key": b"1"})
     assert {(folder / name).readlink().parts[0] for name in ("tls.crt", "tls.key")} == {"..data"}, (
         "a certificate and its key use one link, which is replaced atomically"
     )
-
-
-def test_only_the_owner_can_read_files(tmp_path: Path) -> None:
     write_volume(tmp_path / "volume", {"key": b"1"})
     assert (tmp_path / "volume" / "key").stat().st_mode & 0o077 == 0, "they may be keys"
 
 
-def test_missing_optional_object_has_no_files() -> None:
-    assert shown_files(Volume(name="v", kind="Secret", source="s", optional=True), None) == {}, (
-        "the object is optional"
-    )
-
-
-def test_items_of_a_volume_select_and_rename_keys() -> None:
+def test_keys_of_an_object_are_selected_renamed_and_decoded() -> None:
+    assert shown_files(Volume(name="v", kind="Secret", source="s", optional=True), None) == {}, "optional"
     source: Json = {"kind": "ConfigMap", "data": {"a": "1", "b": "2"}}
     volume = Volume(name="v", kind="ConfigMap", source="s", items={"a": "x", "none": "y"})
     assert shown_files(volume, source) == {"x": b"1"}, "only selected keys that exist"
-
-
-def test_secrets_and_binary_data_are_decoded() -> None:
     encoded = base64.b64encode(b"\x00\x01").decode()
     assert object_data({"kind": "Secret", "data": {"k": encoded}}) == {"k": b"\x00\x01"}, "base64 is decoded"
     config: Json = {"kind": "ConfigMap", "data": {"t": "x"}, "binaryData": {"k": encoded}}
@@ -65,8 +49,6 @@ def test_files_of_a_pod_are_read_and_removed(tmp_path: Path) -> None:
     files = PodFiles(tmp_path / "pod")
     files.show(Volume(name="v", kind="ConfigMap", source="s"), {"kind": "ConfigMap", "data": {"a": "1"}})
     files.write_token("t")
-    assert files.texts() == {tmp_path / "pod" / "volumes" / "v" / "a": "1"}, (
-        "controllers.py reads mounted files"
-    )
+    assert files.texts() == {tmp_path / "pod" / "volumes" / "v" / "a": "1"}, "controllers.py reads them"
     files.remove()
     assert not (tmp_path / "pod").exists(), "no file of a pod remains, in particular no token"

@@ -43,12 +43,9 @@ def value_from(**source: JsonValue) -> Json:
     return {"name": "X", "valueFrom": source}
 
 
-def test_variable_can_reference_an_earlier_variable() -> None:
+def test_references_are_expanded_in_order() -> None:
     variables = resolved({"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(A)"})
     assert variables == {"A": "1", "B": "1-1"}, "a kubelet expands in order"
-
-
-def test_unknown_reference_is_kept_and_two_dollars_become_one() -> None:
     assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "like a kubelet"
 
 
@@ -74,9 +71,17 @@ def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expe
     assert resolved(value_from(**source)) == {"X": expected}, f"the value of {source}"
 
 
-def test_missing_optional_key_sets_no_variable() -> None:
+def test_env_takes_precedence_and_optional_sources_may_be_missing() -> None:
     source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
     assert resolved(source) == {}, "the container starts without it"
+    variables = resolved(
+        {"name": "CFG_level", "value": "info"},
+        env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
+    )
+    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
+    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, "it is optional"
+    with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
+        resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
 @pytest.mark.parametrize(
@@ -92,22 +97,6 @@ def test_missing_source_is_reported(source: dict[str, JsonValue], complaint: str
     with pytest.raises(CannotRunError) as caught:
         resolved(value_from(**source))
     assert complaint in str(caught.value), "the status of the pod shows this message"
-
-
-def test_env_takes_precedence_over_env_from() -> None:
-    variables = resolved(
-        {"name": "CFG_level", "value": "info"},
-        env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
-    )
-    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
-
-
-def test_missing_env_from_object_is_reported_unless_optional() -> None:
-    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, (
-        "an optional object may be missing"
-    )
-    with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
-        resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
 @given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=10**6))
@@ -135,27 +124,21 @@ def test_unscheduled_deleted_or_finished_pod_does_not_run(unwanted: Json) -> Non
     assert not should_run(unwanted), "the pod needs no process"
 
 
-def test_ports_are_keyed_by_name_or_number() -> None:
+def test_ports_probe_and_defaults_are_resolved() -> None:
     ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
     assert ports == {"http": 1, "2": 2}, "Services use both"
-
-
-def test_named_port_of_a_probe_is_resolved() -> None:
     assert readiness_probe(container()) == Probe(port=8080, path="/readyz"), "the port http is 8080"
     assert readiness_probe(container(readinessProbe={"httpGet": {"port": 9}})) == Probe(port=9, path="/"), (
         "the default path is the root"
     )
+    assert service_account_of(pod()) == "default", "the default service account"
+    assert grace_seconds_of(pod()) == 30, "the default grace period"
+    assert restarts_of(pod()) == 0, "there was no restart"
 
 
 @pytest.mark.parametrize("probe", [{}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}])
 def test_container_without_an_http_probe_has_no_probe(probe: Json) -> None:
     assert readiness_probe(container(readinessProbe=probe)) is None, "the container is ready when it runs"
-
-
-def test_unset_fields_have_the_defaults_of_kubernetes() -> None:
-    assert service_account_of(pod()) == "default", "the default service account"
-    assert grace_seconds_of(pod()) == 30, "the default grace period"
-    assert restarts_of(pod()) == 0, "there was no restart"
 
 
 CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}
@@ -187,28 +170,20 @@ def test_mounted_volumes_are_found() -> None:
     ], "each with its source, without unmounted volumes"
 
 
-def test_token_volume_is_skipped() -> None:
+def test_token_volumes_are_skipped_and_sub_paths_are_files() -> None:
     mounted = mounting(
         {"name": "kube-api-access", "mountPath": "/var/run"},
         volumes=[{"name": "kube-api-access", "projected": {}}],
     )
     assert volumes_of(mounted) == [], "the kubeconfig replaces it"
     assert mounts_of(mounted, Path("/pods")) == {}, "its path is not translated"
-
-
-def test_unsupported_volume_is_reported() -> None:
     mounted = mounting(
         {"name": "data", "mountPath": "/data"}, volumes=[{"name": "data", "hostPath": {"path": "/"}}]
     )
     with pytest.raises(CannotRunError, match="volume data has type hostPath"):
         volumes_of(mounted)
-
-
-def test_sub_path_is_one_file_of_the_volume() -> None:
     mounted = mounting({"name": "config", "mountPath": "/app.yaml", "subPath": "app.yaml"}, volumes=[CONFIG])
-    assert mounts_of(mounted, Path("/pods")) == {"/app.yaml": Path("/pods/config/app.yaml")}, (
-        "the file, not its folder"
-    )
+    assert mounts_of(mounted, Path("/pods")) == {"/app.yaml": Path("/pods/config/app.yaml")}, "one file"
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,14 @@ from tests.support.builders.engine_records import (
 def test_the_object_of_an_interrupted_create_is_adopted_with_its_id() -> None:
     checkpoint = a_checkpoint([a_resource("bucket")], [a_pending_create("vpc")])
     deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
-    assert [one["id"] for one in deployment["resources"]] == ["bucket-id", "vpc-1"], (
-        "the engine does not know it"
-    )
+    assert [one["id"] for one in deployment["resources"]] == ["bucket-id", "vpc-1"], "the engine needs its id"
     assert deployment["pending_operations"] == [], "the create would be asked about again"
-
-
-def test_an_adopted_object_has_its_inputs_as_outputs() -> None:
     deployment = adopt(a_checkpoint([], [a_pending_create("vpc")]), {urn("vpc"): "vpc-1"}).deployment or {}
     (adopted,) = deployment["resources"]
     assert adopted["outputs"] == adopted["inputs"], "a refresh needs something to read on"
+    checkpoint = a_checkpoint([], [a_pending_create("vpc")], manifest={"version": "v3"})
+    deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
+    assert deployment["manifest"] == {"version": "v3"}, "the engine refuses a state without its manifest"
 
 
 def test_an_adopted_successor_marks_its_predecessor_for_deletion() -> None:
@@ -39,23 +37,12 @@ def test_an_adopted_successor_marks_its_predecessor_for_deletion() -> None:
     ], "two living resources of one URN are no valid state"
 
 
-def test_the_rest_of_the_state_is_kept() -> None:
-    checkpoint = a_checkpoint([], [a_pending_create("vpc")], manifest={"version": "v3"})
-    deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
-    assert deployment["manifest"] == {"version": "v3"}, "the engine refuses a state without its manifest"
-
-
-def test_a_create_without_effect_is_not_adopted() -> None:
+def test_only_creates_with_an_effect_are_adopted() -> None:
     checkpoint = a_checkpoint([], [a_pending_create("vpc"), a_pending_create("bucket")])
     ids = find_adoptable(checkpoint, lambda operation: "b-1" if operation.urn == urn("bucket") else None)
     assert ids == {urn("bucket"): "b-1"}, "only one of them was made"
-
-
-def test_a_delete_is_not_adopted() -> None:
     deleting = {"resource": a_resource("vpc"), "type": "deleting"}
-    assert find_adoptable(a_checkpoint([], [deleting]), lambda _: "vpc-id") == {}, (
-        "it is in the state already"
-    )
+    assert find_adoptable(a_checkpoint([], [deleting]), lambda _: "vpc-id") == {}, "the state has it already"
 
 
 @given(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef")))
@@ -71,15 +58,12 @@ def test_every_pending_create_is_either_adopted_or_stays_pending(pending: set[st
     assert left == {urn(name) for name in pending - made}, "an operation was lost"
 
 
-def test_state_is_read_from_the_backends_file(tmp_path: Path) -> None:
+def test_state_is_read_from_the_file_of_the_backend(tmp_path: Path) -> None:
     file = tmp_path / "dev.json"
     write_checkpoint(file, a_checkpoint([a_resource("vpc")], [a_pending_create("bucket")]))
     read = read_checkpoint(file)
     assert [one.id for one in read.resources] == ["vpc-id"], "the resources"
     assert [one.name for one in read.pending] == ["creating bucket"], "the pending operations"
-
-
-def test_a_stack_that_never_ran_has_an_empty_state(tmp_path: Path) -> None:
     read = read_checkpoint(tmp_path / "none.json")
     assert (read.resources, read.pending) == ((), ()), "there is no file"
 
@@ -87,6 +71,4 @@ def test_a_stack_that_never_ran_has_an_empty_state(tmp_path: Path) -> None:
 def test_the_type_of_a_nested_resource_is_its_own() -> None:
     nested = "urn:pulumi:dev::p::holdfast:index:Karpenter$kubernetes:helm.sh/v3:Release::crds"
     operation = PendingOperation(kind="creating", urn=nested, inputs={})
-    assert operation.type == "kubernetes:helm.sh/v3:Release", (
-        "the types of its parents are in the URN as well"
-    )
+    assert operation.type == "kubernetes:helm.sh/v3:Release", "not those of its parents"

@@ -70,6 +70,4 @@ def test_becoming_secret_and_null_for_absent_are_no_changes(old: Value, new: Val
     ],
 )
 def test_a_change_is_within_a_path_at_below_and_around_it(path: str, immutable: str, *, within: bool) -> None:
-    assert Change(path=path, kind=ChangeKind.UPDATE).within([immutable]) is within, (
-        f"{path} against {immutable}"
-    )
+    assert Change(path=path, kind=ChangeKind.UPDATE).within([immutable]) is within, "exactly such paths"

@@ -16,11 +16,8 @@ def _shown(*lines: str) -> list[str]:
     return shown
 
 
-def test_lines_are_passed_on_in_their_order() -> None:
+def test_lines_are_shown_without_tracebacks_and_advice() -> None:
     assert _shown(" + vpc create", "", "Resources:") == [" + vpc create", "", "Resources:"], "a line was lost"
-
-
-def test_a_traceback_is_left_out_and_what_follows_is_shown() -> None:
     shown = _shown(
         "    error: boo",
         "    Traceback (most recent call last):",
@@ -30,9 +27,6 @@ def test_a_traceback_is_left_out_and_what_follows_is_shown() -> None:
         "Resources:",
     )
     assert shown == ["    error: boo", "", "Resources:"], "no traceback reaches a user"
-
-
-def test_advice_for_a_backend_kept_elsewhere_is_left_out() -> None:
     shown = _shown("Duration: 1s", "If you want to remove the stack completely, run `pulumi stack rm dev`.")
     assert shown == ["Duration: 1s"], "the command would not find this stack"
 
@@ -67,9 +61,6 @@ class _Screen:
 def test_a_progress_line_names_operations_and_durations() -> None:
     line = progress_line({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
     assert line == "    waiting for old (20 s), new (2 s)", "the longest first"
-
-
-def test_without_operations_there_is_no_progress_line() -> None:
     assert progress_line({}, now=30.0) is None, "an empty notice tells nothing"
 
 

@@ -29,20 +29,14 @@ from tests.support.builders.engine_records import (
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
 
 
-def test_a_violation_is_a_verdict_with_policy_level_place_and_message() -> None:
+def test_a_violation_is_one_verdict_with_policy_level_resource_and_message() -> None:
     (verdict,) = verdicts([a_violation(message="<{%fg 1%}>the ladder ends on spot<{%reset%}>\n")])
     assert verdict.policy == "training-ladder-ends-on-demand", "the policy is not named"
     assert verdict.stops, "a mandatory violation stops the run"
     assert verdict.urn == urn("ladder"), "the resource is not named"
     assert verdict.message == "the ladder ends on spot", "the engine's colour marks are shown to the user"
-
-
-def test_an_advisory_violation_does_not_stop_the_run() -> None:
     (verdict,) = verdicts([a_violation(enforcementLevel="advisory")])
     assert not verdict.stops, "advice would stop the run"
-
-
-def test_a_repeated_violation_is_one_verdict() -> None:
     assert len(verdicts([a_violation(), a_violation()])) == 1, "the engine repeats policy events"
 
 
@@ -70,7 +64,7 @@ def test_changing_steps_are_listed_once_in_order() -> None:
     )
 
 
-def test_a_failed_program_is_reported_once_without_its_traceback() -> None:
+def test_problems_name_the_resource_and_the_cause_once() -> None:
     message = "the pool is unknown"
     told = problems(
         [
@@ -81,33 +75,16 @@ def test_a_failed_program_is_reported_once_without_its_traceback() -> None:
         ]
     )
     assert told == (message,), "the user reads one message"
-
-
-def test_the_engines_generic_failure_message_is_omitted() -> None:
     assert problems([an_error("preview failed"), an_error("denied")]) == ("denied",), "it names no cause"
-
-
-def test_a_resource_that_failed_is_named() -> None:
     assert problems([an_error("AccessDenied", of=urn("vpc"))]) == ("vpc: AccessDenied",), "which one failed?"
-
-
-def test_an_error_of_the_stack_names_no_resource() -> None:
     of_stack = an_error("f is refused", of=urn("holdfast-dev", "pulumi:pulumi:Stack"))
     assert problems([of_stack]) == ("f is refused",), "the stack's own name tells nothing"
 
 
-def test_a_secret_output_is_shown_as_a_placeholder_at_any_depth() -> None:
+def test_the_last_outputs_are_shown_with_placeholders() -> None:
     outputs = stack_outputs([stack_outputs_event({"login": {"password": _SECRET, "users": [_SECRET]}})])
-    assert outputs == {"login": {"password": "[secret]", "users": ["[secret]"]}}, (
-        "a secret's ciphertext is shown"
-    )
-
-
-def test_an_unknown_output_is_shown_as_a_placeholder() -> None:
+    assert outputs == {"login": {"password": "[secret]", "users": ["[secret]"]}}, "no ciphertext"
     assert readable("04da6b54-80e4-46f7-96ec-b56ff0331ba9") == "[unknown]", "the engine's marker is shown"
-
-
-def test_the_last_outputs_are_returned() -> None:
     events = [stack_outputs_event({"a": 1}), stack_outputs_event({"a": 2})]
     assert stack_outputs(events) == {"a": 2}, "outputs of the plan were taken for those of the run"
 
@@ -133,37 +110,23 @@ def _ended(code: int = 255, stderr: str = "") -> CommandResult:
     return CommandResult(stdout="", stderr=stderr, code=code)
 
 
-def test_the_engines_errors_are_the_message() -> None:
+def test_the_message_is_the_errors_the_policies_or_the_error_output() -> None:
     told = str(failure(an_outcome(problems=("vpc: denied", "bucket: denied")), _ended()))
     assert told == "up of local failed: vpc: denied\nbucket: denied", "not what went wrong"
-
-
-def test_without_an_error_the_violated_policies_are_the_message() -> None:
     told = str(failure(an_outcome(verdicts=(a_verdict(), a_verdict(urn="other"))), _ended()))
     assert told == "up of local failed: mandatory policies are violated: training-ladder-ends-on-demand", (
         "a policy is named once"
     )
-
-
-def test_an_advisory_violation_is_not_the_reason() -> None:
     told = str(failure(an_outcome(verdicts=(a_verdict(level="advisory"),)), _ended(stderr="error: no space")))
     assert told == "up of local failed: no space", "advice does not stop a run"
-
-
-def test_without_events_the_error_output_is_the_message() -> None:
-    assert stderr_message("\nerror: could not load plugin\n\n") == "could not load plugin", (
-        "the word error is ours"
-    )
+    assert stderr_message("\nerror: could not load plugin\n\n") == "could not load plugin", "without a prefix"
     assert stderr_message(" \n") == "the engine gave no reason", "an empty message has no cause"
 
 
-def test_a_killed_engine_is_a_distinct_failure_with_a_fix() -> None:
+def test_a_failure_contains_the_outcome_and_a_kill_has_a_fix() -> None:
     told = failure(an_outcome(problems=("half a line",)), _ended(code=-signal.SIGKILL))
     assert isinstance(told, EngineKilled), "the caller distinguishes a kill from a failure"
     assert "run it again" in str(told), "the user does not know how to go on"
-
-
-def test_a_failure_contains_the_outcome() -> None:
     outcome = an_outcome(changes={"create": 2})
     told = failure(outcome, _ended())
     assert isinstance(told, EngineFailure), "another kind of failure"

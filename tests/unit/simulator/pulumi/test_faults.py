@@ -67,14 +67,11 @@ def test_a_crash_without_a_way_to_kill_the_engine_is_a_mistake() -> None:
         Faults().crash_after_create(1)
 
 
-def test_a_call_throttled_for_less_than_the_retries_is_served() -> None:
+def test_a_throttled_call_is_retried_a_limited_number_of_times() -> None:
     faults = Faults()
     faults.throttle(1, times=2)
     faults.before_call("create aws:s3/bucket:Bucket")
     assert (faults.calls, faults.retries) == (1, 2), "a retry is no new call, and each is counted"
-
-
-def test_a_call_throttled_for_longer_fails_with_the_clouds_words() -> None:
     faults = Faults()
     faults.throttle(1, times=MAX_RETRIES + 1)
     with pytest.raises(

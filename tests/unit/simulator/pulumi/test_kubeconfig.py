@@ -49,13 +49,10 @@ def test_a_kubeconfig_is_read_as_mapping_json_and_yaml(kubeconfig: JsonValue) ->
     assert (found.command, found.option("--cluster-name")) == ("aws", "prod"), "it asks for a token of prod's"
 
 
-def test_it_is_read_from_a_file(tmp_path: Path) -> None:
+def test_a_kubeconfig_is_read_from_a_file_with_another_context_or_cluster(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(KUBECONFIG))
     assert _read(str(file)).server == "https://one.example", "a path is a kubeconfig as well"
-
-
-def test_context_and_cluster_of_the_provider_take_precedence() -> None:
     assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
     assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
     assert _read(KUBECONFIG, context="second").command == "", "its user has no token command"

@@ -44,12 +44,9 @@ def _details(error: grpc.RpcError) -> str:
     return error.details() or ""
 
 
-def test_a_rehearsal_error_arrives_unchanged() -> None:
+def test_an_error_arrives_as_one_line() -> None:
     error = _answer_to(RehearsalError("BucketAlreadyExists: ckpt"))
     assert _details(error) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
-
-
-def test_an_internal_error_arrives_as_one_line_with_its_location() -> None:
     error = _answer_to(KeyError("vpcId"))
     assert _code(error) is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
     assert "GetPluginInfo: KeyError: 'vpcId' at " in _details(error), "the message does not say where to look"
@@ -76,9 +73,7 @@ def test_an_initialization_failure_arrives_with_the_state() -> None:
     metadata = cast("dict[str, bytes]", dict(cast("Any", error.trailing_metadata())))
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
     detail = provider_pb2.ErrorResourceInitFailed.FromString(status.details[0].value)
-    assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"]), (
-        "the engine would lose the object"
-    )
+    assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"]), "the object is kept"
 
 
 def test_a_call_of_a_killed_engine_is_not_answered_and_the_server_stops() -> None:

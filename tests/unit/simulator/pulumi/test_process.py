@@ -66,9 +66,7 @@ def test_a_command_runs_non_interactively_and_its_output_is_read(tmp_path: Path)
     seen: list[str] = []
     result = _command(tmp_path, 'echo "$@"; echo oops >&2').run(["up"], str(tmp_path), {}, seen.append)
     assert seen == ["--non-interactive up"], "the engine could ask a question, or a line was lost"
-    assert (result.stdout, result.stderr, result.code) == ("--non-interactive up", "oops", 0), (
-        "not what it said"
-    )
+    assert (result.stdout, result.stderr, result.code) == ("--non-interactive up", "oops", 0), "its output"
 
 
 def test_flags_are_added_inside_the_block_alone(tmp_path: Path) -> None:
@@ -87,14 +85,11 @@ def test_a_command_that_fails_raises_and_is_remembered(tmp_path: Path) -> None:
     assert _code(command) == 3, "its code tells how it ended"
 
 
-def test_the_engine_sees_the_given_environment_and_no_other(tmp_path: Path) -> None:
+def test_the_engine_sees_only_the_given_environment(tmp_path: Path) -> None:
     command = _command(tmp_path, "env", environment={"PATH": os.defpath, "ONE": "1"})
     seen = command.run([], str(tmp_path), {"TWO": "2"}).stdout.splitlines()
     assert {"ONE=1", "TWO=2"} <= set(seen), "a setting did not arrive"
     assert not any(line.startswith("HOME=") for line in seen), "the user's environment leaked in"
-
-
-def test_the_users_pulumi_settings_are_removed_from_the_environment() -> None:
     user = {"PULUMI_ACCESS_TOKEN": "x", "PULUMI_BACKEND_URL": "https://…", "PATH": "/bin"}
     assert engine_environment(user) == {"PATH": "/bin"}, "a rehearsal would reach an account"
 

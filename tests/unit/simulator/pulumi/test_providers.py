@@ -63,9 +63,7 @@ def test_a_package_is_simulated_where_the_users_plugin_is_not_allowed(
 ) -> None:
     asked, ports = asked_for(frozenset())
     assert asked == ["kubernetes", "aws"], "an installed plugin was used, and with it an account"
-    assert [entry.split(":")[0] for entry in ports.split(",")] == asked, (
-        "the engine does not learn where they are"
-    )
+    assert [entry.split(":")[0] for entry in ports.split(",")] == asked, "the engine gets their ports"
     assert not (tmp_path / "home").exists(), "a plugin was lent all the same"
 
 
@@ -76,12 +74,8 @@ def test_the_users_plugin_is_linked_where_it_is_allowed(
     assert asked == ["aws"], "the real provider takes precedence"
     assert ports.startswith("aws:"), "the engine would use the simulator"
     lent = [folder.name for folder in (tmp_path / "home" / "plugins").iterdir()]
-    assert lent == [f"resource-kubernetes-v{version('pulumi-kubernetes')}"], (
-        "the engine does not find the plugin"
-    )
+    assert lent == [f"resource-kubernetes-v{version('pulumi-kubernetes')}"], "the engine finds it"
 
 
 def test_the_local_stack_takes_the_users_own_kubernetes_plugin(tmp_path: Path) -> None:
-    assert Subject.holdfast("local", platform_workspace(tmp_path)).own_plugins == {"kubernetes"}, (
-        "its API server is a real one"
-    )
+    assert Subject.holdfast("local", platform_workspace(tmp_path)).own_plugins == {"kubernetes"}, "it is real"

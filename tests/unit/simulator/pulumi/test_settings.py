@@ -27,14 +27,9 @@ def _workspace(root: Path, *stacks: str) -> Workspace:
     return Workspace(project_root=root)
 
 
-def test_the_copied_project_does_not_point_back_at_the_folder_it_was_copied_from() -> None:
+def test_the_copies_contain_no_folder_and_no_account() -> None:
     tracked = {"name": "holdfast", "main": "infra", "stackConfigDir": "stacks", "runtime": {"name": "python"}}
-    assert rehearsed_project(tracked) == {"name": "holdfast", "runtime": "python"}, (
-        "the engine would look for the program and the stack file beside the copy"
-    )
-
-
-def test_an_account_of_the_tracked_stack_file_is_left_out() -> None:
+    assert rehearsed_project(tracked) == {"name": "holdfast", "runtime": "python"}, "the copy has its own"
     tracked: Json = {
         "secretsprovider": "awskms://key",
         "encryptedkey": "x",
@@ -44,22 +39,17 @@ def test_an_account_of_the_tracked_stack_file_is_left_out() -> None:
     assert rehearsed_stack(tracked, previous={}) == {"config": {}}, "the engine would call that account"
 
 
-def test_encrypted_values_become_placeholders_at_any_depth() -> None:
+def test_encrypted_values_become_placeholders_and_the_salt_is_kept() -> None:
     tracked = {"config": {"a:top": {"secure": "v1:x"}, "a:deep": {"list": [{"key": {"secure": "v1:y"}}]}}}
     copied = rehearsed_stack(tracked, previous={})
     assert copied["config"] == {
         "a:top": SECRET_PLACEHOLDER,
         "a:deep": {"list": [{"key": SECRET_PLACEHOLDER}]},
     }, "ciphertext of another key would stop the run"
-
-
-def test_the_salt_of_the_previous_copy_is_kept() -> None:
     copied = rehearsed_stack(
         {"encryptionsalt": "tracked", "config": {}}, previous={"encryptionsalt": "ours", "config": {"old": 1}}
     )
-    assert copied == {"config": {}, "encryptionsalt": "ours"}, (
-        "without its salt the state cannot be decrypted"
-    )
+    assert copied == {"config": {}, "encryptionsalt": "ours"}, "the salt decrypts the state"
 
 
 @given(
@@ -85,14 +75,11 @@ def test_an_unknown_stack_is_refused_with_the_existing_names(tmp_path: Path) -> 
         stack_file("prod", workspace)
 
 
-def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+def test_a_file_without_a_yaml_mapping_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "Pulumi.broken.yaml"
     broken.write_text("config: [")
     with pytest.raises(RehearsalError, match=r"Pulumi\.broken\.yaml is not YAML"):
         read_yaml(broken)
-
-
-def test_a_file_that_holds_no_mapping_is_refused(tmp_path: Path) -> None:
     listed = tmp_path / "Pulumi.listed.yaml"
     listed.write_text("- config")
     with pytest.raises(RehearsalError, match="is not a mapping"):

@@ -50,30 +50,24 @@ def test_a_stripped_value_holds_no_secret_and_the_same_unknowns(value: Value) ->
     assert has_unknown(stripped) == has_unknown(value), "stripping secrets touched an unknown"
 
 
-def test_a_secret_does_not_show_in_a_message() -> None:
+def test_secrets_and_unknowns_have_no_plain_form() -> None:
     assert "hunter2" not in repr({"password": Secret("hunter2")}), "a secret leaked through repr"
+    with pytest.raises(ValueError, match="UNKNOWN has no JSON form"):
+        reveal({"arn": UNKNOWN})
 
 
 def test_whole_numbers_arrive_as_integers() -> None:
     arrived = from_struct(to_struct({"nodes": 3, "price": 0.5}))
-    assert [type(arrived["nodes"]), type(arrived["price"])] == [int, float], (
-        "Kubernetes refuses 3.0 for a count"
-    )
+    assert [type(arrived["nodes"]), type(arrived["price"])] == [int, float], "a count must be an integer"
 
 
-def test_an_unknown_of_any_type_is_unknown() -> None:
+def test_marks_of_the_engine_are_unknown_secret_or_refused() -> None:
     wire = struct_pb2.Struct()
     wire.update({"zones": "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2", "name": rpc.UNKNOWN})
     assert from_struct(wire) == {"zones": UNKNOWN, "name": UNKNOWN}, "the engine has one mark per type"
-
-
-def test_an_output_value_without_a_value_is_unknown_and_keeps_its_secrecy() -> None:
     wire = struct_pb2.Struct()
     wire.update({"token": {_SIGNATURE: "d0e6a833031e9bbcd3f4e8bde6ca49a4", "secret": True}})
     assert from_struct(wire) == {"token": Secret(UNKNOWN)}, "an output value's secrecy was lost"
-
-
-def test_a_file_asset_is_refused_by_the_path_it_stands_at() -> None:
     wire = struct_pb2.Struct()
     wire.update({"code": [{_SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "path": "x.zip"}]})
     with pytest.raises(RehearsalError, match=r"code\[0\]: a file asset"):
@@ -84,8 +78,3 @@ def test_a_reference_to_a_resource_not_yet_made_has_an_empty_id() -> None:
     sent = to_struct({"role": Reference(urn="urn:x", id=UNKNOWN)}).fields["role"].struct_value
     assert sent[_SIGNATURE] == "5cf8f73096256a8f31e491e813e4eb8e", "the engine would read a plain object"
     assert sent["id"] == "", "the engine refuses an unknown id in a reference"
-
-
-def test_an_unknown_has_no_json_form() -> None:
-    with pytest.raises(ValueError, match="UNKNOWN has no JSON form"):
-        reveal({"arn": UNKNOWN})

@@ -30,29 +30,10 @@ def _prepared(root: Path, **settings: JsonValue) -> EngineFolder:
     return folder
 
 
-def test_project_and_stack_file_are_copied_below_the_stacks_own_folder(tmp_path: Path) -> None:
+def test_project_and_stack_file_are_copied_and_the_salt_survives(tmp_path: Path) -> None:
     folder = _prepared(tmp_path)
-    assert folder.project.is_relative_to(tmp_path / ".rehearsal" / "dev"), (
-        "the tracked files would be written into"
-    )
+    assert folder.project.is_relative_to(tmp_path / ".rehearsal" / "dev"), "the tracked files never change"
     assert read_yaml(folder.project / "Pulumi.dev.yaml") == {"config": {}}, "the stack file was not copied"
-
-
-def test_the_passphrase_is_drawn_once_and_for_its_owner_alone(tmp_path: Path) -> None:
-    folder = _prepared(tmp_path)
-    first = folder.passphrase.read_text()
-    _prepared(tmp_path)
-    assert folder.passphrase.read_text() == first, "the state could not be decrypted any more"
-    assert stat.S_IMODE(folder.passphrase.stat().st_mode) == 0o600, "others can read the passphrase"
-    assert stat.S_IMODE(folder.root.stat().st_mode) == 0o700, "others can read the state"
-
-
-def test_two_stacks_do_not_share_a_passphrase(tmp_path: Path) -> None:
-    passphrases = {_prepared(tmp_path / name).passphrase.read_text() for name in ("one", "two")}
-    assert len(passphrases) == 2, "one passphrase opens every stack"
-
-
-def test_the_salt_of_the_copy_survives_the_next_copy(tmp_path: Path) -> None:
     folder = _prepared(tmp_path)
     copy = folder.project / "Pulumi.dev.yaml"
     copy.write_text("config: {}\nencryptionsalt: v1:x\n")
@@ -60,7 +41,20 @@ def test_the_salt_of_the_copy_survives_the_next_copy(tmp_path: Path) -> None:
     assert read_yaml(copy)["encryptionsalt"] == "v1:x", "secrets in the state could not be decrypted"
 
 
-def test_an_installed_plugin_is_found_at_its_packages_version(tmp_path: Path) -> None:
+def test_the_passphrase_is_drawn_once_for_each_stack_and_its_owner(tmp_path: Path) -> None:
+    folder = _prepared(tmp_path)
+    first = folder.passphrase.read_text()
+    _prepared(tmp_path)
+    assert folder.passphrase.read_text() == first, "the state could not be decrypted any more"
+    assert stat.S_IMODE(folder.passphrase.stat().st_mode) == 0o600, "others can read the passphrase"
+    assert stat.S_IMODE(folder.root.stat().st_mode) == 0o700, "others can read the state"
+    passphrases = {_prepared(tmp_path / name).passphrase.read_text() for name in ("one", "two")}
+    assert len(passphrases) == 2, "one passphrase opens every stack"
+
+
+def test_an_installed_plugin_is_found_at_the_version_of_its_package(tmp_path: Path) -> None:
+    (tmp_path / "plugins" / "resource-kubernetes-v0.0.1").mkdir(parents=True)
+    assert installed_plugin("kubernetes", {"PULUMI_HOME": str(tmp_path)}) is None, "not this version"
     from importlib.metadata import version
 
     environment = {"PULUMI_HOME": str(tmp_path)}
@@ -70,13 +64,6 @@ def test_an_installed_plugin_is_found_at_its_packages_version(tmp_path: Path) ->
     assert installed_plugin("kubernetes", environment) == plugin, "the installed plugin is not used"
     plugin.with_name(f"{plugin.name}.partial").touch()
     assert installed_plugin("kubernetes", environment) is None, "half a download was taken for a plugin"
-
-
-def test_a_plugin_of_another_version_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "plugins" / "resource-kubernetes-v0.0.1").mkdir(parents=True)
-    assert installed_plugin("kubernetes", {"PULUMI_HOME": str(tmp_path)}) is None, (
-        "the engine would not take it"
-    )
 
 
 def test_a_lent_plugin_is_a_folder_of_links(tmp_path: Path) -> None:
@@ -113,46 +100,23 @@ def _held(lock: Lock, started: float | None) -> bool:
     return is_held(lock, hostname=_HERE, started=lambda _: started)
 
 
-def test_a_lock_whose_process_is_gone_is_not_held() -> None:
+def test_a_lock_is_held_while_its_engine_runs() -> None:
     assert not _held(_lock(), started=None), "a killed run would lock the stack indefinitely"
-
-
-def test_a_lock_whose_process_runs_is_held() -> None:
     assert _held(_lock(), started=990.0), "two runs at once would spoil the state"
-
-
-def test_a_process_that_only_has_the_same_number_does_not_hold_a_lock() -> None:
-    assert not _held(_lock(), started=1500.0), (
-        "process numbers are given again: this one is younger than the lock"
-    )
-
-
-def test_a_lock_of_another_machine_counts_as_held() -> None:
+    assert not _held(_lock(), started=1500.0), "the process is younger than the lock"
     assert _held(_lock(hostname="elsewhere"), started=None), "its processes cannot be seen from here"
-
-
-def test_a_process_that_is_no_engine_does_not_hold_a_lock() -> None:
     assert engine_started(os.getpid()) is None, "this test is no engine"
 
 
-def test_the_lock_of_a_dead_run_is_removed(tmp_path: Path) -> None:
+def test_only_locks_of_dead_runs_are_removed(tmp_path: Path) -> None:
+    assert release_stale_locks(tmp_path / "none", stack="dev") == 0, "there is no lock"
+    (tmp_path / "half.json").write_text('{"pid": 7, "host')
+    assert read_locks(tmp_path) == (), "half a file was read as a lock"
     file = write_lock(tmp_path, pid=2**22 + 1, hostname=socket.gethostname(), written=1000.0)
     released = release_stale_locks(tmp_path, stack="dev")
     assert released == 1, "the lock was not counted"
     assert not file.exists(), "the lock is still there"
-
-
-def test_a_held_lock_is_refused_by_process_and_file_and_stays(tmp_path: Path) -> None:
     file = write_lock(tmp_path, pid=7, hostname="elsewhere", written=1000.0)
     with pytest.raises(RehearsalError, match=r"process 7 on elsewhere.*lock\.json"):
         release_stale_locks(tmp_path, stack="dev")
     assert file.exists(), "a lock that is held was removed"
-
-
-def test_an_incomplete_lock_file_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "half.json").write_text('{"pid": 7, "host')
-    assert read_locks(tmp_path) == (), "half a file was read as a lock"
-
-
-def test_a_stack_without_locks_is_free(tmp_path: Path) -> None:
-    assert release_stale_locks(tmp_path / "none", stack="dev") == 0, "there is no lock"

@@ -50,35 +50,26 @@ def test_fresh_checkout_builds_every_piece_once(go: FakeGo, workspace: Workspace
     shown = make(workspace)
     assert go.built == sorted(tool.package for tool in TOOLS), "each tool is built once"
     assert take_survey(workspace).missing == [], "nothing is missing afterwards"
-    assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS), (
-        "all tools are found"
-    )
+    assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS), "all found"
     assert "kuberay-operator chart" in shown, "a chart and a program can have the same name"
 
 
-def test_second_run_builds_nothing(go: FakeGo, workspace: Workspace) -> None:
+def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     assert "nothing to make (19 already there)" in make(workspace), "one line, no table"
     assert go.built == [], "no tool is built again"
-
-
-def test_complete_tools_need_no_go(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
     (go.folder / "bin" / "go").unlink()
     assert "nothing to make" in make(workspace), "no compiler is needed"
 
 
-def test_changed_pin_rebuilds_only_its_module(go: FakeGo, workspace: Workspace) -> None:
+def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
         sums.write("example.com/new v1.0.0 h1:x\n")
     make(workspace)
     assert go.built == packages("pulumi"), "the pins of other modules did not change"
-
-
-def test_only_a_deleted_program_is_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     (workspace.tools_bin / "helm").unlink()
@@ -94,18 +85,12 @@ def test_accepted_program_on_path_is_not_built(go: FakeGo, workspace: Workspace)
     assert "from PATH" in shown, "the table shows it"
 
 
-def test_charts_are_copied_with_their_crds(go: FakeGo, workspace: Workspace) -> None:
+def test_charts_have_their_crds_and_the_published_version(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     chart = workspace.charts_dir / "karpenter-kwok"
     crds = sorted(path.name for path in (chart / "crds").iterdir())
-    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"], (
-        "the node class is in another folder of the module"
-    )
+    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"], "the node class has another folder"
     assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
-
-
-def test_chart_without_a_version_gets_the_published_version(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
     chart = workspace.charts_dir / "karpenter"
     described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
     assert described == {
@@ -114,9 +99,7 @@ def test_chart_without_a_version_gets_the_published_version(go: FakeGo, workspac
         "appVersion": versions.KARPENTER,
     }, "the chart in the module has an earlier version"
     image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
-    assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), (
-        "the digest of the earlier image would override the tag"
-    )
+    assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), "an old digest would override it"
     assert (chart / "crds" / "ec2nodeclasses.yaml").is_file(), "its CRDs are in another folder of the module"
 
 

@@ -44,9 +44,7 @@ def test_build_flags_contain_no_placeholder(tool: Tool) -> None:
 def test_only_unused_packages_compile_without_inlining() -> None:
     assert "-gcflags=github.com/pb33f/libopenapi/...=-l" in flags("pulumi"), "a quarter of the build time"
     # Without inlining, helm takes 1.7 s instead of 1.2 s.
-    assert not any("-gcflags" in flags(tool.name) for tool in TOOLS if tool.name != "pulumi"), (
-        "the other packages run"
-    )
+    assert not any("-gcflags" in flags(tool.name) for tool in TOOLS if tool.name != "pulumi"), "others run"
 
 
 numbers = st.integers(min_value=0, max_value=10_000)
@@ -110,9 +108,7 @@ def test_neighbor_minor_accepts_one_minor_version_difference(found: str, *, good
 
 
 def test_accepted_versions_are_formatted() -> None:
-    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4", (
-        "messages contain this text"
-    )
+    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4", "messages show it"
 
 
 FOLDER = Path("tools/example")
@@ -138,7 +134,7 @@ require (
 """
 
 
-def test_both_forms_of_require_are_parsed_without_replacements() -> None:
+def test_pins_are_read_from_go_mod(tmp_path: Path) -> None:
     read = parse_go_mod(FOLDER, GO_MOD)
     assert read.requires == {
         "example.com/alone": "v1.0.0",
@@ -146,22 +142,10 @@ def test_both_forms_of_require_are_parsed_without_replacements() -> None:
         "example.com/one/cmd": "v2.0.0",
     }, "a replacement is no pin"
     assert str(read.go) == "1.26.0", "a version without a patch is the first release"
-
-
-def test_package_belongs_to_the_longest_matching_module() -> None:
-    read = parse_go_mod(FOLDER, GO_MOD)
-    assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), (
-        "like Go resolves it"
-    )
+    assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), "like Go does"
     assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is a package, too"
-
-
-def test_missing_requirement_is_reported_with_the_command_that_adds_it() -> None:
     with pytest.raises(RehearsalError, match=r"requires no module for example.com/onetwo.*go get -tool"):
         parse_go_mod(FOLDER, GO_MOD).providing("example.com/onetwo")
-
-
-def test_missing_go_mod_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match="cannot be read"):
         read_go_module(tmp_path)
 
@@ -177,14 +161,11 @@ def test_every_upstream_tool_has_a_tool_directive(tool: Tool) -> None:
     assert tool.package in module.tools, f"`go mod tidy` in tools/{tool.module} would drop {tool.package}"
 
 
-def test_own_tool_has_sources_and_the_version_of_its_dependency() -> None:
+def test_catalog_and_tool_directives_agree() -> None:
     (ours,) = (tool for tool in TOOLS if tool not in upstream_tools())
     assert ours.name == "karpenter-kwok", "the other tools are unchanged upstream programs"
     assert ours.own_sources(PROJECT), "its sources are part of the fingerprint"
     assert str(ours.pin(PROJECT)) == versions.KARPENTER, "the version of Karpenter"
-
-
-def test_every_tool_directive_is_in_the_catalog() -> None:
     directives = {
         (folder.parent.name, package)
         for folder in (PROJECT / "tools").glob("*/go.mod")
@@ -194,28 +175,21 @@ def test_every_tool_directive_is_in_the_catalog() -> None:
     assert directives == cataloged, "pins and catalog must agree"
 
 
-def test_every_module_is_in_exactly_one_chain() -> None:
+def test_every_module_is_in_one_chain_and_used() -> None:
     chained = sorted(module for chain in CHAINS for module in chain)
     built = sorted({tool.module for tool in TOOLS})
     assert chained == built, "without a chain it is never built, in two chains it is built twice"
-
-
-def test_every_module_has_a_tool_or_a_chart() -> None:
     used = {tool.module for tool in TOOLS} | {chart.module for chart in CHARTS}
     folders = {folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod")}
     assert used == folders, "unused pins become stale"
 
 
-def test_all_kubernetes_modules_have_the_same_release() -> None:
+def test_kubernetes_modules_have_the_release_of_the_platform() -> None:
     module = read_go_module(PROJECT / "tools" / "kubernetes")
     text = (module.folder / "go.mod").read_text(encoding="utf-8")
     pin = tool_named("kube-apiserver").pin(PROJECT)
     replaced = {line.split()[-1] for line in text.splitlines() if " => k8s.io/" in line}
     assert replaced == {f"v0.{pin.minor}.{pin.patch}"}, "staging modules of different releases do not compile"
-
-
-def test_control_plane_has_the_kubernetes_version_of_the_platform() -> None:
-    pin = tool_named("kube-apiserver").pin(PROJECT)
     assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES, "the rehearsal must use the declared version"
 
 
@@ -228,12 +202,10 @@ def test_control_plane_has_the_kubernetes_version_of_the_platform() -> None:
     ],
 )
 def test_operator_has_the_deployed_version(declared: str, tool: str) -> None:
-    assert declared == str(tool_named(tool).pin(PROJECT)), (
-        f"infra/versions.py and tools/ must agree on {tool}"
-    )
+    assert declared == str(tool_named(tool).pin(PROJECT)), "versions.py and tools/ must agree"
 
 
-def test_chart_has_the_version_of_its_operator() -> None:
+def test_charts_have_the_versions_of_their_operators() -> None:
     deployed = [chart for chart in CHARTS if chart.module != "charts" and chart.name != "karpenter-azure"]
     operators = {chart.name: str(chart.pin(PROJECT)) for chart in deployed}
     assert operators == {
@@ -242,19 +214,11 @@ def test_chart_has_the_version_of_its_operator() -> None:
         "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
     }, "a chart of another release can set unknown flags"
-
-
-def test_karpenter_of_aks_has_the_minor_version_of_its_simulator() -> None:
     (aks,) = (chart.pin(PROJECT) for chart in CHARTS if chart.name == "karpenter-azure")
     core = tool_named("karpenter-kwok").pin(PROJECT)
     assert (aks.major, aks.minor) == (core.major, core.minor), "another release may not read its CRDs"
-
-
-def test_nvidia_chart_has_the_deployed_version() -> None:
     (nvidia,) = (chart for chart in CHARTS if chart.name == "nvidia-device-plugin")
-    assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, (
-        "change the module and the constant together"
-    )
+    assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, "change both together"
 
 
 @pytest.mark.engine

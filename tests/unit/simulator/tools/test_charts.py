@@ -62,9 +62,7 @@ def release_secret_bytes(chart: CrdChart, manifest: str) -> int:
 def test_crd_chart_has_the_version_of_its_operator(chart: CrdChart) -> None:
     described = yaml.safe_load((folder_of(chart) / "Chart.yaml").read_text(encoding="utf-8"))
     pin = str(chart.source.pin(PROJECT))
-    assert (described["version"], described["appVersion"]) == (pin, pin), (
-        "run `make crds` after changing a pin"
-    )
+    assert (described["version"], described["appVersion"]) == (pin, pin), "run `make crds` after a change"
 
 
 def test_missing_upstream_chart_is_reported(tmp_path: Path) -> None:

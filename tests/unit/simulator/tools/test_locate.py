@@ -28,25 +28,21 @@ def built(name: str, workspace: Workspace) -> Path:
     return executable(workspace.tools_bin / name, "#!/bin/sh\n")
 
 
-def test_accepted_version_on_path_is_preferred_to_the_built_one(workspace: Workspace, tmp_path: Path) -> None:
+def test_accepted_version_on_path_is_preferred_and_another_skipped(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     built("kube-scheduler", workspace)
     pin = tool_named("kube-scheduler").pin(workspace.project_root)
     mine = program_printing(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
     assert find_tool("kube-scheduler", workspace) == mine, "a program of the user needs no build"
-
-
-def test_newer_pulumi_on_path_is_accepted(workspace: Workspace, tmp_path: Path) -> None:
     mine = program_printing(tmp_path / "path" / "pulumi", "v3.999.0")
     assert find_tool("pulumi", workspace) == mine, "the engine is compatible within a major version"
-
-
-def test_wrong_version_on_path_is_skipped(workspace: Workspace, tmp_path: Path) -> None:
     program_printing(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
     ours = built("etcd", workspace)
     assert find_tool("etcd", workspace) == ours, "an old etcd must not run"
 
 
-def test_wrong_version_is_reported_with_the_accepted_one_and_the_fix(
+def test_unusable_tool_is_reported_with_the_accepted_version_and_the_fix(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     program_printing(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
@@ -56,17 +52,11 @@ def test_wrong_version_is_reported_with_the_accepted_one_and_the_fix(
         match=rf"kwok is missing: the accepted version is exactly {pin}; .* has version 0\.6\.0\. Run `make tools`",
     ):
         find_tool("kwok", workspace)
-
-
-def test_missing_tool_is_reported_with_the_accepted_version_and_the_fix(workspace: Workspace) -> None:
     with pytest.raises(
         RehearsalError,
         match=r"helm is missing: the accepted version is 4\.\S+ or newer, below 5; none is on PATH.*make tools",
     ):
         find_tool("helm", workspace)
-
-
-def test_program_without_a_readable_version_is_skipped(workspace: Workspace, tmp_path: Path) -> None:
     executable(tmp_path / "path" / "helm", "#!/bin/sh\nexit 1\n")
     with pytest.raises(RehearsalError, match="no readable version"):
         find_tool("helm", workspace)
@@ -78,14 +68,13 @@ def test_tool_without_a_version_command_is_never_used_from_path(workspace: Works
         find_tool("jobset-controller", workspace)
 
 
-def test_tools_folder_on_path_is_ignored(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_built_from_other_pins_is_refused_also_on_path(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program_printing(workspace.tools_bin / "helm", "v4.99.0")
     monkeypatch.setenv("PATH", str(workspace.tools_bin))
     with pytest.raises(RehearsalError, match="was built from other pins"):
         find_tool("helm", workspace)
-
-
-def test_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
     built("pulumi", workspace)
     with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
         sums.write("example.com/new v1.0.0 h1:x\n")
@@ -95,9 +84,7 @@ def test_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
 
 def test_kubectl_of_the_python_package_replaces_an_old_one(workspace: Workspace, tmp_path: Path) -> None:
     program_printing(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
-    assert find_tool("kubectl", workspace).parent != tmp_path / "path", (
-        "four minor versions exceed its skew policy"
-    )
+    assert find_tool("kubectl", workspace).parent != tmp_path / "path", "its version skew is too large"
 
 
 def test_unknown_name_is_reported_with_the_known_names(workspace: Workspace) -> None:
@@ -116,20 +103,12 @@ surveys = st.builds(
 
 
 @given(surveys)
-def test_chains_contain_exactly_the_missing_pieces(survey: Survey) -> None:
+def test_chains_contain_each_missing_piece_once(survey: Survey) -> None:
     planned = sorted(piece.title for chain in chains(survey, CHAINS) for piece in chain)
     assert planned == sorted(survey.missing), "each missing piece is built once"
-
-
-@given(surveys)
-def test_module_is_never_in_two_chains(survey: Survey) -> None:
     planned = chains(survey, CHAINS)
     modules = [{piece.module for piece in chain if piece in survey.tools} for chain in planned]
     for index, chain in enumerate(modules):
         beside = set[str]().union(*modules[:index], *modules[index + 1 :])
         assert not chain & beside, "parallel chains would compile the same packages twice"
-
-
-@given(surveys)
-def test_no_chain_is_empty(survey: Survey) -> None:
     assert all(chains(survey, CHAINS)), "an empty chain would use a thread"

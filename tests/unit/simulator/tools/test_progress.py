@@ -28,9 +28,7 @@ def test_start_and_end_of_a_piece_are_one_line_each() -> None:
     progress.started("helm")
     now.seconds += 125
     progress.finished("helm")
-    assert shown_by(console) == "tools: helm: started\ntools: helm: done in 2:05  (1 of 2)\n", (
-        "whole lines, never wrapped"
-    )
+    assert shown_by(console) == "tools: helm: started\ntools: helm: done in 2:05  (1 of 2)\n", "whole lines"
     assert progress.seconds == {"helm": 125.0}, "the summary shows the same seconds"
 
 
@@ -66,7 +64,4 @@ def test_table_is_used_only_on_a_terminal() -> None:
         "a terminal gets a table"
     )
     assert not isinstance(progress_on(Console(file=io.StringIO()), 1), LiveProgress), "a log gets lines"
-
-
-def test_hour_is_shown_in_minutes() -> None:
     assert clock(3725.9) == "62:05", "builds take minutes"

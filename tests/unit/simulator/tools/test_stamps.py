@@ -42,31 +42,22 @@ def test_changed_own_source_changes_the_fingerprint(workspace: Workspace) -> Non
     karpenter, helm = tool_named("karpenter-kwok"), tool_named("helm")
     before = binary_fingerprint(karpenter, workspace), binary_fingerprint(helm, workspace)
     sources = karpenter.own_sources(workspace.project_root)
-    assert [path.name for path in sources if path.name == "main.go"], (
-        "the program has sources in this project"
-    )
+    assert [path.name for path in sources if path.name == "main.go"], "the program has sources here"
     sources[0].write_text(f"{sources[0].read_text(encoding='utf-8')}\n", encoding="utf-8")
     assert binary_fingerprint(karpenter, workspace) != before[0], "its sources are inputs of the build"
     assert binary_fingerprint(helm, workspace) == before[1], "upstream programs do not change"
 
 
-def test_changed_link_flags_change_the_fingerprint(workspace: Workspace) -> None:
+def test_fingerprint_changes_with_flags_and_not_with_other_modules(workspace: Workspace) -> None:
     helm = tool_named("helm")
     otherwise = replace(helm, stamps=())
-    assert binary_fingerprint(otherwise, workspace) != binary_fingerprint(helm, workspace), (
-        "the flags are inputs of the build"
-    )
-
-
-def test_fingerprint_of_a_chart_depends_only_on_its_module(workspace: Workspace) -> None:
+    assert binary_fingerprint(otherwise, workspace) != binary_fingerprint(helm, workspace), "flags are inputs"
     jobset = CHARTS[0]
     before = chart_fingerprint(jobset, workspace)
     path = workspace.project_root / "tools" / "kubernetes" / "go.mod"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("helm.sh/helm/v4 v4", "helm.sh/helm/v4 v5"), encoding="utf-8")
-    assert chart_fingerprint(jobset, workspace) == before, (
-        "the pin of helm does not affect the chart of JobSet"
-    )
+    assert chart_fingerprint(jobset, workspace) == before, "the pin of helm does not matter"
 
 
 def test_second_build_waits_for_the_first(tmp_path: Path) -> None:
@@ -96,6 +87,4 @@ def test_lock_is_released_after_a_failure(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), exclusive(tmp_path / "lock", never):
         raise RuntimeError
     with exclusive(tmp_path / "lock", never):
-        assert (tmp_path / "lock").read_text(encoding="utf-8") == str(os.getpid()), (
-            "the file has the pid of the holder"
-        )
+        assert (tmp_path / "lock").read_text(encoding="utf-8") == str(os.getpid()), "the pid of the holder"

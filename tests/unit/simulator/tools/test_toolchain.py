@@ -19,27 +19,23 @@ from tests.support.fakes.go_toolchain import FakeGo, executable
 NEEDS = parse_go_mod(Path("tools/kubernetes"), "go 1.26.6\n")
 
 
-def test_missing_go_is_reported_with_the_tools_that_need_it(tmp_path: Path) -> None:
+def test_missing_or_broken_go_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match=r"go is not on PATH.*helm, pulumi.*https://go\.dev/dl"):
         find_go(["helm", "pulumi"], {"PATH": str(tmp_path)})
-
-
-def test_broken_go_is_reported_with_its_error(tmp_path: Path) -> None:
     executable(tmp_path / "go", "#!/bin/sh\necho 'cannot find GOROOT' >&2\nexit 2\n")
     with pytest.raises(RehearsalError, match=r"does not work.*cannot find GOROOT"):
         find_go(["helm"], {"PATH": f"{tmp_path}:/bin"})
 
 
-def test_old_go_is_refused_with_both_versions_and_the_fix(tmp_path: Path) -> None:
+def test_old_go_is_refused_unless_it_can_download_a_newer_one(tmp_path: Path) -> None:
     go = find_go(["helm"], {"PATH": FakeGo.install(tmp_path, version="go1.25.1").path})
     with pytest.raises(
         RehearsalError, match=r"is Go 1\.25\.1, but .*needs 1\.26\.6 or newer.*GOTOOLCHAIN=auto"
     ):
         require_go(go, [NEEDS])
-
-
-def test_old_go_that_can_download_a_newer_one_is_accepted(tmp_path: Path) -> None:
-    go = find_go(["helm"], {"PATH": FakeGo.install(tmp_path, version="go1.25.1", toolchain="auto").path})
+    go = find_go(
+        ["helm"], {"PATH": FakeGo.install(tmp_path / "auto", version="go1.25.1", toolchain="auto").path}
+    )
     require_go(go, [NEEDS])
     assert go.switches, "go downloads the toolchain of go.mod"
 
@@ -85,9 +81,7 @@ def message(*lines: str) -> str:
     ],
 )
 def test_full_disk_is_reported_with_the_required_space(line: str) -> None:
-    assert message("# some/package", line).startswith("the disk is full: helm"), (
-        "the message starts with the cause"
-    )
+    assert message("# some/package", line).startswith("the disk is full: helm"), "it starts with the cause"
     assert "/cache" in message(line), "the user can empty the cache"
 
 
@@ -105,21 +99,15 @@ def test_unreachable_proxy_is_reported_with_its_setting(line: str) -> None:
     assert line.strip() in message(line), "the message quotes the error"
 
 
-def test_forbidden_download_is_reported_with_its_setting() -> None:
+def test_cause_of_a_failed_build_is_reported() -> None:
     text = message("go: x@v1: module lookup disabled by GOPROXY=off")
     assert "GOPROXY=off forbids" in text, "the setting is the cause"
-
-
-def test_altered_module_is_no_network_failure() -> None:
     text = message("verifying x@v1: checksum mismatch", "SECURITY ERROR", "dial tcp: i/o timeout")
     assert "does not match go.sum" in text, "a retry does not help"
-
-
-def test_killed_compiler_is_reported_as_low_memory() -> None:
     assert "memory" in message("compile: signal: killed"), "Linux kills the largest process"
 
 
-def test_compiler_error_is_shown_without_progress_lines() -> None:
+def test_last_lines_are_shown_without_progress() -> None:
     lines = [
         "k8s.io/api/core/v1",
         "# some/package",
@@ -127,13 +115,8 @@ def test_compiler_error_is_shown_without_progress_lines() -> None:
         "go: downloading a v1",
         "other/pkg",
     ]
-    assert tail(lines) == ["# some/package", "./x.go:3:1: undefined: Y"], (
-        "names of compiled packages are omitted"
-    )
+    assert tail(lines) == ["# some/package", "./x.go:3:1: undefined: Y"], "names of packages are omitted"
     assert "the build of helm failed" in message(*lines), "the message names no cause"
-
-
-def test_last_lines_of_a_long_output_are_shown() -> None:
     lines = [f"error number {n}" for n in range(100)]
     assert tail(lines)[-1] == "error number 99", "the last line has the cause"
     assert len(tail(lines)) < 20, "a screenful at most"

@@ -1,18 +1,14 @@
 """The machine table of AWS is generated from descriptions of EC2."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines.catalogue import AwsTable, aws_table
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.tools.machine_table.aws import COLUMNS, Market, machine_table, prices
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 MARKET = Market(
     types={"us-east-1": frozenset({"p4d.24xlarge"}), "eu-west-1": frozenset({"p4d.24xlarge", "m7i.large"})},
@@ -54,35 +50,19 @@ def table(*machines: Json, market: Market = MARKET) -> AwsTable:
     return cast("AwsTable", json.loads(machine_table(machines, market)))
 
 
-def test_machine_is_one_line_of_the_table() -> None:
+def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
     text = machine_table([described()], MARKET)
     assert '["p4d.24xlarge","amd64",96,1179648,8,"a100",4,true,21.957642,"ab"]' in text.splitlines(), (
         "the change of a machine changes one line"
     )
-
-
-def test_region_is_one_letter() -> None:
     made = table(described(), described("m7i.large", GpuInfo=None))
     offered = {
         name: [made["regions"][letter] for letter in letters] for name, *_, letters in made["machines"]
     }
-    assert offered == {"m7i.large": ["eu-west-1"], "p4d.24xlarge": ["eu-west-1", "us-east-1"]}, (
-        "the regions of each machine"
-    )
-
-
-def test_zone_is_its_last_letter() -> None:
+    assert offered == {"m7i.large": ["eu-west-1"], "p4d.24xlarge": ["eu-west-1", "us-east-1"]}, "by region"
     assert table(described())["zones"] == {"eu-west-1": "", "us-east-1": "ab"}, "in order; empty if unknown"
-
-
-def test_machines_are_sorted_by_name() -> None:
     made = table(described("p4d.24xlarge"), described("m7i.large"))
-    assert [name for name, *_ in made["machines"]] == ["m7i.large", "p4d.24xlarge"], (
-        "the table must be deterministic"
-    )
-
-
-def test_unknown_price_is_null() -> None:
+    assert [name for name, *_ in made["machines"]] == ["m7i.large", "p4d.24xlarge"], "sorted by name"
     (row,) = table(described("m7i.large"))["machines"]
     assert row[COLUMNS.index("hourlyPrice")] is None, "the table contains no guesses"
 

@@ -1,7 +1,5 @@
 """The machine table of Azure is generated from its price list and the names of VM sizes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import cast
@@ -49,29 +47,18 @@ def table(market: AzureMarket = MARKET) -> AzureTable:
     return cast("AzureTable", json.loads(azure_machine_table(market)))
 
 
-def test_machine_is_one_line_of_the_table() -> None:
+def test_table_has_a_line_for_each_machine_with_a_driver() -> None:
     lines = azure_machine_table(MARKET).splitlines()
-    assert '["Standard_D4ds_v5","amd64",4,16384,0,null,0.226,"ab"],' in lines, (
-        "the change of a machine changes one line"
-    )
+    assert '["Standard_D4ds_v5","amd64",4,16384,0,null,0.226,"ab"],' in lines, "one line for a machine"
     assert '["Standard_ND96asr_v4","amd64",96,921600,8,"a100",36.0,"b"]' in lines, "with GPUs"
-
-
-def test_region_is_one_character() -> None:
     made = table()
     assert made["regions"] == {"a": "eastus", "b": "westeurope"}, "in order"
     assert made["zones"] == {"eastus": "123", "westeurope": ""}, "only regions with offerings"
-
-
-def test_machine_outside_of_the_price_region_has_its_lowest_price() -> None:
     market = replace(
         MARKET, prices={"uksouth": {"Standard_D4ds_v5": 0.3}, "ukwest": {"Standard_D4ds_v5": 0.25}}
     )
     (row,) = table(market)["machines"]
     assert row[COLUMNS.index("hourlyPrice")] == 0.25, "prices only order machines"
-
-
-def test_gpu_size_without_a_driver_is_omitted() -> None:
     names = [name for name, *_ in table(replace(MARKET, drivers=frozenset()))["machines"]]
     assert names == ["Standard_D4ds_v5"], "node auto-provisioning never selects it"
 
@@ -106,13 +93,10 @@ def test_price_list_is_parsed_by_region_and_size() -> None:
     }, "all sizes of the list"
 
 
-def test_zones_are_parsed_from_the_locations_of_a_subscription() -> None:
+def test_zones_and_drivers_are_parsed() -> None:
     mapped = [{"logicalZone": "2"}, {"logicalZone": "1"}]
     locations = [{"name": "eastus", "availabilityZoneMappings": mapped}, {"name": "westus"}]
     assert zones_of(json.dumps(locations)) == {"eastus": "12", "westus": ""}, "in order; empty without zones"
-
-
-def test_only_nvidia_sizes_have_drivers() -> None:
     listed = "standard_nd96asr_v4:\n  gpu: nvidia\nstandard_nd96isr_mi300x_v5:\n  gpu: amd\n"
     assert sizes_with_drivers(listed) == {"standard_nd96asr_v4"}, "the device plugin supports only NVIDIA"
 
