@@ -154,7 +154,7 @@ def test_a_pod_that_needs_longer_than_the_notice_is_killed_with_its_machine(aks:
 
 def test_an_on_demand_machine_cannot_be_evicted(aks: AksInUse) -> None:
     aks.put(*POOLS)
-    with pytest.raises(RehearsalError, match="no spot machine of a node pool"):
+    with pytest.raises(RehearsalError, match="is not a spot node of a node pool"):
         aks.machines.interruption("aks-cpu-00000000-vmss000000", lambda _: None)
 
 
@@ -165,27 +165,27 @@ ON_KARPENTER_SPOT: Json = {
 
 
 @pytest.fixture(scope="module")
-def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
+def provisioning(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
     with aks_provisioning(tmp_path_factory.mktemp("nap")) as found:
         yield found
 
 
-def running(aks: AksProvisioning) -> list[object]:
+def running(provisioning: AksProvisioning) -> list[object]:
     """The processes of Karpenter."""
-    layout = RunnerLayout.of(STACK, aks.charts.workspace)
+    layout = RunnerLayout.of(STACK, provisioning.charts.workspace)
     return list(processes_in(layout.folder, [TOOL]))
 
 
-def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(aks: AksProvisioning) -> None:
+def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(provisioning: AksProvisioning) -> None:
     cluster = aks_cluster(provisions_nodes=True)
-    aks.put(aks_cluster())
-    assert running(aks) == [], "a cluster with scale sets has none"
-    aks.put(cluster)
+    provisioning.put(aks_cluster())
+    assert running(provisioning) == [], "a cluster with scale sets has none"
+    provisioning.put(cluster)
     for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"):
-        aks.wait_for_definition(kind)
-    aks.pool("cpu-spot", "Standard_D4ds_v5", "Standard_D4ads_v5", capacity="spot")
-    aks.charts.apply(a_pod("trains", cpu="1", spec=ON_KARPENTER_SPOT))
-    node = _node_of(aks, "trains")
+        provisioning.wait_for_definition(kind)
+    provisioning.pool("cpu-spot", "Standard_D4ds_v5", "Standard_D4ads_v5", capacity="spot")
+    provisioning.charts.apply(a_pod("trains", cpu="1", spec=ON_KARPENTER_SPOT))
+    node = _node_of(provisioning, "trains")
     labels = labels_of(node)
     assert labels["karpenter.sh/capacity-type"] == "spot", "as the source's manifest selects"
     assert str(labels["topology.kubernetes.io/zone"]).startswith("eastus2-"), "in its cluster's location"
@@ -193,21 +193,21 @@ def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(aks: AksPro
 
     told: list[str] = []
     name = str(mapping(node["metadata"])["name"])
-    machines = NodeAutoProvisioning(aks.charts.client)
+    machines = NodeAutoProvisioning(provisioning.charts.client)
     interruption = machines.interruption(name, told.append)
-    reasons = _reasons_after(aks, "trains", interruption.interrupt)
+    reasons = _reasons_after(provisioning, "trains", interruption.interrupt)
     interruption.wait_until_gone()
     assert machines.disruption in reasons, "the pod got no notice; its node is gone"
-    assert aks.charts.client.get("v1", "Node", name) is None, "the node is gone"
+    assert provisioning.charts.client.get("v1", "Node", name) is None, "the node is gone"
     assert told == [f"eviction: node {name} is gone at once, without notice to its pods"], told
 
-    aks.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")
-    aks.remove(cluster)
-    wait_until(lambda: running(aks) == [], "it goes with its cluster")
+    provisioning.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")
+    provisioning.remove(cluster)
+    wait_until(lambda: running(provisioning) == [], "it goes with its cluster")
 
 
-def _node_of(aks: AksProvisioning, pod: str) -> Json:
-    found = aks.charts.client.wait_for(
+def _node_of(provisioning: AksProvisioning, pod: str) -> Json:
+    found = provisioning.charts.client.wait_for(
         "v1",
         "Pod",
         pod,
@@ -216,16 +216,16 @@ def _node_of(aks: AksProvisioning, pod: str) -> Json:
         condition=lambda obj: obj is not None and phase(obj) == "Running",
         what=f"{pod} runs",
     )
-    node = aks.charts.client.get("v1", "Node", str(mapping((found or {}).get("spec"))["nodeName"]))
+    node = provisioning.charts.client.get("v1", "Node", str(mapping((found or {}).get("spec"))["nodeName"]))
     assert node is not None, "a pod runs on a node that is there"
     return node
 
 
-def _reasons_after(aks: AksProvisioning, pod: str, interrupt: Callable[[], None]) -> set[str]:
+def _reasons_after(provisioning: AksProvisioning, pod: str, interrupt: Callable[[], None]) -> set[str]:
     """The DisruptionTarget reasons of a pod, from just before the interrupt until it is gone."""
     found: set[str] = set()
     struck = False
-    for what, seen in aks.charts.client.watch("v1", "Pod", namespace="default", timeout_seconds=180):
+    for what, seen in provisioning.charts.client.watch("v1", "Pod", namespace="default", timeout_seconds=180):
         if not struck:
             struck = True
             interrupt()

@@ -39,7 +39,7 @@ def test_down_removes_a_platform_whose_api_server_is_dead(
     server.kill()
     server.wait(30)
     down(stack)
-    assert "is dead: what it held goes with it" in capsys.readouterr().out, (
+    assert "is dead: its objects are removed with it" in capsys.readouterr().out, (
         "the output names what was dropped"
     )
     assert processes_of(stack.workspace) == [], "a process of the platform is left"
