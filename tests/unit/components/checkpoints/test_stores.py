@@ -1,0 +1,114 @@
+"""What the checkpoint stores of all clouds have in common: addresses, protection and generated names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from holdfast.components.checkpoints import blob, gcs, s3
+from tests.support.fakes.pulumi_engine import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.components.contracts import CheckpointStore
+    from tests.support.fakes.pulumi_engine import Recording
+
+NAMESPACES: Final = ("vision", "tabular")
+
+
+@dataclass(frozen=True)
+class Store:
+    make: Callable[[bool], CheckpointStore]
+    uri: str
+    uri_on_preview: bool
+    resources: int
+    names: dict[str, set[str]]
+
+
+def _s3(protected: bool) -> CheckpointStore:
+    args = s3.CheckpointBucketArgs(namespaces=NAMESPACES, retain_days=30, kms=True, protected=protected)
+    return s3.CheckpointBucket("checkpoints", args)
+
+
+def _gcs(protected: bool) -> CheckpointStore:
+    args = gcs.CheckpointBucketArgs(
+        project="ml-dev", location="europe-west4", namespaces=NAMESPACES, retain_days=30, protected=protected
+    )
+    return gcs.CheckpointBucket("checkpoints", args)
+
+
+def _blob(protected: bool) -> CheckpointStore:
+    args = blob.CheckpointBucketArgs(
+        location="westeurope", namespaces=NAMESPACES, retain_days=30, protected=protected
+    )
+    return blob.CheckpointBucket("checkpoints", args)
+
+
+STORES: Final = {
+    "s3": Store(_s3, "s3://checkpoints-bucket-0a1b2c3/{}", True, 7, {":Bucket": {"bucket", "bucketPrefix"}}),
+    "gcs": Store(_gcs, "gs://checkpoints-bucket-0a1b2c3/{}", True, 1, {":Bucket": {"name"}}),
+    "blob": Store(
+        _blob,
+        "abfss://{}@checkpoints0a1b2c3d.dfs.core.windows.net",
+        False,
+        6,
+        {":StorageAccount": {"accountName"}, ":ResourceGroup": {"resourceGroupName"}},
+    ),
+}
+stores = pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+
+
+def recorded(store: Store, *, protected: bool = False) -> Recording:
+    return record(lambda: store.make(protected))
+
+
+@stores
+@pytest.mark.parametrize("preview", [False, True])
+def test_each_namespace_has_its_own_address(store: Store, preview: bool) -> None:
+    addresses: list[str] = []
+
+    def build() -> None:
+        made = store.make(False)
+        for namespace in NAMESPACES:
+            made.uri(namespace).apply(addresses.append)
+
+    record(build, preview=preview)
+    known = NAMESPACES if store.uri_on_preview or not preview else ()
+    assert addresses == [store.uri.format(namespace) for namespace in known], (
+        "namespaces are separate; the generated name of an Azure account is unknown on preview"
+    )
+
+
+@stores
+def test_an_unknown_namespace_is_rejected(store: Store) -> None:
+    with pytest.raises(ValueError, match=r"'audio' is not one of the (bucket|store)'s namespaces"):
+        record(lambda: store.make(False).uri("audio"))
+
+
+@stores
+@pytest.mark.parametrize("protected", [True, False])
+def test_only_a_protected_store_is_retained_with_its_settings(store: Store, protected: bool) -> None:
+    found = [resource for resource in recorded(store, protected=protected) if resource.custom]
+    assert len(found) == store.resources, "the store, its key and all of its settings"
+    for resource in found:
+        assert resource.protect is protected, (
+            f"{resource.name}: a plain `destroy` deletes what is unprotected"
+        )
+        assert resource.retain_on_delete is protected, (
+            f"{resource.name}: without its settings a retained store would be open or unreadable"
+        )
+        if resource.type.endswith(":Bucket"):
+            assert resource.inputs["forceDestroy"] is not protected, "only then its objects are deleted too"
+
+
+@stores
+@pytest.mark.parametrize("protected", [True, False])
+def test_global_names_are_generated(store: Store, protected: bool) -> None:
+    recording = recorded(store, protected=protected)
+    for kind, names in store.names.items():
+        assert not names & recording.one(kind).inputs.keys(), (
+            f"a fixed name of a {kind} could already be taken"
+        )
