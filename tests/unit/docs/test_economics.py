@@ -43,7 +43,3 @@ def test_every_command_prints_what_the_page_says(
     for command, said in asked:
         assert main(shlex.split(command)) == 0, f"{command} has an answer"
         assert capsys.readouterr().out.rstrip() == said.rstrip(), command
-
-
-def test_links_are_not_dead() -> None:
-    assert not PAGE.dead_links(), "no dead links"

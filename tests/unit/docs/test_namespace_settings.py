@@ -51,7 +51,3 @@ def test_bounds_are_those_of_the_parser() -> None:
     assert f"0 to {MOST_GPUS}" in told["gpus"], "and how large a pod"
     pods = documented("### Quota")["pods"][0]
     assert f"at most {MAX_PODS_PER_NODE} per node, plus {BESIDE}" in pods, "the derived default"
-
-
-def test_links_are_not_dead() -> None:
-    assert PAGE.dead_links() == [], "a link is dead"

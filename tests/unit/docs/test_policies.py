@@ -33,12 +33,7 @@ def test_the_table_of_rules_equals_the_pack() -> None:
 
 def test_every_setting_is_listed_with_its_default() -> None:
     written = [
-        [
-            name,
-            rule.name,
-            json.dumps(setting.default),
-            str(setting.schema["description"]).replace("`", ""),
-        ]
+        [name, rule.name, json.dumps(setting.default), str(setting.schema["description"]).replace("`", "")]
         for rule in RULES
         for name, setting in rule.settings.items()
     ]
@@ -66,10 +61,6 @@ def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_
         for name, given in configuration.items():
             if isinstance(given, dict):
                 assert given.keys() <= settings[name], f"{name} has no such setting: {given}"
-
-
-def test_no_link_is_dead() -> None:
-    assert PAGE.dead_links() == [], "a page leads on"
 
 
 def test_requirements_are_the_projects_own_versions() -> None:

@@ -9,14 +9,13 @@ import pytest
 
 from holdfast.infra import versions
 from holdfast.infra.local.stack import compose
-from tests.support.builders.configurations import entry, list_of, platform_document, read
+from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, text
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
 
 OPERATORS = ("operators-jobset-controller", "operators-kuberay-controller")
 
@@ -36,36 +35,6 @@ def before(name: str) -> set[str]:
     recording = stack()
     (resource,) = [found for found in recording if found.name == name]
     return recording.everything_before(resource)
-
-
-def test_a_preview_registers_what_an_up_registers() -> None:
-    planned = {resource.urn for resource in stack(preview=True)}
-    made = {resource.urn for resource in stack()}
-    assert planned == made, "nothing may hang on a value that only an up knows"
-
-
-def test_logical_names_are_unique() -> None:
-    names = [resource.name for resource in stack()]
-    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
-
-
-def test_every_object_uses_the_provider_of_the_stacks_cluster() -> None:
-    strays = [
-        resource.name
-        for resource in stack()
-        if resource.type.startswith("kubernetes:") and resource.provider != "cluster-kubernetes"
-    ]
-    assert not strays, "these would go to whatever cluster the user's kubectl points at"
-
-
-def test_every_kubernetes_object_has_the_labels_of_the_stack() -> None:
-    for resource in stack():
-        if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
-            labels = mapping(resource, "metadata", "labels")
-            assert labels["app.kubernetes.io/managed-by"] == "holdfast", (
-                f"{resource.name} is found by its label"
-            )
-            assert labels["holdfast.dev/stack"] == "local", f"{resource.name} names its stack"
 
 
 def test_an_objects_own_labels_take_precedence() -> None:
@@ -175,35 +144,6 @@ def test_absolute_paths_and_addresses_are_unchanged() -> None:
     assert text(recording.one("providers:kubernetes"), "kubeconfig") == "/elsewhere/kubeconfig", "as written"
     release = recording.one(":Release", "operators-jobset-controller")
     assert text(release, "chart") == "oci://mirror.example.com/charts/jobset", "as written"
-
-
-def test_releases_have_the_versions_of_infra_versions() -> None:
-    found = {text(release, "name"): text(release, "version") for release in stack().of(":Release")}
-    assert found == {
-        "jobset": versions.JOBSET,
-        "jobset-crds": versions.JOBSET,
-        "kuberay-operator": versions.KUBERAY,
-        "kuberay-crds": versions.KUBERAY,
-        "karpenter": versions.KARPENTER_KWOK_CHART,
-        "karpenter-crds": versions.KARPENTER,
-    }, "an upgrade is one line"
-
-
-def test_an_added_pool_or_namespace_changes_no_other_urn() -> None:
-    def more(document: Document) -> None:
-        list_of(document, "pools").insert(
-            0, {"name": "g6", "capacity": "spot", "instanceTypes": ["g6.12xlarge"], "maxNodes": 1}
-        )
-        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-    grown = {resource.urn for resource in composed(platform_document(more))}
-    assert {resource.urn for resource in stack()} < grown, "or adding one would replace others"
-
-
-def test_a_stack_without_training_namespaces_has_its_pools() -> None:
-    recording = composed(platform_document(lambda d: d.update(namespaces=[])))
-    assert not recording.of("TrainingNamespace"), "teams may come later"
-    assert recording.of(":NodePool"), "the pools are there for them"
 
 
 def test_pools_have_their_configured_names() -> None:

@@ -2,59 +2,85 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import json
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.infra import versions
+from holdfast.infra.local.stack import compose
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
+    SUBSCRIPTION,
     aws_platform,
     fixed_platform,
     gcp_platform,
     list_of,
     nap_platform,
+    platform_document,
+    read,
 )
+from tests.support.fakes.pulumi_engine import record
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recording
+    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
     Change = Callable[[Document], object]
 
 MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
 every_stack = pytest.mark.parametrize(
-    ("cloud", "name"), [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
+    ("cloud", "name"),
+    [
+        ("local", "local"),
+        *((cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS),
+    ],
 )
+
+
+def local(change: Change) -> Recording:
+    platform = read(platform_document(change))
+    return record(lambda: compose(platform, "local"))
+
 
 #: Kind of stack → composes one after a change of its document, and the machines of a pool of this kind.
 KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue]]] = {
+    "local": (local, {"instanceTypes": ["g6.12xlarge"]}),
     "aws": (lambda change: aws_stacks.composed(aws_platform(change)), {"instanceTypes": ["g6.12xlarge"]}),
-    "azure-nap": (
-        lambda change: azure_stacks.composed(nap_platform(change)),
-        {"vmSizes": ["Standard_NC24ads_A100_v4"]},
-    ),
-    "azure-fixed": (
-        lambda change: azure_stacks.composed(fixed_platform(change)),
-        {"vmSize": "Standard_NC24ads_A100_v4"},
-    ),
+    "azure-nap": (lambda change: azure_stacks.composed(nap_platform(change)), {"vmSizes": ["Standard_NC24ads_A100_v4"]}),
+    "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSize": "Standard_NC24ads_A100_v4"}),
     "gcp": (lambda change: gcp_stacks.composed(gcp_platform(change)), {"machineType": "g2-standard-8"}),
-}
+}  # fmt: skip
+
+
+@cache
+def stack(cloud: str, name: str, *, preview: bool = False) -> Recording:
+    if cloud == "local":
+        platform = read(platform_document())
+        return record(lambda: compose(platform, "local"), preview=preview)
+    return MODULES[cloud].stack(name, preview=preview)
+
+
+def of(name: str) -> Recording:
+    """One of the repository's own stacks."""
+    return stack(name.partition("-")[0], name)
 
 
 @every_stack
-def test_a_preview_registers_what_an_up_registers(cloud: str, name: str) -> None:
-    planned = {resource.urn for resource in MODULES[cloud].stack(name, preview=True)}
-    registered = {resource.urn for resource in MODULES[cloud].stack(name)}
+def test_a_preview_registers_what_an_up_registers_under_unique_names(cloud: str, name: str) -> None:
+    planned = {resource.urn for resource in stack(cloud, name, preview=True)}
+    registered = {resource.urn for resource in stack(cloud, name)}
     assert planned == registered, "no resource may depend on a value that is unknown in a preview"
-
-
-@every_stack
-def test_logical_names_are_unique(cloud: str, name: str) -> None:
     # Azure derives the name of the storage account from its logical name, so the component has the same one.
-    names = [each.name for each in MODULES[cloud].stack(name) if each.custom or cloud != "azure"]
+    names = [each.name for each in stack(cloud, name) if each.custom or cloud != "azure"]
     assert len(set(names)) == len(names), "two resources with one name are hard to distinguish in a plan"
 
 
@@ -67,13 +93,194 @@ def test_an_added_pool_or_namespace_changes_no_other_urn(kind: str) -> None:
         list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
 
     before = {resource.urn for resource in compose(lambda _: None)}
-    assert before < {resource.urn for resource in compose(add)}, (
-        "an addition must not replace other resources"
-    )
+    assert before < {resource.urn for resource in compose(add)}, "an addition must not replace others"
 
 
-@pytest.mark.parametrize("kind", ["aws", "azure-nap", "gcp"])
+@pytest.mark.parametrize("kind", ["local", "aws", "azure-nap", "gcp"])
 def test_a_stack_without_training_namespaces_has_its_pools(kind: str) -> None:
     recording = KINDS[kind][0](lambda document: document.update(namespaces=[]))
     assert not recording.of("TrainingNamespace"), "teams may come later"
     assert len(recording.of(":NodePool")) >= 4, "the pools exist"
+
+
+@every_stack
+def test_every_kubernetes_object_has_the_labels_and_the_provider_of_the_stack(cloud: str, name: str) -> None:
+    marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
+    for resource in stack(cloud, name):
+        if not resource.type.startswith("kubernetes:"):
+            continue
+        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        if not resource.type.endswith(":Release"):
+            found = mapping(resource, "metadata", "labels").items()
+            assert found >= marks.items(), f"{resource.name} is found by its label"
+
+
+#: What each cloud's SDK calls the tags of a resource.
+TAGS = {"tags": "tags", "resource_labels": "resourceLabels", "labels": "labels"}
+
+
+def field_of_tags(resource: Recorded) -> str | None:
+    """Where the SDK's class of a resource takes tags, by its constructor; None: it takes none."""
+    package, module, name = resource.type.split(":")
+    sdk = f"pulumi_{package.replace('-', '_')}.{module.split('/')[0]}"
+    parameters = inspect.signature(getattr(importlib.import_module(sdk), name)._internal_init).parameters
+    return next((TAGS[field] for field in TAGS if field in parameters), None)
+
+
+TAGGED = {
+    "aws": {"Cluster", "NodeGroup", "LaunchTemplate", "Bucket", "Role", "Vpc"},
+    "azure": {"ResourceGroup", "ManagedCluster", "StorageAccount", "UserAssignedIdentity"},
+    "gcp": {"Cluster", "Bucket"},
+}
+SPOT_ROLE = ":ServiceLinkedRole"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name"),
+    [("aws", "aws-dev"), *((cloud, name) for cloud in ("azure", "gcp") for name in MODULES[cloud].PLATFORMS)],
+)
+def test_every_cloud_resource_with_tags_has_those_of_the_stack(cloud: str, name: str) -> None:
+    marks = {"managed-by": "holdfast", "holdfast-stack": name}
+    if cloud == "aws":
+        marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
+    made = [each for each in stack(cloud, name) if each.type.startswith((f"{cloud}:", f"{cloud}-native:"))]
+    tagged = {each.name: (each, field) for each in made if (field := field_of_tags(each)) is not None}
+    kinds = {each.type.rpartition(":")[2] for each, _ in tagged.values()}
+    assert kinds == TAGGED[cloud] if cloud == "gcp" else kinds >= TAGGED[cloud], "these take some"
+    assert cloud != "aws" or len(tagged) > 40, "nearly everything in AWS takes tags"
+    for resource, field in tagged.values():
+        if resource.type.endswith(SPOT_ROLE):
+            assert value(resource, field) is None, "the next stack would replace the tags of this one"
+        else:
+            found = mapping(resource, field).items()
+            assert found >= marks.items(), f"{resource.name} is found, and paid for, by it"
+
+
+OPERATORS = {
+    "jobset": versions.JOBSET,
+    "jobset-crds": versions.JOBSET,
+    "kuberay-operator": versions.KUBERAY,
+    "kuberay-crds": versions.KUBERAY,
+}
+NVIDIA = {"nvidia-device-plugin": versions.NVIDIA_DEVICE_PLUGIN}
+EFA = {"aws-efa-k8s-device-plugin": versions.EFA_DEVICE_PLUGIN}
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("local", {"karpenter": versions.KARPENTER_KWOK_CHART, "karpenter-crds": versions.KARPENTER}),
+        ("aws-prod", {"karpenter": versions.KARPENTER, "karpenter-crds": versions.KARPENTER, **NVIDIA, **EFA}),
+        ("azure-dev", NVIDIA),
+        ("azure-prod", NVIDIA),
+        ("gcp-prod", {}),
+    ],
+)  # fmt: skip
+def test_releases_have_the_versions_of_infra_versions(name: str, others: dict[str, str]) -> None:
+    found = {text(release, "name"): text(release, "version") for release in of(name).of(":Release")}
+    assert found == {**OPERATORS, **others}, "an upgrade is one line"
+
+
+#: The number of releases of a stack, and the stack that has a mirror.
+MIRRORED = {"aws": (7, "isolated"), "azure": (5, "mirrored"), "gcp": (4, "mirrored")}
+
+
+@pytest.mark.parametrize("cloud", MODULES)
+def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -> None:
+    least, mirrored = MIRRORED[cloud]
+    for name in (mirrored, f"{cloud}-dev", "brought"):
+        releases = stack(cloud, name).of(":Release")
+        assert len(releases) >= least, "each operator has two releases, and each plugin one"
+        if name == mirrored:
+            assert_charts_come_from(MODULES[cloud].CHARTS, releases)
+            assert_images_come_from(MODULES[cloud].IMAGES, releases)
+        else:
+            assert_unmirrored(releases)
+
+
+@every_stack
+def test_operators_run_with_two_replicas_in_the_cloud(cloud: str, name: str) -> None:
+    paths = {"operators-jobset-controller": ("controller",), "operators-kuberay-controller": ()}
+    if cloud == "aws":
+        paths["karpenter-operator-controller"] = ()
+    for release, path in paths.items():
+        replicas = value(stack(cloud, name).one(":Release", release), "values", *path, "replicas")
+        assert replicas == 2 or cloud == "local", f"{release} outlives a zone"
+
+
+CHECKPOINTS = {
+    "aws": {f"checkpoints-{part}" for part in ("bucket", "encryption", "key", "lifecycle", "policy", "private", "versions")},
+    "azure": {"checkpoints", *(f"checkpoints-{part}" for part in ("group", "lifecycle", "service", "tabular", "vision"))},
+    "gcp": {"checkpoints-bucket"},
+}  # fmt: skip
+CLUSTERS = {
+    "aws": {"cluster-control-plane-eks", "cluster-control-plane-secrets-key"},
+    "azure": {"cluster-control-plane-aks", "group-group"},
+    "gcp": {"cluster-control-plane-gke"},
+}
+#: They serve every cluster and every bucket of the account or project.
+SHARED = {"aws": {"spot-role-role"}, "azure": set[str](), "gcp": {"cluster-key-grant", "checkpoints-key-use"}}
+
+
+@pytest.mark.parametrize("cloud", MODULES)
+def test_production_protects_what_cannot_be_restored_and_development_nothing(cloud: str) -> None:
+    production, development = of(f"{cloud}-prod"), of(f"{cloud}-dev")
+    protected = {found.name for found in production if found.protect}
+    assert protected == CLUSTERS[cloud] | CHECKPOINTS[cloud], "the cluster, its keys, and checkpoints"
+    kept = {found.name for found in production if found.retain_on_delete}
+    assert kept == CHECKPOINTS[cloud] | SHARED[cloud], "checkpoints with all that is needed to read them"
+    assert not [found.name for found in development if found.protect], "it is destroyed completely"
+    stays = {found.name for found in development if found.retain_on_delete}
+    assert stays == ({"spot-role-role"} if cloud == "aws" else set()), "except for what is the account's"
+
+
+KEYS = "projects/holdfast-prod/locations/us-central1/keyRings/holdfast/cryptoKeys"
+DISKS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
+AKS = ":ManagedCluster"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "path", "expected", "reason"),
+    [
+        ("aws-prod", ":Bucket", "forceDestroy", False, "AWS refuses to delete it as well"),
+        ("gcp-prod", ":Bucket", "forceDestroy", False, "Cloud Storage refuses to delete it as well"),
+        ("aws-dev", ":Bucket", "forceDestroy", True, "its checkpoints go with it"),
+        ("gcp-dev", ":Bucket", "forceDestroy", True, "its checkpoints go with it"),
+        ("aws-prod", ":Cluster", "deletionProtection", True, "the console asks AWS, not Pulumi"),
+        ("gcp-prod", ":Cluster", "deletionProtection", True, "removal of Pulumi's protection is not enough"),
+        ("aws-dev", ":Cluster", "deletionProtection", False, "AWS deletes it"),
+        ("gcp-dev", ":Cluster", "deletionProtection", False, "the provider deletes it"),
+        ("aws-prod", ":Cluster", "vpcConfig.endpointPublicAccess", False, "no access from the internet"),
+        ("aws-dev", ":Cluster", "vpcConfig.publicAccessCidrs", ["203.0.113.0/24"], "not from everywhere"),
+        ("aws-dev", ":Cluster", "vpcConfig.endpointPrivateAccess", True, "nodes need no naming"),
+        ("azure-prod", AKS, "apiServerAccessProfile.enablePrivateCluster", True, "no public address"),
+        ("azure-prod", AKS, "apiServerAccessProfile.authorizedIPRanges", None, "and no public access"),
+        ("azure-dev", AKS, "apiServerAccessProfile.authorizedIPRanges", ["203.0.113.0/24", "198.51.100.7/32"], "a node that is not let in never joins"),
+        ("gcp-prod", ":Cluster", "privateClusterConfig.enablePrivateEndpoint", True, "no public address"),
+        ("gcp-prod", ":Cluster", "controlPlaneEndpointsConfig.dnsEndpointConfig.allowExternalTraffic", False, "no name that answers"),
+        ("gcp-prod", ":Cluster", "masterAuthorizedNetworksConfig.cidrBlocks", [{"cidrBlock": "10.48.0.0/20"}], "except for the configured blocks"),
+        ("gcp-dev", ":Cluster", "masterAuthorizedNetworksConfig.cidrBlocks", [{"cidrBlock": "203.0.113.0/24"}], "not from everywhere"),
+        ("gcp-dev", ":Cluster", "masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", False, "nor from every machine on Google Cloud"),
+        ("gcp-prod", ":Cluster", "location", "us-central1", "a control plane in each zone"),
+        ("gcp-dev", ":Cluster", "location", "us-central1-a", "one zone is free of charge"),
+        ("azure-prod", ":StorageAccount", "sku.name", "Standard_ZRS", "a copy in each zone"),
+        ("azure-prod", AKS, "diskEncryptionSetID", DISKS, "the key of the user"),
+        ("gcp-prod", ":Cluster", "databaseEncryption", {"state": "ENCRYPTED", "keyName": f"{KEYS}/cluster"}, "the key of the user"),
+        ("gcp-prod", ":Bucket", "encryption.defaultKmsKeyName", f"{KEYS}/checkpoints", "a key of its own"),
+    ],
+)  # fmt: skip
+def test_production_is_private_and_durable_and_development_can_be_reached_and_destroyed(
+    name: str, kind: str, path: str, expected: JsonValue, reason: str
+) -> None:
+    assert value(of(name).one(kind), *path.split(".")) == expected, reason
+
+
+@pytest.mark.parametrize(
+    ("cloud", "command"), [("aws", "aws"), ("azure", "kubelogin"), ("gcp", "gke-gcloud-auth-plugin")]
+)
+def test_the_kubeconfig_uses_the_clouds_credential_plugin_and_has_no_token(cloud: str, command: str) -> None:
+    for name in MODULES[cloud].PLATFORMS:
+        provider = stack(cloud, name).one("providers:kubernetes")
+        (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
+        assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
+        assert text(user, "user", "exec", "command") == command, "the cloud's own"

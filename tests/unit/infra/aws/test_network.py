@@ -10,32 +10,11 @@ from tests.support.builders.aws_stacks import CHARTS, IMAGES, SUBNETS, VPC, comp
 from tests.support.builders.configurations import aws_platform
 from tests.support.fakes.cloud_outputs import GROUP, PLACEMENT
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.fakes.pulumi_engine import Recorded
 
 WAYS_OUT = (":NatGateway", ":InternetGateway", ":Eip", ":EgressOnlyInternetGateway")
-
-
-def releases(name: str) -> list[Recorded]:
-    found = stack(name).of(":Release")
-    assert len(found) >= 7, "JobSet, KubeRay and Karpenter in two releases each, and the device plugins"
-    return found
-
-
-def test_with_a_mirror_every_chart_comes_from_it() -> None:
-    assert_charts_come_from(CHARTS, releases("isolated"))
-
-
-def test_with_a_mirror_every_image_comes_from_it() -> None:
-    assert_images_come_from(IMAGES, releases("isolated"))
-
-
-@pytest.mark.parametrize("name", ["aws-dev", "brought"])
-def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
-    assert_unmirrored(releases(name))
 
 
 def test_an_isolated_network_has_no_egress_and_karpenter_is_configured_for_it() -> None:

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.support.builders.azure_stacks import CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.builders.azure_stacks import PLATFORMS, stack
 from tests.support.builders.configurations import SUBNET
 from tests.support.inputs import objects, text, value
-from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded
 
 BROUGHT = ["brought", "brought-fixed"]
 MADE = [name for name in PLATFORMS if name not in BROUGHT]
-
-
-def releases(name: str) -> list[Recorded]:
-    found = stack(name).of(":Release")
-    assert len(found) == 5, "JobSet and KubeRay, in two releases each, and the device plugin"
-    return found
-
-
-def test_with_a_mirror_every_chart_comes_from_it() -> None:
-    assert_charts_come_from(CHARTS, releases("mirrored"))
-
-
-def test_with_a_mirror_every_image_comes_from_it() -> None:
-    assert_images_come_from(IMAGES, releases("mirrored"))
-
-
-@pytest.mark.parametrize("name", ["azure-dev", "brought"])
-def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
-    assert_unmirrored(releases(name))
 
 
 @pytest.mark.parametrize("name", BROUGHT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
 from typing import TYPE_CHECKING
 
@@ -15,11 +13,10 @@ from holdfast.components.iam.azure import (
     NETWORK_CONTRIBUTOR,
     STORAGE_BLOB_DATA_CONTRIBUTOR,
 )
-from holdfast.infra import versions
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import AZURE_LOCATION, SUBSCRIPTION, list_of, nap_platform
+from tests.support.builders.configurations import AZURE_LOCATION, list_of, nap_platform
 from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.inputs import mapping, objects, text, value
 
@@ -32,18 +29,6 @@ if TYPE_CHECKING:
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 NAP = [name for name, read in PLATFORMS.items() if isinstance(read(), NapPlatform)]
 FIXED = [name for name in PLATFORMS if name not in NAP]
-
-
-@every_stack
-def test_releases_have_the_versions_of_infra_versions(name: str) -> None:
-    releases = stack(name).of(":Release")
-    assert {text(release, "name"): text(release, "version") for release in releases} == {
-        "jobset": versions.JOBSET,
-        "jobset-crds": versions.JOBSET,
-        "kuberay-operator": versions.KUBERAY,
-        "kuberay-crds": versions.KUBERAY,
-        "nvidia-device-plugin": versions.NVIDIA_DEVICE_PLUGIN,
-    }, "an upgrade is one line; Karpenter, where there is one, is AKS's own"
 
 
 @pytest.mark.parametrize("name", NAP)
@@ -168,14 +153,6 @@ def test_two_stacks_in_a_subscription_share_no_name() -> None:
         )
 
 
-def pools_added(document: Document) -> None:
-    """A pool and a training namespace more, before the others."""
-    first = list_of(document, "pools")[0]
-    assert isinstance(first, dict), "a pool is a mapping"
-    list_of(document, "pools").insert(0, {**first, "name": "more", "default": False})
-    list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-
 def zones_of(pool: Recorded) -> JsonValue:
     """The zones that a NodePool keeps to."""
     found = objects(pool, "spec", "template", "spec", "requirements")
@@ -199,61 +176,12 @@ def test_zones_are_spelled_as_in_node_labels() -> None:
     assert zones_of(pools["a100"]) is None, "who names none takes any"
 
 
-CHECKPOINTS = {
-    "checkpoints-group",
-    "checkpoints",
-    "checkpoints-service",
-    "checkpoints-lifecycle",
-    "checkpoints-vision",
-    "checkpoints-tabular",
-}
-
-
-def test_production_protects_what_cannot_be_restored_and_nothing_else() -> None:
-    protected = {found.name for found in stack("azure-prod") if found.protect}
-    assert protected == {"group-group", "cluster-control-plane-aks", *CHECKPOINTS}, (
-        "the cluster, the group that takes it along, and checkpoints"
-    )
-
-
-def test_production_checkpoints_are_retained_after_protection_is_removed() -> None:
-    kept = {found.name for found in stack("azure-prod") if found.retain_on_delete}
-    assert kept == CHECKPOINTS, "with all that guards them, in a group that nothing else takes along"
-
-
-def test_a_development_stack_is_destroyed_completely() -> None:
-    recording = stack("azure-dev")
-    assert not [found.name for found in recording if found.protect], "nothing is protected"
-    assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
-
-
-def test_production_has_no_access_from_the_internet() -> None:
-    access = stack("azure-prod").one(":ManagedCluster")
-    assert value(access, "apiServerAccessProfile", "enablePrivateCluster") is True, "no public address"
-    assert value(access, "apiServerAccessProfile", "authorizedIPRanges") is None, "and no public access"
-
-
-def test_development_allows_access_only_from_configured_addresses_and_its_nodes() -> None:
-    cluster = stack("azure-dev").one(":ManagedCluster")
-    assert value(cluster, "apiServerAccessProfile", "authorizedIPRanges") == [
-        "203.0.113.0/24",
-        "198.51.100.7/32",
-    ], "a node that is not let in never joins"
-
-
 def test_production_spans_zones() -> None:
     recording = stack("azure-prod")
     (system,) = objects(recording.one(":ManagedCluster"), "agentPoolProfiles")
     assert value(system, "availabilityZones") == ["1", "2", "3"], "with an operators' node in each"
     assert value(system, "count") == 3, "one of them may go"
     assert text(recording.one(":StorageAccount"), "sku", "name") == "Standard_ZRS", "and a copy in each"
-
-
-def test_production_disks_are_encrypted_with_the_users_key() -> None:
-    assert text(stack("azure-prod").one(":ManagedCluster"), "diskEncryptionSetID") == (
-        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-keys/providers/Microsoft.Compute/"
-        "diskEncryptionSets/holdfast"
-    ), "as it is written"
 
 
 def test_production_is_upgraded_in_its_window_and_not_in_its_exclusions() -> None:
@@ -285,27 +213,6 @@ def test_only_production_has_a_price_cap() -> None:
     )
 
 
-def takes_tags(resource: Recorded) -> bool:
-    """Whether the SDK's class of an Azure resource takes tags, by its constructor."""
-    _, module, name = resource.type.split(":")
-    found = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
-    return "tags" in inspect.signature(found._internal_init).parameters
-
-
-@every_stack
-def test_every_azure_resource_with_tags_has_those_of_the_stack(name: str) -> None:
-    marks = {"managed-by": "holdfast", "holdfast-stack": name}
-    tagged = [found for found in stack(name) if found.type.startswith("azure-native:") and takes_tags(found)]
-    kinds = {found.type.rpartition(":")[2] for found in tagged}
-    assert kinds >= {"ResourceGroup", "ManagedCluster", "StorageAccount", "UserAssignedIdentity"}, (
-        "these take some: AKS puts the cluster's on its machines and disks"
-    )
-    for resource in tagged:
-        assert mapping(resource, "tags").items() >= marks.items(), (
-            f"{resource.name} is found, and paid for, by it"
-        )
-
-
 @every_stack
 def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
     marks = {"managed-by": "holdfast", "holdfast-stack": name}
@@ -313,13 +220,3 @@ def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
         assert mapping(found, "spec", "tags").items() >= marks.items(), "Karpenter puts them on its machines"
     for found in stack(name).of(":AgentPool"):
         assert mapping(found, "tags").items() >= marks.items(), "AKS puts them on its scale sets"
-
-
-@every_stack
-def test_every_kubernetes_object_has_the_labels_of_the_stack(name: str) -> None:
-    marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
-    for resource in stack(name):
-        if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
-            assert mapping(resource, "metadata", "labels").items() >= marks.items(), (
-                f"{resource.name} is found by it"
-            )

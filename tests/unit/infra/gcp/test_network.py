@@ -7,35 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.builders.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.builders.gcp_stacks import BROUGHT, PLATFORMS, stack
 from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, GKE_ADDRESS
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.fakes.pulumi_engine import Recorded
 
 MADE = [name for name in PLATFORMS if name != "brought"]
-
-
-def releases(name: str) -> list[Recorded]:
-    found = stack(name).of(":Release")
-    assert len(found) == 4, "JobSet and KubeRay, in two releases each"
-    return found
-
-
-def test_with_a_mirror_every_chart_comes_from_it() -> None:
-    assert_charts_come_from(CHARTS, releases("mirrored"))
-
-
-def test_with_a_mirror_every_image_comes_from_it() -> None:
-    assert_images_come_from(IMAGES, releases("mirrored"))
-
-
-@pytest.mark.parametrize("name", ["gcp-dev", "brought"])
-def test_without_a_mirror_charts_and_images_come_from_upstream(name: str) -> None:
-    assert_unmirrored(releases(name))
 
 
 def test_an_existing_network_is_used_by_id_and_not_changed() -> None:

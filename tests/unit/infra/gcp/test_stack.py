@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.infra import versions
 from tests.support.builders.configurations import gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.gcp_project import NUMBER
-from tests.support.inputs import mapping, objects, text, value
+from tests.support.inputs import objects, text, value
 
 if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
+    from tests.support.fakes.pulumi_engine import Recording
 
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -38,25 +35,6 @@ def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
         assert text(found, "nodeConfig", "serviceAccount") == email, (
             f"{found.name}: Compute Engine's own account may edit the project, or is disabled"
         )
-
-
-def test_releases_have_the_versions_of_infra_versions() -> None:
-    releases = stack("gcp-prod").of(":Release")
-    assert {text(release, "name"): text(release, "version") for release in releases} == {
-        "jobset": versions.JOBSET,
-        "jobset-crds": versions.JOBSET,
-        "kuberay-operator": versions.KUBERAY,
-        "kuberay-crds": versions.KUBERAY,
-    }, "an upgrade is one line; GKE brings the plugin of GPUs itself, and scales pools itself"
-
-
-@every_stack
-def test_operators_run_with_two_replicas(name: str) -> None:
-    for release, path in (
-        ("operators-jobset-controller", ("controller", "replicas")),
-        ("operators-kuberay-controller", ("replicas",)),
-    ):
-        assert value(stack(name).one(":Release", release), "values", *path) == 2, f"{release} outlives a zone"
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])
@@ -93,13 +71,6 @@ def test_two_stacks_in_a_project_share_no_identity_and_no_name(one: str, other: 
         assert value(first.one(kind), field) != value(second.one(kind), field), (
             f"the second of one {kind} in a project is refused"
         )
-
-
-def test_the_kubeconfig_uses_the_credential_plugin_and_has_no_token() -> None:
-    provider = composed(gcp_platform()).one("providers:kubernetes")
-    (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
-    assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
-    assert text(user, "user", "exec", "command") == "gke-gcloud-auth-plugin", "Google's own"
 
 
 def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
@@ -161,74 +132,6 @@ def test_any_stack_name_makes_a_valid_gke_cluster_name() -> None:
     assert text(stack("gcp-dev").one(":Cluster"), "name") == "holdfast-gcp-dev", "a short one stays as it is"
 
 
-#: They serve every cluster and every bucket of the project that has the key.
-GRANTS = {"cluster-key-grant", "checkpoints-key-use"}
-
-
-def test_production_protects_what_cannot_be_restored_and_nothing_else() -> None:
-    protected = {found.name for found in stack("gcp-prod") if found.protect}
-    assert protected == {"cluster-control-plane-gke", "checkpoints-bucket"}, "the cluster, and checkpoints"
-
-
-def test_production_checkpoints_are_retained_after_protection_is_removed() -> None:
-    kept = {found.name for found in stack("gcp-prod") if found.retain_on_delete}
-    assert kept == {"checkpoints-bucket", *GRANTS}, "with the grants that are needed to read them"
-    assert value(stack("gcp-prod").one(":Bucket"), "forceDestroy") is False, (
-        "Cloud Storage refuses to delete it as well"
-    )
-
-
-def test_the_production_cluster_has_deletion_protection_in_the_cloud() -> None:
-    assert value(stack("gcp-prod").one(":Cluster"), "deletionProtection") is True, (
-        "removal of Pulumi's protection alone is not enough"
-    )
-
-
-def test_a_development_stack_is_destroyed_completely() -> None:
-    recording = stack("gcp-dev")
-    assert not [found.name for found in recording if found.protect], "nothing is protected"
-    assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
-    assert value(recording.one(":Bucket"), "forceDestroy") is True, "its checkpoints go with it"
-    assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does the provider protect it"
-
-
-def test_production_has_no_access_from_the_internet() -> None:
-    cluster = stack("gcp-prod").one(":Cluster")
-    assert value(cluster, "privateClusterConfig", "enablePrivateEndpoint") is True, "no public address"
-    assert (
-        value(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False
-    ), "and no name that answers"
-    assert value(cluster, "masterAuthorizedNetworksConfig", "cidrBlocks") == [
-        {"cidrBlock": "10.48.0.0/20"}
-    ], "except for the configured blocks"
-
-
-def test_development_allows_access_only_from_configured_addresses() -> None:
-    cluster = stack("gcp-dev").one(":Cluster")
-    assert value(cluster, "masterAuthorizedNetworksConfig", "cidrBlocks") == [
-        {"cidrBlock": "203.0.113.0/24"}
-    ], "not from everywhere"
-    assert value(cluster, "masterAuthorizedNetworksConfig", "gcpPublicCidrsAccessEnabled") is False, (
-        "nor from every machine on Google Cloud"
-    )
-
-
-def test_production_spans_zones_and_development_uses_one() -> None:
-    assert value(stack("gcp-prod").one(":Cluster"), "location") == "us-central1", "a control plane in each"
-    assert value(stack("gcp-dev").one(":Cluster"), "location") == "us-central1-a", "one is free of charge"
-
-
-def test_production_is_encrypted_with_the_users_keys() -> None:
-    keys = "projects/holdfast-prod/locations/us-central1/keyRings/holdfast/cryptoKeys"
-    assert value(stack("gcp-prod").one(":Cluster"), "databaseEncryption") == {
-        "state": "ENCRYPTED",
-        "keyName": f"{keys}/cluster",
-    }, "as it is written"
-    assert (
-        value(stack("gcp-prod").one(":Bucket"), "encryption", "defaultKmsKeyName") == f"{keys}/checkpoints"
-    ), "each its own"
-
-
 def test_production_nodes_are_upgraded_only_on_demand() -> None:
     policy = value(stack("gcp-prod").one(":Cluster"), "maintenancePolicy", "maintenanceExclusions")
     assert policy == [
@@ -241,42 +144,3 @@ def test_production_nodes_are_upgraded_only_on_demand() -> None:
             },
         }
     ], "a fixed day: one that moves would be a change in every plan"
-
-
-FIELDS = {"resource_labels": "resourceLabels", "labels": "labels"}
-
-
-def field_of_labels(resource: Recorded) -> str | None:
-    """Where the SDK's class of a GCP resource takes labels, by its constructor; None: it takes none."""
-    _, module, name = resource.type.split(":")
-    found = getattr(importlib.import_module(f"pulumi_gcp.{module.split('/')[0]}"), name)
-    known = inspect.signature(found._internal_init).parameters
-    return next((FIELDS[field] for field in FIELDS if field in known), None)
-
-
-@every_stack
-def test_every_google_cloud_resource_with_labels_has_those_of_the_stack(name: str) -> None:
-    fields = {
-        resource.name: (resource, field)
-        for resource in stack(name)
-        if resource.type.startswith("gcp:")
-        for field in [field_of_labels(resource)]
-        if field is not None
-    }
-    assert fields.keys() == {"cluster-control-plane-gke", "checkpoints-bucket"}, (
-        "the two that take some: GKE puts the cluster's on its machines and disks"
-    )
-    for resource, field in fields.values():
-        assert (
-            mapping(resource, field).items() >= {"managed-by": "holdfast", "holdfast-stack": name}.items()
-        ), f"{resource.name} is found, and paid for, by it"
-
-
-@every_stack
-def test_every_kubernetes_object_has_the_labels_of_the_stack(name: str) -> None:
-    marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
-    for resource in stack(name):
-        if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
-            assert mapping(resource, "metadata", "labels").items() >= marks.items(), (
-                f"{resource.name} is found by it"
-            )

@@ -1,0 +1,287 @@
+"""Numbers and names in the guides of all clouds equal those of the program."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+import yaml
+
+from holdfast.components.cluster.aks.access import KUBELOGIN
+from holdfast.components.cluster.aks.control_plane import SYSTEM_TAINT
+from holdfast.components.cluster.gke.access import AUTH_PLUGIN
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, account_id
+from holdfast.components.iam import azure
+from holdfast.components.network.aws import ISOLATED_SERVICES
+from holdfast.components.operators.charted_operator import UPSTREAM
+from holdfast.components.pools.gke import grace_of_user_pods
+from holdfast.components.training_namespace import service_account_of
+from holdfast.infra import versions
+from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.preflight.checks import quota_demands
+from holdfast.infra.azure.config.cluster import Login, Scaling
+from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.infra.gcp.config.pool import Upgrades
+from holdfast.infra.gcp.config.stack import GcpPlatform
+from holdfast.infra.gcp.preflight.queries import zones_of_cluster
+from holdfast.infra.naming import aks_cluster_name, gke_cluster_name, gke_environment
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.labels import GKE_SPOT, CapacityType
+from holdfast.scheduling.machines import boot_disk_of, family_of
+from tests.support.doc_pages import ROOT, DocPage
+from tests.support.fakes.iam_linter import lint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
+
+PAGES = {cloud: DocPage.read(f"docs/getting-started-{cloud}.md") for cloud in ("aws", "azure", "gcp")}
+OPERATIONS = DocPage.read("docs/operations.md")
+CONFIGURATION = DocPage.read("docs/configuration.md")
+ADRS = DocPage.read("docs/adr/README.md")
+
+Needs = Counter[tuple[str, CapacityType]]
+
+
+class Mirror(NamedTuple):
+    """The section of a guide that lists charts and images, and what it lists."""
+
+    section: str
+    charts: dict[str, str]
+    images: tuple[str, ...]
+
+
+CHARTS = {"jobset": versions.JOBSET, "kuberay-operator": versions.KUBERAY}
+NVIDIA = {"nvidia-device-plugin": versions.NVIDIA_DEVICE_PLUGIN}
+KARPENTER_AND_EFA = {"karpenter": versions.KARPENTER, "aws-efa-k8s-device-plugin": versions.EFA_DEVICE_PLUGIN}
+IMAGES = (f"jobset/jobset:v{versions.JOBSET}", f"kuberay/operator:v{versions.KUBERAY}")
+PLUGIN = f"nvidia/k8s-device-plugin:v{versions.NVIDIA_DEVICE_PLUGIN}"
+OURS = (f"holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}", f"pause:{versions.PAUSE}")
+KARPENTER = (f"karpenter/controller:{versions.KARPENTER}", versions.KARPENTER_IMAGE_DIGEST)
+MIRRORS = {
+    "aws": Mirror("## Isolated", CHARTS | NVIDIA | KARPENTER_AND_EFA, (*IMAGES, PLUGIN, *OURS, *KARPENTER)),
+    "azure": Mirror("## Mirror", CHARTS | NVIDIA, (*IMAGES, PLUGIN)),
+    "gcp": Mirror("## Mirror", CHARTS, (*IMAGES, *OURS)),
+}
+
+
+@pytest.mark.parametrize("cloud", MIRRORS)
+def test_charts_and_images_of_a_mirror_are_listed_at_their_versions(cloud: str) -> None:
+    page, mirror = PAGES[cloud], MIRRORS[cloud]
+    listed = page.charts(mirror.section)
+    wanted = {chart: [version, UPSTREAM[chart]] for chart, version in mirror.charts.items()}
+    known = UPSTREAM if cloud == "aws" else mirror.charts
+    assert {chart: listed.get(chart) for chart in known} == wanted, "a mirror would miss one"
+    rows = [row[1] for row in page.rows(mirror.section) if len(row) == 2]
+    for image in mirror.images:
+        assert image in (page.section(mirror.section) if cloud == "aws" else rows), "a mirror would lack it"
+
+
+def aws_platform(stack: str) -> AwsPlatform:
+    platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
+    assert isinstance(platform, AwsPlatform), "it is a stack on AWS"
+    return platform
+
+
+def azure_platform(stack: str) -> AzurePlatform:
+    platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
+    assert isinstance(platform, NapPlatform | FixedPlatform), "it is a stack on Azure"
+    return platform
+
+
+def gcp_platform(stack: str) -> GcpPlatform:
+    platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
+    assert isinstance(platform, GcpPlatform), "it is a stack on Google Cloud"
+    return platform
+
+
+@pytest.mark.parametrize("stack", ["aws-dev", "aws-prod"])
+def test_quotas_on_aws_cover_full_pools(stack: str) -> None:
+    wanted = Counter[str]()
+    for need in quota_demands(aws_platform(stack)):
+        wanted[need.quota.code] += need.vcpus
+    owner, told = "", dict[str, int]()
+    rows = [row for row in PAGES["aws"].rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]
+    for row in rows:
+        owner = row[0] or owner
+        told |= {row[2]: int(row[3])} if owner == stack else {}
+    assert told == dict(wanted), "with a lower quota a pool never fills"
+
+
+def azure_pools(platform: AzurePlatform) -> Iterator[tuple[Pool, tuple[Machine, ...]]]:
+    """Each pool, with the machines that it may have."""
+    if isinstance(platform, NapPlatform):
+        for nap in platform.pools:
+            yield nap.as_pool(platform.location), nap.machines(platform.location)
+        return
+    for fixed in platform.pools:
+        machine = fixed.machine()
+        assert machine is not None, "the parser knows its machine"
+        yield fixed.as_pool(), (machine,)
+
+
+def azure_needs(platform: AzurePlatform) -> Needs:
+    """The vCPUs that a stack takes with full pools: of each family, as if it alone were bought."""
+    found, everything = Needs(), "all families"
+    system, nodes = platform.system_machine, platform.cluster.system_nodes.count
+    for of in (everything, str(family_of(system.name))):
+        found[of, CapacityType.ON_DEMAND] += system.vcpus * nodes
+    for pool, machines in azure_pools(platform):
+        found[everything, pool.capacity] += max(machine.vcpus for machine in machines) * pool.max_nodes
+        if pool.capacity is CapacityType.SPOT:
+            continue
+        for family in {str(family_of(machine.name)) for machine in machines}:
+            largest = max(machine.vcpus for machine in machines if family_of(machine.name) == family)
+            found[family, pool.capacity] += largest * pool.max_nodes
+    return found
+
+
+def gcp_machine_needs(machine: Machine, disk_gb: int) -> Iterator[tuple[str, int]]:
+    """What one machine takes of each quota."""
+    yield f"vCPUs of {machine.name.partition('-')[0].upper()}", machine.vcpus
+    yield f"GB of {boot_disk_of(machine)}", disk_gb
+    if machine.accelerator is not None:
+        yield machine.accelerator, machine.gpus
+
+
+def gcp_needs(platform: GcpPlatform) -> Needs:
+    """What a stack takes with full pools."""
+    found = Needs()
+    system = platform.cluster.system_nodes
+    nodes = (system.per_zone + system.spare_per_zone) * len(zones_of_cluster(platform, None))
+    for what, each in gcp_machine_needs(platform.system_machine, SystemNodesArgs.disk_gib):
+        found[what, CapacityType.ON_DEMAND] += each * nodes
+    for pool in platform.pools:
+        machine = pool.machine()
+        assert machine is not None, "the parser knows its machine"
+        assert pool.upgrades is Upgrades.SURGE, "a blue-green pool takes twice as much"
+        for what, each in gcp_machine_needs(machine, pool.disk_gib):
+            found[what, pool.capacity] += each * pool.max_nodes
+    return found
+
+
+@pytest.mark.parametrize("stack", ["azure-dev", "azure-prod", "gcp-dev", "gcp-prod"])
+def test_quotas_on_azure_and_google_cloud_cover_full_pools(stack: str) -> None:
+    cloud, owner, told = stack.partition("-")[0], "", Needs()
+    for row in [row for row in PAGES[cloud].rows("**Quotas**") if len(row) == 4 and row[2].isdigit()]:
+        owner = row[0] or owner
+        if owner == stack:
+            told[row[1], CapacityType.ON_DEMAND] = int(row[2])
+            told[row[1], CapacityType.SPOT] = int(row[3] or 0)
+    needs = azure_needs(azure_platform(stack)) if cloud == "azure" else gcp_needs(gcp_platform(stack))
+    assert +told == needs, "with a lower quota a pool never fills"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name", "where"),
+    [
+        ("azure", KUBELOGIN, "## Before"),
+        ("azure", aks_cluster_name("azure-dev"), "## Up"),
+        ("azure", aks_cluster_name("azure-prod"), "## Where"),
+        ("azure", f"{aks_cluster_name('azure-dev')}-nodes", "## Submit"),
+        *(("azure", f"`{login.value}`", "## Before") for login in Login),
+        ("gcp", AUTH_PLUGIN, "## Before"),
+        ("gcp", account_id(gke_cluster_name("gcp-dev")), "## Mirror"),
+        ("gcp", gke_cluster_name("gcp-dev"), "## Up"),
+        ("gcp", gke_cluster_name("gcp-prod"), "## Where"),
+        ("gcp", service_account_of(gke_environment("gcp-dev")), "## Submit"),
+        ("gcp", GKE_SPOT, "## Submit"),
+        ("gcp", f"{grace_of_user_pods(30)} seconds", "## Submit"),
+        *(("aws", f"`{service}`", "## Isolated") for service in ISOLATED_SERVICES),
+    ],
+)
+def test_names_equal_those_of_the_program(cloud: str, name: str, where: str) -> None:
+    assert name in PAGES[cloud].section(where), "the copied command would find nothing by that name"
+
+
+def test_permissions_of_deployers_are_those_of_the_program(tmp_path: Path) -> None:
+    (policy,) = re.findall(r"```json\n(.*?)```", PAGES["aws"].text, re.DOTALL)
+    assert lint({"deployer": policy}, tmp_path) == [], "users copy the IAM policy"
+    given = {
+        azure.AKS_RBAC_CLUSTER_ADMIN,
+        azure.NETWORK_CONTRIBUTOR,
+        azure.READER,
+        azure.STORAGE_BLOB_DATA_CONTRIBUTOR,
+    }
+    lists = re.findall(r"GuidEquals \{([^}]*)\}", PAGES["azure"].section("## Before"))
+    roles = [set(found.split(", ")) for found in lists]
+    assert roles == [given, given], "a missing role stops the first update; an extra one is a risk"
+    enabled = [
+        re.findall(r"gcloud services enable (.*?)```", page.text, re.DOTALL)
+        for page in (PAGES["gcp"], CONFIGURATION)
+    ]
+    assert enabled[0] == enabled[1], "one of the two pages leaves an API out"
+    assert len(enabled[0]) == 1, "there is one command for all of them"
+
+
+def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
+    platform = azure_platform("azure-prod")
+    assert platform.cluster.disk_encryption_set is not None, "the stack's file names one"
+    _, _, _, _, group, *_, name = platform.cluster.disk_encryption_set.split("/")
+    command = f"disk-encryption-set create --name {name} --resource-group {group}"
+    assert command in PAGES["azure"].text, "no command creates another one"
+    assert f"--location {platform.location}" in PAGES["azure"].text, "it is where the stack is"
+    for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
+        for key in filter(None, (stack.cluster.database_key, stack.checkpoints.kms_key)):
+            _, project, _, location, _, ring, _, name = key.split("/")
+            command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
+            assert command in PAGES["gcp"].text, "no command creates the key in the stack file"
+        assert f"--location {stack.location}" in PAGES["gcp"].text, "the location of the cluster"
+
+
+@pytest.mark.parametrize("manifest", ["jobset-spot.yaml", "jobset-spot-gpu.yaml", "rayjob-spot.yaml"])
+def test_examples_on_azure_keep_the_documented_grace_period(manifest: str) -> None:
+    text = (ROOT / "examples/azure" / manifest).read_text("utf-8")
+    assert all(yaml.safe_load_all(text)), "it is a manifest"
+    submit = PAGES["azure"].section("## Submit")
+    (told,) = re.findall(r"`terminationGracePeriodSeconds` of (\d+) or less", submit)
+    graces = {int(found) for found in re.findall(r"terminationGracePeriodSeconds: (\d+)", text)}
+    assert graces, "without one a pod asks for 30 seconds"
+    assert max(graces) <= int(told), "spot machines give no more"
+    chapter = " ".join(OPERATIONS.section("## Azure").split())
+    assert "10 is more than Azure often leaves" in chapter, "the two pages say the same"
+
+
+def test_operations_on_azure_are_those_of_the_program() -> None:
+    chapter = " ".join(OPERATIONS.section("## Azure").split())
+    minutes = [round(math.sqrt(2 * seconds * 4 * 3600) / 60) for seconds in (60, 5)]
+    assert "`√(2·C·T)`" in chapter, "the formula is there"
+    told = f"{minutes[0]} minutes for 1 minute to write and an eviction every 4 hours, {minutes[1]} minutes for 5 seconds"
+    assert told in chapter, "its examples follow from the formula"
+    development = azure_platform("azure-dev")
+    assert development.cluster.scaling is Scaling.NAP, "node auto-provisioning cannot be stopped"
+    stopping = OPERATIONS.section("## Azure").partition("### A development stack on Azure")[2]
+    for way in ("pulumi destroy -s azure-dev", "`scaling: fixed`", "azcopy copy"):
+        assert way in stopping, "one of the alternatives to stopping"
+    assert not development.protected, "so it can be destroyed in the evening"
+    (row,) = [row for row in CONFIGURATION.rows("## `azure` only") if row[0] == "systemNodes"]
+    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[2], "what tolerates it runs on system nodes"
+
+
+@pytest.mark.parametrize("seconds", [0, 30, 120])
+def test_the_documented_grace_of_a_preempted_node_is_its_pools(seconds: int) -> None:
+    users = grace_of_user_pods(seconds)
+    (row,) = [row for row in OPERATIONS.rows("### A preempted node") if row[0].split("`")[0] == str(seconds)]
+    assert row[1:] == [f"{users} s", f"{seconds - users} s"], "users size their grace periods by this table"
+
+
+PAGES_WITH_LINKS = ("README.md", *(f"docs/{name}.md" for name in ("economics", "policies", "extending")))
+
+
+def test_links_are_not_dead() -> None:
+    others = [DocPage.read(path) for path in PAGES_WITH_LINKS]
+    for page in (*PAGES.values(), OPERATIONS, CONFIGURATION, ADRS, *others):
+        assert page.dead_links() == [], f"{page.path}: a link is dead"
+
+
+def test_every_decision_is_in_the_table_of_decisions() -> None:
+    written = {path.name for path in (ROOT / "docs" / "adr").glob("0*.md")}
+    told = set(re.findall(r"\((0[^)]+\.md)\)", ADRS.text))
+    assert told == written, "a decision that is not listed is not found"

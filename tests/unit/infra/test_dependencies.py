@@ -1,0 +1,237 @@
+"""The dependencies of a stack's resources in every cloud; read backwards, the order of their deletion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.inputs import value
+
+if TYPE_CHECKING:
+    from tests.support.fakes.pulumi_engine import Recorded, Recording
+
+OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
+KARPENTER = frozenset({"karpenter-operator-controller", "karpenter-operator-crds"})
+AKS, GKE = "cluster-control-plane-aks", "cluster-control-plane-gke"
+GKE_SYSTEM, AKS_DEPLOYER = "cluster-system-nodes", "cluster-deployer-role-assignment"
+EKS_ACCESS = (":AccessPolicyAssociation", ":Addon", ":NodeGroup", ":SecurityGroupIngressRule", ":Cluster")
+GKE_NODE_ROLES = frozenset({"cluster-node-logs-and-metrics", "cluster-node-images"})
+
+MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
+every_stack = pytest.mark.parametrize(
+    ("cloud", "name"), [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
+)
+every_aws_stack = pytest.mark.parametrize("name", aws_stacks.PLATFORMS)
+every_azure_stack = pytest.mark.parametrize("name", azure_stacks.PLATFORMS)
+every_gcp_stack = pytest.mark.parametrize("name", gcp_stacks.PLATFORMS)
+
+#: What lets pods of a namespace write to their checkpoints.
+CHECKPOINT_ACCESS = {
+    "aws": ("association",),
+    "azure": ("credential", "checkpoints-assignment"),
+    "gcp": ("trainers",),
+}
+#: What drains the nodes of pools, or must exist before they join.
+DRAINING = {
+    "aws": KARPENTER | OPERATORS | {"device-plugins-nvidia", "node-access-entry"},
+    "azure": frozenset({AKS}),
+    "gcp": frozenset({GKE_SYSTEM}),
+}
+NETWORK = {
+    "aws": (":Vpc", ":Subnet", ":Route", ":NatGateway", ":VpcEndpoint", ":RouteTableAssociation", ":InternetGateway"),
+    "azure": (":VirtualNetwork", ":Subnet", ":NatGateway", ":PublicIPAddress"),
+    "gcp": (":Network", ":Subnetwork", ":Router", ":RouterNat"),
+}  # fmt: skip
+USERS_OF_NETWORK = {
+    "aws": (":Cluster", ":NodeGroup", ":EC2NodeClass"),
+    "azure": (":ManagedCluster", ":AgentPool"),
+    "gcp": (":Cluster", ":NodePool"),
+}
+
+
+def names(recording: Recording, *kinds: str) -> set[str]:
+    """The logical names of a stack's resources of these types."""
+    return {resource.name for kind in kinds for resource in recording.of(kind)}
+
+
+def pools(recording: Recording) -> list[Recorded]:
+    """A stack's NodePools, or its scale sets, without the system nodes."""
+    found = [*recording.of(":NodePool"), *recording.of(":AgentPool")]
+    return [pool for pool in found if pool.name != GKE_SYSTEM]
+
+
+@every_stack
+def test_namespaces_are_deleted_before_what_their_finalizers_need(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    namespaces = [found for found in recording.of(":Namespace") if found.parent.startswith("namespace-")]
+    assert namespaces, "teams train somewhere"
+    for namespace in namespaces:
+        earlier = recording.everything_before(namespace)
+        assert earlier >= OPERATORS, "a namespace with a RayJob is never deleted without KubeRay"
+        assert earlier >= names(recording, ":NodePool", ":AgentPool", ":ComputeClass"), (
+            "pods hold their nodes"
+        )
+        assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
+        assert earlier >= names(recording, "MutatingAdmissionPolicyBinding"), "pods would stay pending"
+        own = f"checkpoint-access-of-{namespace.parent.removeprefix('namespace-')}"
+        access = {f"{own}-{part}" for part in CHECKPOINT_ACCESS[cloud]}
+        assert earlier >= access, "a pod writes its last checkpoint with them"
+
+
+@every_stack
+def test_pools_are_deleted_before_what_drains_their_nodes(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    assert len(pools(recording)) == len(MODULES[cloud].PLATFORMS[name]().pools), "one for each in the file"
+    for pool in pools(recording):
+        earlier = recording.everything_before(pool)
+        assert earlier >= DRAINING[cloud], (
+            "finalizers of its nodes are removed, and GPU nodes get their taint"
+        )
+        if pool.type.startswith("kubernetes:"):
+            assert pool.name.replace("node-pool", "node-class") in earlier, "its machines end by its class"
+
+
+@every_stack
+def test_the_fallback_controller_is_deleted_before_the_pools(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    earlier = recording.everything_before(recording.one(":Deployment", "fallback-controller-deployment"))
+    assert earlier >= {pool.name for pool in pools(recording)}, (
+        "nodes that go would look like evictions to it"
+    )
+    assert not earlier & names(recording, "TrainingNamespace"), "and jobs go before it"
+
+
+def needs_of_objects(cloud: str, recording: Recording) -> set[str]:
+    """What an object in the cluster needs to be created, deleted and reconciled."""
+    if cloud != "aws":
+        return {"azure": {AKS, AKS_DEPLOYER}, "gcp": {GKE, GKE_SYSTEM}}[cloud]
+    access = {found for found in names(recording, *EKS_ACCESS) if found.startswith("cluster-")}
+    assert access >= {"cluster-control-plane-eks", "cluster-system-nodes", "cluster-services-coredns"}, "all"
+    return access
+
+
+@every_stack
+def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    inside = [resource for resource in recording if resource.type.startswith("kubernetes:")]
+    assert len(inside) > 15, "operators, admission, namespaces"
+    needed = needs_of_objects(cloud, recording)
+    for resource in inside:
+        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert recording.everything_before(resource) >= needed, f"{resource.name} could not be deleted"
+
+
+@every_stack
+def test_the_network_is_deleted_last(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    network = {each for each in names(recording, *NETWORK[cloud]) if cloud != "aws" or "network-" in each}
+    assert bool(network) == ("brought" not in name), "an existing network stays as it is"
+    group = {"group-group"} if cloud == "azure" else set[str]()
+    for kind in USERS_OF_NETWORK[cloud]:
+        for resource in recording.of(kind):
+            earlier = recording.everything_before(resource)
+            assert earlier >= network | group, f"what {resource.name} starts drains through it"
+
+
+@every_aws_stack
+def test_karpenter_is_deleted_after_node_classes_and_before_its_permissions(name: str) -> None:
+    recording = aws_stacks.stack(name)
+    classes = recording.of(":EC2NodeClass")
+    assert len(classes) == len(recording.of(":NodePool")), "each pool has its own"
+    for node_class in classes:
+        assert recording.everything_before(node_class) >= KARPENTER, "it removes the instance profile"
+    own = {
+        each.name
+        for each in recording
+        if each.custom and each.type.startswith("aws:") and each.name.startswith("karpenter-")
+    }
+    assert len(own) > 15, "its nodes' role, its own role with six policies, the queue with five rules"
+    earlier = recording.everything_before(recording.one(":Release", "karpenter-operator-controller"))
+    assert earlier >= own, "on its way out it still ends instances and reads the queue"
+
+
+@every_aws_stack
+def test_resources_of_eks_depend_on_what_they_need_to_start(name: str) -> None:
+    recording = aws_stacks.stack(name)
+    spot = [pool for pool in recording.of(":NodePool") if "spot" in str(value(pool, "spec", "template"))]
+    assert spot, "that is what the stack is for"
+    for pool in spot:
+        earlier = recording.everything_before(pool)
+        assert "spot-role-role" in earlier, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+    for association in recording.of(":PodIdentityAssociation"):
+        if association.name != "cluster-services-ebs-identity":
+            earlier = recording.everything_before(association)
+            assert "cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
+    assert recording.everything_before(recording.one(":Cluster")) >= {
+        "cluster-control-plane-logs",
+        "cluster-control-plane-secrets-key",
+        "cluster-control-plane-iam-AmazonEKSClusterPolicy",
+    }, "EKS would make the group itself, and cannot read its own state without the key"
+    agents = {"cluster-addons-vpc-cni", "cluster-addons-kube-proxy", "cluster-addons-pod-identity"}
+    nodes = recording.everything_before(recording.one(":NodeGroup"))
+    assert nodes >= agents, "a node without a network never gets ready"
+    for addon in ("cluster-services-coredns", "cluster-services-ebs"):
+        earlier = recording.everything_before(recording.one(":Addon", addon))
+        assert "cluster-system-nodes" in earlier, "EKS waits 20 minutes for nodes and fails"
+
+
+@every_azure_stack
+def test_an_aks_cluster_depends_on_its_role_assignments(name: str) -> None:
+    recording = azure_stacks.stack(name)
+    earlier = recording.everything_before(recording.one(":ManagedCluster"))
+    assert AKS_DEPLOYER in earlier, "Azure takes minutes to heed a grant"
+    assert "cluster-identity-subnet-assignment" in earlier, "node auto-provisioning could make no machine"
+    has_key = azure_stacks.PLATFORMS[name]().cluster.disk_encryption_set is not None
+    assert ("cluster-identity-disks-assignment" in earlier) == has_key, "nor does it encrypt a disk"
+    groups = recording.everything_before(recording.one(":StorageAccount")) & names(
+        recording, ":ResourceGroup"
+    )
+    assert groups == {"checkpoints-group"}, "deletion of another group would delete the checkpoints"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name"), [(cloud, name) for cloud in ("azure", "gcp") for name in MODULES[cloud].PLATFORMS]
+)
+def test_scale_sets_depend_on_each_other_and_no_other_pools_do(cloud: str, name: str) -> None:
+    recording = MODULES[cloud].stack(name)
+    found = pools(recording)
+    for place, pool in enumerate(found):
+        others = {other.name for other in found} - {pool.name}
+        before = {each.name for each in found[:place]} if pool.type.endswith(":AgentPool") else set[str]()
+        earlier = recording.everything_before(pool)
+        assert earlier & others == before, f"{pool.name}: AKS fails scale sets made at once in one network"
+
+
+def test_a_compute_class_depends_on_the_pools_that_it_names() -> None:
+    recording = gcp_stacks.stack("with-classes")
+    classes = {str(value(each, "metadata", "name")): each for each in recording.of(":ComputeClass")}
+    assert classes.keys() == {*gcp_stacks.CLASSES}, "those in the file"
+    for name, pool in zip(gcp_stacks.CLASSES, ("a100-spot", "a100"), strict=True):
+        earlier = recording.everything_before(classes[name])
+        assert f"pool-{pool}-node-pool" in earlier, "GKE shows a class without its pool as unhealthy"
+
+
+@every_gcp_stack
+def test_grants_precede_their_users_and_follow_the_identity_pool(name: str) -> None:
+    recording, platform = gcp_stacks.stack(name), gcp_stacks.PLATFORMS[name]()
+    grants = [
+        each
+        for each in recording
+        if str(value(each, "member")).startswith(("principal://", "principalSet://"))
+    ]
+    assert len(grants) == len(platform.namespaces), "each namespace is let in to its checkpoints"
+    for grant in grants:
+        earlier = recording.everything_before(grant)
+        assert GKE in earlier, "400 Identity Pool does not exist, in a project's first hour"
+    for resource in [*recording.of(":Cluster"), *recording.of(":NodePool")]:
+        earlier = recording.everything_before(resource)
+        assert earlier >= GKE_NODE_ROLES, f"the nodes of {resource.name} would have no roles"
+    for kind, key_grant, key in (
+        (":Cluster", "cluster-key-grant", platform.cluster.database_key),
+        (":Bucket", "checkpoints-key-use", platform.checkpoints.kms_key),
+    ):
+        is_there = key_grant in recording.everything_before(recording.one(kind))
+        assert is_there == (key is not None), f"{kind} is refused without {key_grant}, and needs none else"
