@@ -145,6 +145,8 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 lock: venv ## pin every Python package with its hashes
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --extra aws --extra azure --extra gcp --extra policy \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o infra/requirements.txt
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header fallback/requirements.in -o fallback/requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \

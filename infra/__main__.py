@@ -1,5 +1,11 @@
 """The program that `pulumi up` runs."""
 
+import sys
+from pathlib import Path
+
+# `pulumi install` installs the locked packages and not the project, which a checkout imports from its own root.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from holdfast.infra.program import run
 
 run(check_access=True)

@@ -59,6 +59,14 @@ def test_a_package_imports_only_what_lies_beneath_it(module: Module) -> None:
     assert not wrong, f"{module.path} may import {sorted(ALLOWED[module.package])} of ours, not {wrong}"
 
 
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.path)
+def test_a_module_is_imported_by_its_one_name(module: Module) -> None:
+    wrong = sorted((name, line) for name, line in module.imports() if name.partition(".")[0] in PACKAGES)
+    assert not wrong, (
+        f"{module.path} imports {wrong} without `holdfast.`: an installed package has no such name"
+    )
+
+
 @pytest.mark.parametrize("module", modules("components", "scheduling"), ids=lambda module: module.path)
 def test_a_component_sees_its_arguments_and_not_its_surroundings(module: Module) -> None:
     wrong = sorted((name, line) for name, line in module.imports() if root_of(name) in SURROUNDINGS)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from holdfast.simulator.tools.catalog import tool_named
 
 PROJECT = Path(__file__).parents[3]
@@ -13,4 +15,18 @@ def test_pull_requests_are_previewed_by_the_engine_that_rehearsals_run() -> None
     pinned = re.findall(r"pulumi-version: (\S+)", workflow)
     assert pinned == [str(tool_named("pulumi").pin(PROJECT))], (
         "a plan by another engine than the rehearsed one is another plan"
+    )
+
+
+@pytest.mark.parametrize(
+    "derived", ["infra/requirements.txt", "fallback/requirements.lock", "policies/requirements.txt"]
+)
+def test_derived_lock_pins_the_versions_of_the_project_lock(derived: str) -> None:
+    whole, part = (
+        dict(re.findall(r"^([\w.-]+)==(\S+)", (PROJECT / name).read_text(), re.MULTILINE))
+        for name in ("requirements.lock", derived)
+    )
+    assert part, "the file pins packages"
+    assert {name: version for name, version in part.items() if whole.get(name) != version} == {}, (
+        "run `make lock`"
     )
