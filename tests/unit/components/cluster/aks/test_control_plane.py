@@ -121,7 +121,7 @@ def test_the_cluster_identity_may_use_the_subnet_before_the_cluster_is_created()
     )
 
 
-def test_the_cluster_has_workload_identities_and_no_zones_key_or_protection_by_default() -> None:
+def test_the_cluster_has_workload_identities_and_no_zones_or_key_by_default() -> None:
     recording = recorded_cluster()
     cluster = recording.one(_CLUSTER)
     assert value(cluster, "oidcIssuerProfile", "enabled") is True, "their tokens can be verified"
@@ -135,7 +135,6 @@ def test_the_cluster_has_workload_identities_and_no_zones_key_or_protection_by_d
     assert not [one.name for one in recording.of(_GRANT) if one.name.startswith("cluster-identity-disks")], (
         "nothing is granted"
     )
-    assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
 
 
 def test_the_disk_encryption_set_is_readable_before_the_cluster_is_created() -> None:
@@ -201,13 +200,3 @@ def test_one_window_applies_to_all_automatic_upgrades() -> None:
 def test_a_window_of_an_invalid_length_is_rejected(hours: int) -> None:
     with pytest.raises(ValueError, match="AKS allows 4 to 24"):
         Maintenance(day="Saturday", start="02:00", hours=hours, start_date="2026-01-03")
-
-
-# --- deletion
-
-
-def test_a_protected_cluster_is_not_deleted_by_pulumi() -> None:
-    recording = recorded_cluster(lambda args: replace(args, protected=True))
-    assert [one.name for one in recording if one.protect] == ["cluster-control-plane-aks"], (
-        "the resources on which it depends stay too"
-    )

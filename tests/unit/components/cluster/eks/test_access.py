@@ -6,13 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from holdfast.components.cluster.eks.access import ApiServer, NodeAccess, NodeAccessArgs, kubeconfig
+from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from tests.support.builders.aws_components import ADMIN, recorded_cluster
-from tests.support.fakes.cloud_outputs import AUTHORITY, ENDPOINT
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text
 
@@ -57,61 +52,13 @@ def test_nodes_of_another_role_have_a_node_entry() -> None:
     )
 
 
-_NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", fullmatch=True)
+def test_the_kubeconfig_uses_the_configured_aws_profile() -> None:
+    def command(aws_profile: str | None) -> Json:
+        recording = recorded_cluster(lambda args: replace(args, aws_profile=aws_profile))
+        document: Json = json.loads(text(recording.one(":kubernetes"), "kubeconfig"))
+        return mapping(objects(document, "users")[0], "user", "exec")
 
-
-def document(aws_profile: str | None = None) -> Json:
-    recording = recorded_cluster(lambda args: replace(args, aws_profile=aws_profile))
-    return json.loads(text(recording.one(":kubernetes"), "kubeconfig"))
-
-
-def command(kubeconfig: Json) -> Json:
-    (user,) = objects(kubeconfig, "users")
-    return mapping(user, "user", "exec")
-
-
-def test_the_kubeconfig_calls_the_aws_cli_for_a_token_of_this_cluster() -> None:
-    asked = command(document())
-    assert asked["command"] == "aws", "the CLI of the user that runs Pulumi"
-    assert asked["args"] == [
-        "eks",
-        "get-token",
-        "--cluster-name",
-        "holdfast-dev",
-        "--region",
-        "us-east-1",
-        "--output",
-        "json",
-    ], "the CLI's default region may be another"
-    assert asked["interactiveMode"] == "Never", "a prompt would block an unattended run"
-    (cluster,) = objects(document(), "clusters")
-    assert mapping(cluster, "cluster") == {"server": ENDPOINT, "certificate-authority-data": AUTHORITY}, (
-        "not the cluster of the user's kubectl context"
-    )
-    assert command(document("production"))["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
+    assert command("production")["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
         "Pulumi and the command must be the same principal"
     )
-    assert "env" not in command(document()), "the CLI's default"
-
-
-def test_on_preview_of_a_new_cluster_the_kubeconfig_is_unknown() -> None:
-    provider = recorded_cluster(preview=True).one(":kubernetes")
-    assert "https://" not in str(provider.inputs.get("kubeconfig")), "an address was made up"
-
-
-@given(name=_NAMES, region=_NAMES, profile=st.none() | _NAMES)
-def test_every_kubeconfig_is_complete_and_holds_no_credential(
-    name: str, region: str, profile: str | None
-) -> None:
-    server = ApiServer(cluster_name=name, region=region, endpoint=ENDPOINT, certificate_authority=AUTHORITY)
-    made = json.loads(kubeconfig(server, profile))
-    context = next(one for one in made["contexts"] if one["name"] == made["current-context"])["context"]
-    (cluster,), (user,) = made["clusters"], made["users"]
-    assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), "references must resolve"
-    assert set(user["user"]) == {"exec"}, "a kubeconfig in the state must hold no credential"
-
-
-@pytest.mark.parametrize("preview", [False, True])
-def test_all_kubernetes_resources_use_the_clusters_provider(preview: bool) -> None:
-    recording = recorded_cluster(preview=preview)
-    assert len(recording.of("pulumi:providers:kubernetes")) == 1, "there is only one"
+    assert "env" not in command(None), "the CLI's default"

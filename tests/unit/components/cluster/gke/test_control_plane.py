@@ -103,12 +103,7 @@ def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None
     assert grant.retain_on_delete, "another cluster of the project may need the grant"
 
 
-def test_only_a_protected_cluster_cannot_be_deleted() -> None:
-    cluster = recorded_cluster(lambda args: replace(args, protected=True)).one(_CLUSTER)
-    assert cluster.protect, "pulumi destroy must reject it"
-    assert cluster.inputs["deletionProtection"] is True, "the provider must reject it too"
+def test_without_a_customer_key_google_encrypts_with_its_own() -> None:
     recording = recorded_cluster()
-    assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
-    assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, "the default is protection"
     assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key is configured"
     assert not recording.of(":CryptoKeyIAMMember"), "nothing is granted"
