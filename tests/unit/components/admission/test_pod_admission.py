@@ -28,15 +28,11 @@ def recorded(version: str = "1.36") -> Recording:
     return record(lambda: TrainingAdmission("admission", args))
 
 
-def test_each_rule_has_a_policy_and_a_binding() -> None:
+def test_each_rule_has_a_policy_as_rendered_before_its_binding() -> None:
     admission = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(resource.inputs["metadata"])["name"]) for resource in admission.of(kind)}
         assert names == {"training-spot-pods", "training-gpu-pods"}, f"one {kind} for each rule"
-
-
-def test_a_policy_is_registered_as_rendered_before_its_binding() -> None:
-    admission = recorded()
     policy = admission.one(POLICY, "admission-spot")
     assert policy.inputs["spec"] == policy_spec(SPOT_RULE), "the SDK must keep the API's field names"
     binding = admission.one(BINDING, "admission-spot-binding")
@@ -63,32 +59,23 @@ def test_an_older_cluster_is_rejected_before_anything_is_registered() -> None:
         recorded("1.35")
 
 
-def test_quotes_in_a_value_do_not_end_its_literal() -> None:
+def test_expressions_escape_values_and_match_exactly_these() -> None:
     assert text('a" || true || "') == r'"a\" || true || \""', "a value must not become an expression"
-
-
-def test_a_selection_matches_exactly_its_values() -> None:
     expression = selects_by_label(NodeSelection(key="example.com/market", values=("spot", "preemptible")))
     assert expression == (
         'object.spec.?nodeSelector[?"example.com/market"].orValue("") in ["spot", "preemptible"]'
     ), "a pod without selector or key selects nothing"
-
-
-def test_a_resource_is_searched_in_all_containers() -> None:
     assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), (
         "init containers need the machine too"
     )
 
 
-def test_the_added_toleration_matches_the_taint() -> None:
+def test_patches_are_limited_to_their_taint_or_service_account() -> None:
     patch = toleration_patch(Taint(key="cloud.google.com/gke-spot", value="true"))
     assert (
         'Object.spec.tolerations{key: "cloud.google.com/gke-spot", operator: "Equal", '
         'value: "true", effect: "NoSchedule"}'
     ) in patch, "the taint of any cloud is supported"
-
-
-def test_a_label_is_added_to_pods_of_one_service_account_only() -> None:
     patch = label_patch("azure.workload.identity/use", "true", service_account="trainer")
     assert patch.startswith('object.spec.?serviceAccountName.orValue("") != "trainer" || '), (
         "a pod that reads no checkpoints gets no identity"

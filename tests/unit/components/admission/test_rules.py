@@ -50,14 +50,12 @@ def test_karpenter_pods_reach_gpus_by_request_or_pool_name() -> None:
     )
 
 
-def test_a_rule_that_matches_no_pod_is_rejected() -> None:
+@pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])
+def test_a_rule_without_selections_or_with_an_empty_one_is_rejected(
+    key: str, values: tuple[str, ...]
+) -> None:
     with pytest.raises(ValueError, match="'idle' matches no pod"):
         TolerationRule(name="idle", taint=taints.SPOT)
-
-
-@pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])
-def test_a_selection_with_an_empty_key_or_value_is_rejected(key: str, values: tuple[str, ...]) -> None:
-    # An absent label reads as "", so an empty value would match pods that select nothing.
     with pytest.raises(ValueError, match="empty key or value"):
         NodeSelection(key=key, values=values)
 
@@ -113,16 +111,9 @@ def test_gke_spot_pods_are_selected_by_gke_labels_and_gpu_pods_by_pool_name() ->
     assert GKE_GPU_RULE.resources == (), "GKE itself adds the toleration to pods that request GPUs"
 
 
-def test_pools_of_classes_are_not_selections_of_the_other_rules() -> None:
-    spot, gpu, _ = gke_rules(())
-    assert isinstance(spot, TolerationRule), "GKE's labels still select spot"
-    assert isinstance(gpu, TolerationRule), "no spot pool outside a class"
-    assert gpu.selections == (NodeSelection(key=POOL, values=()),), "there is no GPU pool to name"
-
-
-def test_pods_that_select_a_pool_of_a_class_by_name_tolerate_its_taint() -> None:
-    on_spot, on_demand = POOLS[3], POOLS[2]
-    rules = gke_rules(POOLS[:2], {"gpus-on-spot": [on_spot], "gpus-kept": [on_demand]})
+def test_classes_of_spot_pools_select_spot_and_pods_of_their_pools_tolerate_the_class() -> None:
+    classes = {"gpus-on-spot": [POOLS[3]], "gpus-kept": [POOLS[2]]}
+    rules = gke_rules(POOLS[:2], classes)
     found = {rule.name: rule for rule in rules if isinstance(rule, TolerationRule)}
     assert found["class-gpus-on-spot"] == TolerationRule(
         name="class-gpus-on-spot",
@@ -135,14 +126,14 @@ def test_pods_that_select_a_pool_of_a_class_by_name_tolerate_its_taint() -> None
     assert found["spot"].selections[-1] == NodeSelection(key=POOL, values=("cpu-spot",)), (
         "nodes of a class have its taint instead of the spot taint"
     )
-
-
-def test_selecting_a_class_of_spot_pools_selects_spot() -> None:
-    classes = {"gpus-on-spot": [POOLS[3]], "gpus-kept": [POOLS[2]]}
     assert spot_classes(classes) == (NodeSelection(key=COMPUTE_CLASS, values=("gpus-on-spot",)),), (
         "a job that selects it follows its ladder"
     )
     assert spot_classes({}) == (), "without classes there is no such label"
+    spot, gpu, _ = gke_rules(())
+    assert isinstance(spot, TolerationRule), "GKE's labels still select spot"
+    assert isinstance(gpu, TolerationRule), "no spot pool outside a class"
+    assert gpu.selections == (NodeSelection(key=POOL, values=()),), "there is no GPU pool to name"
 
 
 FIELD = "holdfast:platform.cluster.version"

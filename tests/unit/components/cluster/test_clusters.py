@@ -29,6 +29,7 @@ PROVIDER: Final = "pulumi:providers:kubernetes"
 @dataclass(frozen=True)
 class Cluster:
     recorded: Callable[..., Recording]
+    recorded_with_protection: Callable[[bool], Recording]
     server: Json
     command: str
     args: list[str]
@@ -39,6 +40,7 @@ class Cluster:
 CLUSTERS: Final = {
     "eks": Cluster(
         aws_components.recorded_cluster,
+        lambda protected: aws_components.recorded_cluster(lambda args: replace(args, protected=protected)),
         {"server": ENDPOINT, "certificate-authority-data": AUTHORITY},
         "aws",
         ["eks", "get-token", "--cluster-name", "holdfast-dev", "--region", "us-east-1", "--output", "json"],
@@ -50,6 +52,7 @@ CLUSTERS: Final = {
     ),
     "aks": Cluster(
         aks_components.recorded_cluster,
+        lambda protected: aks_components.recorded_cluster(lambda args: replace(args, protected=protected)),
         {"server": aks_components.SERVER, "certificate-authority-data": aks_components.AUTHORITY},
         "kubelogin",
         [
@@ -66,6 +69,7 @@ CLUSTERS: Final = {
     ),
     "gke": Cluster(
         gke_components.recorded_cluster,
+        lambda protected: gke_components.recorded_cluster(lambda args: replace(args, protected=protected)),
         # A client with the cluster's authority rejects the certificate of Google's DNS name.
         {"server": f"https://{DNS_ENDPOINT}"},
         "gke-gcloud-auth-plugin",
@@ -111,7 +115,7 @@ def test_on_preview_of_a_new_cluster_the_kubeconfig_is_unknown(cloud: str) -> No
 @clusters
 @pytest.mark.parametrize("protected", [True, False])
 def test_only_a_protected_cluster_cannot_be_deleted(cluster: Cluster, protected: bool) -> None:
-    recording = cluster.recorded(lambda args: replace(args, protected=protected))
+    recording = cluster.recorded_with_protection(protected)
     found = sorted(one.name for one in recording if one.protect)
     assert found == (cluster.protected if protected else []), "the cluster and its key, or nothing"
     control_plane = recording.one("", cluster.protected[0])

@@ -52,6 +52,12 @@ def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() ->
         "fallback-access",
     }
     assert needed <= earlier, "and are deleted first"
+    priority = controller.one(":PriorityClass").inputs
+    assert priority["value"] == -10, "below every job; with a lower one no autoscaler would add a node for it"
+    assert priority["preemptionPolicy"] == "Never", "it waits for free capacity"
+    assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])], (
+        "from a registry that the cluster reaches"
+    )
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -98,15 +104,6 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     }, "Prometheus discovers it by these"
     service = obj(recorded().one(":Service").inputs["spec"])
     assert service["clusterIP"] == "None", "each replica has its own metrics"
-
-
-def test_placeholder_pods_do_not_preempt() -> None:
-    priority = recorded().one(":PriorityClass").inputs
-    assert priority["value"] == -10, "below every job; with a lower one no autoscaler would add a node for it"
-    assert priority["preemptionPolicy"] == "Never", "it waits for free capacity"
-    assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])], (
-        "from a registry that the cluster reaches"
-    )
 
 
 @pytest.mark.parametrize(

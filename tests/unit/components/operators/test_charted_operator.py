@@ -45,14 +45,11 @@ def controller(recording: Recording) -> Recorded:
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) -> None:
-    names = sorted(resource.name for resource in recorded(preview=preview) if resource.custom)
+    recording = recorded(preview=preview)
+    names = sorted(resource.name for resource in recording if resource.custom)
     assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"], (
         "and nothing else"
     )
-
-
-def test_the_crds_have_their_own_release_first_and_the_controllers_skips_them() -> None:
-    recording = recorded()
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
     assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
     assert controller(recording).inputs["skipCrds"] is True, "Helm would never upgrade them"

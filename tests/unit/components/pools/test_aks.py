@@ -44,12 +44,30 @@ def agent_pool(args: AksPoolArgs = A100_SPOT) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_creates_one_agent_pool(preview: bool) -> None:
-    made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
+def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immutable_changes(
+    preview: bool,
+) -> None:
+    recording = recorded(preview=preview)
+    pool = recording.one(":AgentPool")
+    made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
         ("azure-native:containerservice:AgentPool", "pool-it-agent-pool"),
         ("holdfast:index:AksPool", "pool-it"),
     ], "a pool is one scale set"
+    scaling = [value(pool, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
+    assert scaling == [True, 0, 8], "an unused pool costs nothing"
+    assert value(pool, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
+    assert value(pool, "count") == 0, "AKS requires a number on creation"
+    assert pool.ignore_changes == {"count"}, "later changes are ignored"
+    assert pool.replace_on_changes == {
+        "availabilityZones",
+        "osDiskSizeGB",
+        "scaleSetEvictionPolicy",
+        "scaleSetPriority",
+        "spotMaxPrice",
+        "vnetSubnetID",
+    }, "the provider would update them, which AKS rejects"
+    assert pool.deletes_first, "two pools cannot have the same name"
 
 
 def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_machines() -> None:
@@ -67,15 +85,6 @@ def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_
         "as configured"
     )
     assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
-
-
-def test_an_agent_pool_scales_from_zero_and_only_the_autoscaler_sets_its_nodes() -> None:
-    made = agent_pool()
-    scaling = [value(made, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
-    assert scaling == [True, 0, 8], "an unused pool costs nothing"
-    assert value(made, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
-    assert value(made, "count") == 0, "AKS requires a number on creation"
-    assert made.ignore_changes == {"count"}, "later changes are ignored"
 
 
 @pytest.mark.parametrize(
@@ -138,19 +147,6 @@ def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:
     assert value(agent_pool(replace(A100_SPOT, spot_max_price=9.87654)), "spotMaxPrice") == 9.87654, (
         "AKS allows five decimals"
     )
-
-
-def test_immutable_properties_replace_the_pool() -> None:
-    made = agent_pool()
-    assert made.replace_on_changes == {
-        "availabilityZones",
-        "osDiskSizeGB",
-        "scaleSetEvictionPolicy",
-        "scaleSetPriority",
-        "spotMaxPrice",
-        "vnetSubnetID",
-    }, "the provider would update them, which AKS rejects"
-    assert made.deletes_first, "two pools cannot have the same name"
 
 
 def test_an_upgrade_restarts_jobs_once() -> None:

@@ -50,18 +50,15 @@ def test_it_creates_one_private_node_pool_with_the_pools_name(preview: bool) -> 
 
 
 @pytest.mark.parametrize(("args", "policy"), [(A100_SPOT, "ANY"), (CPU, "BALANCED")])
-def test_the_autoscaler_limits_the_whole_pool_and_uses_available_zones(
+def test_the_autoscaler_limits_the_whole_pool_and_sets_the_number_of_nodes(
     args: GkePoolArgs, policy: str
 ) -> None:
-    assert mapping(node_pool(args), "autoscaling") == {
+    made = node_pool(args)
+    assert mapping(made, "autoscaling") == {
         "totalMinNodeCount": 0,
         "totalMaxNodeCount": args.pool.max_nodes,
         "locationPolicy": policy,
     }, "a limit per zone would multiply it; spot comes from any zone with capacity"
-
-
-def test_the_autoscaler_sets_the_number_of_nodes() -> None:
-    made = node_pool()
     assert value(made, "initialNodeCount") == 0, "an unused pool costs nothing"
     assert made.ignore_changes == {"initialNodeCount"}, "GKE changes it; the pool would be replaced"
     assert value(made, "ignoreNodeCountChanges") is True, "a refresh while jobs run shows no difference"

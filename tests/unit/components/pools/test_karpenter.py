@@ -47,6 +47,7 @@ def minutes(duration: str) -> int:
 @pytest.mark.parametrize("preview", [False, True])
 def test_it_creates_one_node_pool_and_its_node_class_with_the_pools_name(preview: bool) -> None:
     recording = recorded(preview=preview)
+    node_pool = recording.one(":NodePool")
     made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
         ("holdfast:index:KarpenterPool", "pool-a100"),
@@ -55,13 +56,11 @@ def test_it_creates_one_node_pool_and_its_node_class_with_the_pools_name(preview
     ], "a pool is one of each"
     names = {text(resource, "metadata", "name") for resource in recording if resource.custom}
     assert names == {"a100"}, "jobs select it, and kubectl shows it"
-
-
-def test_the_node_pool_depends_on_its_node_class_and_is_deleted_after_its_nodes() -> None:
-    node_pool = recorded().one(":NodePool")
     assert "pool-a100-node-class" in node_pool.depends_on, "nodes that are being deleted need their class"
     policy = text(node_pool, "metadata", "annotations", "pulumi.com/deletionPropagationPolicy")
     assert policy == "foreground", "otherwise Karpenter could be deleted before its nodes"
+    reference = mapping(node_pool, "spec", "template", "spec", "nodeClassRef")
+    assert reference == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "a100"}, "the pool's"
     assert minutes(node_pool.delete_timeout) > minutes(TERMINATION_GRACE_PERIOD), (
         "the timeout must exceed the slowest node's shutdown"
     )
@@ -199,11 +198,4 @@ def test_a_roll_out_replaces_all_drifted_nodes_at_once_and_no_others() -> None:
     assert changed == {"Drifted"}, "prices still move no pod"
     assert rolling["Drifted"] == "100%", (
         "a job restarts when one of its nodes is drained: one at a time would restart it for each"
-    )
-
-
-def test_the_node_pool_refers_to_the_pools_node_class() -> None:
-    reference = mapping(spec(pool("a100")), "template", "spec", "nodeClassRef")
-    assert reference == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "a100"}, (
-        "both have the pool's name"
     )

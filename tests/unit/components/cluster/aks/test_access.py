@@ -141,7 +141,7 @@ def test_a_pipeline_uses_another_login_method(login: Login) -> None:
     assert str(args[2]) == login, "its own credentials"
 
 
-def test_clients_use_the_name_that_they_can_resolve_and_the_uid() -> None:
+def test_the_provider_identifies_the_cluster_by_its_uid() -> None:
     provider = recorded_cluster(
         lambda args: replace(args, login="spn", access=PrivateAccess(public_name=True))
     ).one(_PROVIDER)

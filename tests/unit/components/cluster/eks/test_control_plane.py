@@ -73,7 +73,7 @@ def test_the_private_endpoint_is_on_and_the_public_one_is_restricted_or_off() ->
     }, "without publicAccessCidrs EKS allows the whole internet"
 
 
-def test_private_clients_have_security_group_rules() -> None:
+def test_private_clients_in_the_given_subnets_have_security_group_rules() -> None:
     recording = recorded_cluster(lambda args: replace(args, private_access_cidrs=["10.40.0.0/16"]))
     rule = recording.one(":SecurityGroupIngressRule")
     asked = {name: rule.inputs[name] for name in ("securityGroupId", "cidrIpv4", "fromPort", "toPort")}
@@ -81,6 +81,12 @@ def test_private_clients_have_security_group_rules() -> None:
         "the cluster's security group allows only its members, not a build runner"
     )
     assert rule.name in recording.one(":kubernetes").depends_on, "deployments there need it until the end"
+    recording = recorded_cluster(lambda args: replace(args, private_subnet_ids=["subnet-a", "subnet-b"]))
+    assert value(recording.one(_CLUSTER), "vpcConfig", "subnetIds") == ["subnet-a", "subnet-b"], (
+        "and no other"
+    )
+    assert not recording.of(":Subnet"), "no subnet is created"
+    assert not recording.of(":Tag"), "the user's subnets are never tagged"
 
 
 def test_a_protected_clusters_key_can_be_restored_for_a_month() -> None:
@@ -89,7 +95,7 @@ def test_a_protected_clusters_key_can_be_restored_for_a_month() -> None:
     assert window == 30, "the deletion of the key can be canceled for 30 days"
 
 
-def test_the_cluster_depends_on_its_role_with_all_policies() -> None:
+def test_the_cluster_depends_on_its_role_with_policies_of_its_partition() -> None:
     recording = recorded_cluster()
     cluster = recording.one(_CLUSTER)
     policies = {
@@ -102,19 +108,7 @@ def test_the_cluster_depends_on_its_role_with_all_policies() -> None:
     )
     role = recording.one(":Role", "cluster-control-plane-iam-role")
     assert '"eks.amazonaws.com"' in text(role, "assumeRolePolicy"), "EKS assumes it"
-
-
-def test_arns_have_the_configured_partition() -> None:
     recording = recorded_cluster(lambda args: replace(args, partition="aws-us-gov", region="us-gov-west-1"))
     arns = [text(one, "policyArn") for one in recording if "policyArn" in one.inputs]
     assert arns, "policies are referenced by ARN"
     assert all(arn.startswith("arn:aws-us-gov:") for arn in arns), f"{arns}: of another partition"
-
-
-def test_the_cluster_uses_the_given_subnets() -> None:
-    recording = recorded_cluster(lambda args: replace(args, private_subnet_ids=["subnet-a", "subnet-b"]))
-    assert value(recording.one(_CLUSTER), "vpcConfig", "subnetIds") == ["subnet-a", "subnet-b"], (
-        "and no other"
-    )
-    assert not recording.of(":Subnet"), "no subnet is created"
-    assert not recording.of(":Tag"), "the user's subnets are never tagged"

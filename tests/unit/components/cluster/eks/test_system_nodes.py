@@ -69,15 +69,12 @@ def test_the_group_has_the_clusters_version_and_a_version_number_of_its_template
 @pytest.mark.parametrize(
     ("architecture", "image"), [("amd64", "AL2023_x86_64_STANDARD"), ("arm64", "AL2023_ARM_64_STANDARD")]
 )
-def test_the_image_matches_the_architecture(architecture: str, image: str) -> None:
+def test_the_image_matches_the_architecture_and_the_configured_release(architecture: str, image: str) -> None:
     def change(args: EksClusterArgs) -> EksClusterArgs:
         nodes = replace(args.system_nodes, architecture="arm64" if architecture == "arm64" else "amd64")
         return replace(args, system_nodes=nodes)
 
     assert recorded_cluster(change).one(_GROUP).inputs["amiType"] == image, "another image does not boot"
-
-
-def test_the_image_release_is_unset_by_default() -> None:
     assert "releaseVersion" not in recorded_cluster().one(_GROUP).inputs, "EKS keeps the first release"
     pinned = recorded_cluster(
         lambda args: replace(args, system_nodes=replace(args.system_nodes, release_version="1.36.3-20260911"))

@@ -117,8 +117,9 @@ def test_the_controllers_service_account_has_its_identity_before_the_release() -
     assert text(release, "values", "serviceAccount", "name") == bound["serviceAccount"], "and the account"
 
 
-def test_only_the_controllers_pods_may_assume_the_role() -> None:
-    trust = text(recorded().one(":Role", "karpenter-controller-role"), "assumeRolePolicy")
+def test_the_controllers_pods_may_assume_its_role_and_pass_the_nodes_role() -> None:
+    recording = recorded()
+    trust = text(recording.one(":Role", "karpenter-controller-role"), "assumeRolePolicy")
     tags = {
         "aws:RequestTag/eks-cluster-name": "holdfast-dev",
         "aws:RequestTag/kubernetes-namespace": "karpenter",
@@ -129,10 +130,6 @@ def test_only_the_controllers_pods_may_assume_the_role() -> None:
         assert is_allowed([trust], request), f"Pod Identity needs {action}"
         stranger = replace(request, context={**tags, "aws:RequestTag/kubernetes-namespace": "vision"})
         assert not is_allowed([trust], stranger), "a job could start machines"
-
-
-def test_the_controller_may_pass_the_nodes_role() -> None:
-    recording = recorded()
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
     role = PLACE.role(f"{recording.one(':Role', 'karpenter-node-role').name}-0a1b2c3")
     request = Request(
@@ -180,7 +177,7 @@ def test_the_queue_is_encrypted_drops_late_messages_and_gets_the_events_of_its_f
     assert set(sources if isinstance(sources, list) else []) == rules, "and of no others"
 
 
-def test_its_requests_have_the_priority_of_the_clusters_controllers() -> None:
+def test_all_aws_resources_and_flow_schemas_come_before_the_controller() -> None:
     recording = recorded()
     levels = {
         text(schema, "metadata", "name"): text(schema, "spec", "priorityLevelConfiguration", "name")
@@ -196,10 +193,6 @@ def test_its_requests_have_the_priority_of_the_clusters_controllers() -> None:
         account = {"name": "karpenter", "namespace": "karpenter"}
         assert subject["serviceAccount"] == account, "the controller's account"
         assert schema.name in recording.everything_before(controller(recording)), "from its first request"
-
-
-def test_all_aws_resources_outlive_the_controller() -> None:
-    recording = recorded()
     before = recording.everything_before(controller(recording))
     missing = {one.name for one in recording if one.type.startswith("aws:")} - before
     assert not missing, f"until it stops, the controller terminates machines and reads its queue: {missing}"
