@@ -102,6 +102,11 @@ class Engine:
             provider_pb2.DeleteRequest(id=object_id, urn=self.urn, type=self.type, name=self.name)
         )
 
+    def removes(self, object_id: str) -> None:
+        """Delete an object and check that it is gone."""
+        self.delete(object_id)
+        assert self.read(object_id)[0] == "", f"{object_id} is still there"
+
     def refuses_create(self, inputs: Properties, *parts: str) -> None:
         """Check that a create is refused with a message that contains all parts."""
         refused(lambda: self.create(inputs), *parts)
@@ -147,3 +152,9 @@ def refused(call: Callable[[], object], *parts: str) -> None:
     """Check that a call is refused with a message that contains all parts."""
     message = refusal(call)
     assert all(part in message for part in parts), message
+
+
+def invoke(provider: Provider, function: str, arguments: Properties) -> dict[str, Value]:
+    """Return the answer of a function of the provider."""
+    request = provider_pb2.InvokeRequest(tok=function, args=to_struct(arguments))
+    return from_struct(getattr(provider.Invoke(request), "return"))

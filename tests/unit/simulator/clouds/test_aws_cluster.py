@@ -11,17 +11,21 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.clusters.eks_console import (
     ACCESS_ENTRY,
+    ADDON,
     ASSOCIATION,
     CLUSTER,
     NAME,
     NODE_GROUP,
     EksConsole,
 )
-from tests.support.clusters.provider_calls import Engine, Provider, refusal, refused
+from tests.support.clusters.provider_calls import Engine, Provider, refused
 from tests.support.inputs import text
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+
+_ADMIN = "arn:aws:iam::123456789012:role/platform"
+_ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 
 
 @pytest.fixture
@@ -38,42 +42,33 @@ def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksCo
 
 
 def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: EksConsole) -> None:
-    wrong = console.role("workers", "ec2")
-    for arn in ("arn:aws:iam::123456789012:role/missing", wrong):
-        inputs = console.cluster_inputs(roleArn=arn)
-        console.engine(CLUSTER).refuses_create(
-            inputs,
-            f"InvalidParameterException: Role with arn: {arn} could not be assumed because it does not exist or the "
-            "trusted entity is not correct",
-        )
+    for arn in ("arn:aws:iam::123456789012:role/missing", console.role("workers", "ec2")):
+        reason = f"Role with arn: {arn} could not be assumed because it does not exist or the trusted entity"
+        console.engine(CLUSTER).refuses_create(console.cluster_inputs(roleArn=arn), reason)
 
 
-def test_a_cluster_has_its_name_alone_and_is_not_deleted_with_nodes(console: EksConsole) -> None:
-    inputs = console.cluster()
-    console.engine(CLUSTER, "two").refuses_create(
-        inputs, "ResourceInUseException: Cluster already exists with name: train"
-    )
+def test_a_cluster_has_its_name_alone_and_is_deleted_without_nodes_and_protection(
+    console: EksConsole,
+) -> None:
+    inputs, cluster = console.cluster(deletionProtection=True), console.engine(CLUSTER)
+    taken = "ResourceInUseException: Cluster already exists with name: train"
+    console.engine(CLUSTER, "two").refuses_create(inputs, taken)
+    cluster.refuses_delete(NAME, "InvalidRequestException")
+    cluster.update(NAME, {**inputs, "deletionProtection": False})
     console.network_addons()
     console.node_group()
-    console.engine(CLUSTER).refuses_delete(NAME, "ResourceInUseException: Cluster has nodegroups attached")
+    cluster.refuses_delete(NAME, "ResourceInUseException: Cluster has nodegroups attached")
     console.engine(NODE_GROUP).delete(f"{NAME}:system")
-    console.engine(CLUSTER).delete(NAME)
-    assert console.engine(CLUSTER).read(NAME)[0] == "", "without nodes it goes"
+    cluster.removes(NAME)
 
 
-@pytest.mark.parametrize(
-    ("after", "passes"), [("1.35", False), ("1.36", True), ("1.37", True), ("1.38", False)]
-)
-def test_a_version_goes_up_one_at_a_time(console: EksConsole, after: str, *, passes: bool) -> None:
-    inputs = console.cluster()
-
-    def update() -> object:
-        return console.engine(CLUSTER).update(NAME, {**inputs, "version": after})
-
-    if passes:
-        update()
-    else:
-        refused(update, f"Unsupported Kubernetes minor version update from 1.36 to {after}")
+def test_a_version_goes_up_one_at_a_time(console: EksConsole) -> None:
+    inputs, cluster = console.cluster(), console.engine(CLUSTER)
+    for version in ("1.35", "1.38"):
+        refused = f"Unsupported Kubernetes minor version update from 1.36 to {version}"
+        cluster.refuses_update(NAME, {**inputs, "version": version}, refused)
+    for version in ("1.36", "1.37"):
+        assert cluster.update(NAME, {**inputs, "version": version})["version"] == version, "one at a time"
 
 
 @pytest.mark.parametrize(
@@ -91,28 +86,29 @@ def test_what_eks_reads_only_once_replaces_the_cluster(console: EksConsole, name
     assert answer.deleteBeforeReplace, "two clusters cannot bear one name"
 
 
-def test_a_cluster_with_deletion_protection_is_not_deleted_until_it_is_lifted(console: EksConsole) -> None:
-    inputs = console.cluster(deletionProtection=True)
-    console.engine(CLUSTER).refuses_delete(NAME, "InvalidRequestException")
-    console.engine(CLUSTER).update(NAME, {**inputs, "deletionProtection": False})
-    console.engine(CLUSTER).delete(NAME)
-    assert console.engine(CLUSTER).read(NAME)[0] == "", "the protection is lifted"
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [
+        (
+            NODE_GROUP,
+            {
+                "nodeRoleArn": "arn",
+                "subnetIds": ["subnet-1"],
+                "scalingConfig": {"desiredSize": 1, "minSize": 1, "maxSize": 1},
+            },
+        ),
+        (ADDON, {"addonName": "vpc-cni"}),
+        (ACCESS_ENTRY, {"principalArn": _ADMIN}),
+        (_ASSOCIATION, {"namespace": "vision", "serviceAccount": "trainer", "roleArn": "arn"}),
+    ],
+)
+def test_what_is_made_in_a_cluster_that_is_not_there_is_refused(
+    console: EksConsole, token: str, inputs: Properties
+) -> None:
+    missing = "ResourceNotFoundException: No cluster found for name: train."
+    console.engine(token).refuses_create({"clusterName": NAME, **inputs}, missing)
 
 
-def test_what_is_made_in_a_cluster_that_is_not_there_is_refused(console: EksConsole, aws: Provider) -> None:
-    inputs: dict[str, dict[str, Value]] = {
-        NODE_GROUP: {"nodeRoleArn": "arn", "subnetIds": ["subnet-1"], "scalingConfig": {}},
-        "aws:eks/addon:Addon": {"addonName": "vpc-cni"},
-        "aws:eks/accessEntry:AccessEntry": {"principalArn": "arn:aws:iam::123456789012:role/platform"},
-    }
-    inputs[NODE_GROUP]["scalingConfig"] = {"desiredSize": 1, "minSize": 1, "maxSize": 1}
-    for token, given in inputs.items():
-        engine = Engine(provider=aws, type=token)
-        reason = refusal(lambda engine=engine, given=given: engine.create({"clusterName": NAME, **given}))
-        assert reason == "ResourceNotFoundException: No cluster found for name: train.", f"{token}: {reason}"
-
-
-_ADMIN = "arn:aws:iam::123456789012:role/platform"
 _POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 _TAKEN = "ResourceInUseException: The specified access entry resource is already in use on this cluster."
 
@@ -123,25 +119,28 @@ def let_in(console: EksConsole, principal: str, *, name: str = "one", kind: str 
 
 
 def make_admin(console: EksConsole, principal: str) -> str:
-    inputs: dict[str, Value] = {
-        "clusterName": NAME,
-        "principalArn": principal,
-        "policyArn": _POLICY,
-        "accessScope": {"type": "cluster"},
-    }
-    return console.engine(ASSOCIATION).create(inputs)[0]
+    inputs: Properties = {"clusterName": NAME, "principalArn": principal, "policyArn": _POLICY}
+    return console.engine(ASSOCIATION).create({**inputs, "accessScope": {"type": "cluster"}})[0]
 
 
-def test_an_access_entry_needs_its_role_and_exists_once(console: EksConsole) -> None:
+def test_a_principal_has_one_access_entry_which_policies_need(console: EksConsole) -> None:
     console.cluster()
+    missing = "ResourceNotFoundException: The specified principalArn could not be found."
+    refused(lambda: make_admin(console, _ADMIN), missing)
     assert let_in(console, _ADMIN) == f"{NAME}:{_ADMIN}", "cluster and principal tell entries apart"
-    refused(lambda: let_in(console, _ADMIN, name="two"), _TAKEN)
-    refused(lambda: let_in(console, CALLER), _TAKEN)
-    refused(
-        lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"),
-        "InvalidParameterException: The specified principalArn is invalid: invalid principal.",
-    )
+    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", "its id has all three parts"
+    for principal in (_ADMIN, CALLER):
+        refused(lambda principal=principal: let_in(console, principal, name="two"), _TAKEN)
+
+
+def test_an_access_entry_of_nodes_needs_its_role_and_managed_groups_have_one(console: EksConsole) -> None:
+    console.cluster()
+    missing = "InvalidParameterException: The specified principalArn is invalid: invalid principal."
+    refused(lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"), missing)
     assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
+    console.network_addons()
+    role = console.node_group()
+    refused(lambda: let_in(console, role, kind="EC2_LINUX"), _TAKEN)
 
 
 def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksConsole) -> None:
@@ -151,76 +150,33 @@ def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksCon
     assert let_in(console, CALLER), "there is no entry of EKS's own"
 
 
-def test_the_role_of_a_managed_group_has_an_entry_that_eks_made(console: EksConsole) -> None:
-    console.cluster()
-    console.network_addons()
-    role = console.node_group()
-    refused(lambda: let_in(console, role, kind="EC2_LINUX"), _TAKEN)
-
-
-def test_a_policy_needs_an_entry(console: EksConsole) -> None:
-    console.cluster()
-    refused(
-        lambda: make_admin(console, _ADMIN),
-        "ResourceNotFoundException: The specified principalArn could not be found.",
-    )
-    let_in(console, _ADMIN)
-    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", "its id has all three parts"
-
-
-_ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-_ROLE = "arn:aws:iam::123456789012:role/checkpoints"
 _INPUTS: Properties = {
     "clusterName": "holdfast-dev",
     "namespace": "vision",
     "serviceAccount": "trainer",
-    "roleArn": _ROLE,
+    "roleArn": "arn:aws:iam::123456789012:role/checkpoints",
 }
-
-
-def a_cluster(state_file: Path) -> None:
-    with CloudState(state_file).changing() as console:
-        inputs = {"name": "holdfast-dev"}
-        console.put(CloudObject(type="aws:eks/cluster:Cluster", id="holdfast-dev", urn="", inputs=inputs))
-
-
-def a_role(aws: Provider) -> None:
-    Engine(provider=aws, type="aws:iam/role:Role").create({"name": "checkpoints", "assumeRolePolicy": "{}"})
 
 
 @pytest.fixture
 def association(aws: Provider, state_file: Path) -> Engine:
-    """An association, in an account where its cluster and its role are."""
-    a_cluster(state_file)
-    a_role(aws)
+    """An association that is not made yet, in an account with its cluster."""
+    with CloudState(state_file).changing() as console:
+        inputs = {"name": "holdfast-dev"}
+        console.put(CloudObject(type=CLUSTER, id="holdfast-dev", urn="", inputs=inputs))
     return Engine(provider=aws, type=_ASSOCIATION)
 
 
-def test_an_association_has_an_id_of_eks_and_its_service_account_has_one(
-    association: Engine, aws: Provider
-) -> None:
+def test_a_service_account_has_one_association_with_a_role(association: Engine, aws: Provider) -> None:
+    missing = "InvalidParameterException: Role provided in the request does not exist."
+    association.refuses_create(_INPUTS, missing)
+    Engine(provider=aws, type="aws:iam/role:Role").create({"name": "checkpoints", "assumeRolePolicy": "{}"})
     made, outputs = association.create(_INPUTS)
     assert re.fullmatch(r"a-[0-9a-z]{17}", made), "a- and 17 characters"
-    assert str(outputs["associationArn"]).endswith(f":podidentityassociation/holdfast-dev/{made}"), (
-        "in its ARN"
-    )
+    assert f":podidentityassociation/holdfast-dev/{made}" in str(outputs["associationArn"]), "in its ARN"
     second = Engine(provider=aws, type=_ASSOCIATION, name="two")
     second.refuses_create(_INPUTS, f"ResourceInUseException: Association already exists: {made}")
     assert second.create({**_INPUTS, "namespace": "tabular"})[0], "another namespace's is another"
-
-
-def test_an_association_needs_its_cluster(aws: Provider) -> None:
-    a_role(aws)
-    Engine(provider=aws, type=_ASSOCIATION).refuses_create(
-        _INPUTS, "ResourceNotFoundException: No cluster found for name: holdfast-dev."
-    )
-
-
-def test_an_association_needs_its_role(aws: Provider, state_file: Path) -> None:
-    a_cluster(state_file)
-    Engine(provider=aws, type=_ASSOCIATION).refuses_create(
-        _INPUTS, "InvalidParameterException: Role provided in the request does not exist."
-    )
 
 
 def test_a_role_changes_in_place_and_whose_it_is_does_not(association: Engine) -> None:

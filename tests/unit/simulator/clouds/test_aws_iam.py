@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
-from tests.support.clusters.provider_calls import Engine, Provider, refused
+from holdfast.simulator.pulumi.values import Properties, Value
+from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
 from tests.support.fakes.spot_role_account import ARN, PATH, ROLE, create_spot_role, deny_iam_writes
 
 _TRUST = "{}"
+_ROLES = "aws:iam/getRoles:getRoles"
 _SPOT: Properties = {"awsServiceName": "spot.amazonaws.com"}
 
 
@@ -24,24 +24,15 @@ def a_role(aws: Provider, name: str = "nodes", **more: Value) -> tuple[Engine, s
     return engine, engine.create({"name": name, "assumeRolePolicy": _TRUST, **more})[0]
 
 
-def invoke(aws: Provider, function: str, arguments: Properties) -> dict[str, Value]:
-    request = provider_pb2.InvokeRequest(tok=f"aws:iam/{function}:{function}", args=to_struct(arguments))
-    return from_struct(getattr(aws.Invoke(request), "return"))
-
-
 def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) -> None:
-    made, outputs = an_engine(aws, "ServiceLinkedRole").create(_SPOT)
+    role = an_engine(aws, "ServiceLinkedRole")
+    made, outputs = role.create(_SPOT)
     assert made == ARN, "its ARN is its id"
     assert (outputs["name"], outputs["path"]) == ("AWSServiceRoleForEC2Spot", PATH), "neither can be chosen"
-    an_engine(aws, "ServiceLinkedRole", "two").refuses_create(
-        _SPOT,
-        "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, "
-        "please try a different suffix.",
-    )
-    other: Properties = {"awsServiceName": "es.amazonaws.com"}
-    an_engine(aws, "ServiceLinkedRole").refuses_create(
-        other, "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com"
-    )
+    taken = "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account"
+    an_engine(aws, "ServiceLinkedRole", "two").refuses_create(_SPOT, taken)
+    unknown = "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com"
+    role.refuses_create({"awsServiceName": "es.amazonaws.com"}, unknown)
 
 
 def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider, state_file: Path) -> None:
@@ -53,19 +44,18 @@ def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider,
 
 def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) -> None:
     a_role(aws)
-    assert invoke(aws, "getRole", {"name": "nodes"})["arn"] == "arn:aws:iam::123456789012:role/nodes", (
-        "a role that is there is shown"
-    )
-    refused(
-        lambda: invoke(aws, "getRole", {"name": "AWSServiceRoleForEC2Spot"}),
-        "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource",
-    )
-    assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [], "an account without it, plainly"
+    assert (
+        invoke(aws, "aws:iam/getRole:getRole", {"name": "nodes"})["arn"]
+        == "arn:aws:iam::123456789012:role/nodes"
+    ), "a role that is there is shown"
+    missing = "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource"
+    refused(lambda: invoke(aws, "aws:iam/getRole:getRole", {"name": "AWSServiceRoleForEC2Spot"}), missing)
+    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [], "an account without it, plainly"
     create_spot_role(CloudState(state_file))
-    assert invoke(aws, "getRoles", {"pathPrefix": PATH})["arns"] == [ARN], "and with it"
-    names = invoke(aws, "getRoles", {})["names"]
+    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [ARN], "and with it"
+    names = invoke(aws, _ROLES, {})["names"]
     assert names == ["nodes", "AWSServiceRoleForEC2Spot"], "without a path, all"
-    assert invoke(aws, "getRoles", {"nameRegex": "^nod"})["names"] == ["nodes"], "or by name"
+    assert invoke(aws, _ROLES, {"nameRegex": "^nod"})["names"] == ["nodes"], "or by name"
 
 
 def test_an_arn_has_the_path_in_it(aws: Provider) -> None:
@@ -84,23 +74,21 @@ def test_an_arn_has_the_path_in_it(aws: Provider) -> None:
     ],
 )
 def test_what_is_put_on_a_role_needs_the_role(aws: Provider, kind: str, inputs: Properties) -> None:
-    engine = an_engine(aws, kind)
-    engine.refuses_create(
-        {"role": "nodes", **inputs}, "NoSuchEntity: The role with name nodes cannot be found."
-    )
+    engine, on_role = an_engine(aws, kind), {"role": "nodes", **inputs}
+    engine.refuses_create(on_role, "NoSuchEntity: The role with name nodes cannot be found.")
     a_role(aws)
-    assert engine.create({"role": "nodes", **inputs})[0], "with the role it is made"
+    assert engine.create(on_role)[0], "with the role it is made"
 
 
-def test_a_policy_of_the_account_must_be_there_to_be_attached(aws: Provider) -> None:
+def test_a_policy_of_the_account_is_attached_while_it_exists(aws: Provider) -> None:
     a_role(aws)
     arn = "arn:aws:iam::123456789012:policy/own"
     attach: Properties = {"role": "nodes", "policyArn": arn}
-    an_engine(aws, "RolePolicyAttachment").refuses_create(
-        attach, f"NoSuchEntity: Policy {arn} does not exist or is not attachable."
-    )
-    assert an_engine(aws, "Policy").create({"name": "own", "policy": "{}"})[0] == arn, "its ARN is its id"
-    assert an_engine(aws, "RolePolicyAttachment").create(attach)[0], "now it is attached"
+    attachment, policy = an_engine(aws, "RolePolicyAttachment"), an_engine(aws, "Policy")
+    attachment.refuses_create(attach, f"NoSuchEntity: Policy {arn} does not exist or is not attachable.")
+    assert policy.create({"name": "own", "policy": "{}"})[0] == arn, "its ARN is its id"
+    assert attachment.create(attach)[0], "now it is attached"
+    policy.refuses_delete(arn, "DeleteConflict: Cannot delete a policy attached to entities.")
 
 
 @pytest.mark.parametrize(
@@ -122,15 +110,7 @@ def test_a_role_with_policies_is_not_deleted(
     policy_id, _ = policy.create({"role": "nodes", **inputs})
     role.refuses_delete(role_id, f"DeleteConflict: Cannot delete entity, {reason}")
     policy.delete(policy_id)
-    role.delete(role_id)
-
-
-def test_a_policy_that_is_attached_is_not_deleted(aws: Provider) -> None:
-    a_role(aws)
-    policy = an_engine(aws, "Policy")
-    arn, _ = policy.create({"name": "own", "policy": "{}"})
-    an_engine(aws, "RolePolicyAttachment").create({"role": "nodes", "policyArn": arn})
-    policy.refuses_delete(arn, "DeleteConflict: Cannot delete a policy attached to entities.")
+    role.removes(role_id)
 
 
 def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path) -> None:

@@ -2,23 +2,26 @@
 
 import json
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.clusters.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider
 
-VPC: Final = "aws:ec2/vpc:Vpc"
-SUBNET: Final = "aws:ec2/subnet:Subnet"
-INTERNET: Final = "aws:ec2/internetGateway:InternetGateway"
-ADDRESS: Final = "aws:ec2/eip:Eip"
-NAT: Final = "aws:ec2/natGateway:NatGateway"
-TABLE: Final = "aws:ec2/routeTable:RouteTable"
-ROUTE: Final = "aws:ec2/route:Route"
-ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+VPC = "aws:ec2/vpc:Vpc"
+SUBNET = "aws:ec2/subnet:Subnet"
+INTERNET = "aws:ec2/internetGateway:InternetGateway"
+ADDRESS = "aws:ec2/eip:Eip"
+NAT = "aws:ec2/natGateway:NatGateway"
+TABLE = "aws:ec2/routeTable:RouteTable"
+ROUTE = "aws:ec2/route:Route"
+ASSOCIATION = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+S3 = "com.amazonaws.us-east-1.s3"
 
 
 class Network:
@@ -26,34 +29,36 @@ class Network:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self.vpc = self.make(VPC, {"cidrBlock": "10.0.0.0/16"})
-        self.subnet = self.make(SUBNET, self.subnet_inputs("10.0.0.0/24"))
+        self.vpc = self.make(VPC, {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": True})
+        self.inside: Properties = {"vpcId": self.vpc}
+        self.subnet = self.make_subnet(0)
+        self.subnet_stays = f"The subnet '{self.subnet}' has dependencies and cannot be deleted."
 
     def engine(self, token: str, name: str = "one") -> Engine:
-        """The engine's side of a resource."""
         return Engine(provider=self._provider, type=token, name=name)
 
     def make(self, token: str, inputs: Properties, *, name: str = "one") -> str:
-        """Make an object and return its id."""
         return self.engine(token, name).create(inputs)[0]
 
-    def refused(self, token: str, inputs: Properties, *, name: str = "two") -> str:
-        """Return why an object cannot be made."""
-        return refusal(lambda: self.make(token, inputs, name=name))
+    def make_subnet(self, at: int) -> str:
+        place = {"cidrBlock": f"10.0.{at}.0/24", "availabilityZone": "us-east-1a"}
+        return self.make(SUBNET, {**self.inside, **place}, name=str(at))
 
-    def kept(self, token: str, object_id: str) -> str:
-        """Return why an object cannot go."""
-        return refusal(lambda: self.engine(token).delete(object_id))
-
-    def subnet_inputs(self, cidr: str, zone: str = "us-east-1a") -> Properties:
-        """The inputs of a subnet of the VPC."""
-        return {"vpcId": self.vpc, "cidrBlock": cidr, "availabilityZone": zone}
+    def refuses(self, token: str, inputs: Properties, *parts: str) -> None:
+        self.engine(token, "two").refuses_create(inputs, *parts)
 
     def with_nat(self) -> tuple[str, str, str]:
         """Make an internet gateway, an address and a NAT gateway, and return their ids."""
-        internet = self.make(INTERNET, {"vpcId": self.vpc})
+        internet = self.make(INTERNET, self.inside)
         address = self.make(ADDRESS, {"domain": "vpc"})
         return internet, address, self.make(NAT, {"allocationId": address, "subnetId": self.subnet})
+
+    def gateway(self, *tables: str) -> Properties:
+        return {**self.inside, "serviceName": S3, "vpcEndpointType": "Gateway", "routeTableIds": list(tables)}
+
+    def interface(self, **overrides: str | list[str]) -> Properties:
+        service = {"serviceName": "com.amazonaws.us-east-1.sqs", "privateDnsEnabled": True}
+        return {**self.inside, "vpcEndpointType": "Interface", **service, **overrides}
 
 
 @pytest.fixture
@@ -66,65 +71,45 @@ def test_a_vpc_has_a_default_group_and_a_main_table_that_go_with_it(network: Net
     assert str(outputs["defaultSecurityGroupId"]).startswith("sg-"), "every VPC has one"
     assert outputs["mainRouteTableId"] == outputs["defaultRouteTableId"], "the VPC comes with its main table"
     assert outputs["enableDnsSupport"] is True, "AWS's own default"
-    adopted = network.make("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": network.vpc})
+    adopted = network.make("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", network.inside)
     assert adopted == outputs["defaultSecurityGroupId"], "it was there since the VPC is"
-    network.engine(SUBNET).delete(network.subnet)
-    network.engine(VPC).delete(network.vpc)
-    assert network.engine(VPC).read(network.vpc)[0] == "", "it goes with the VPC"
+    network.engine(SUBNET).removes(network.subnet)
+    network.engine(VPC).removes(network.vpc)
 
 
 @pytest.mark.parametrize(
-    ("token", "inputs"),
-    [
-        (INTERNET, {}),
-        (TABLE, {}),
-        ("aws:ec2/securityGroup:SecurityGroup", {}),
-        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"serviceName": "com.amazonaws.us-east-1.s3"}),
-    ],
+    ("token", "inputs"), [(INTERNET, {}), (TABLE, {}), (GROUP, {}), (ENDPOINT, {"serviceName": S3})]
 )
 def test_a_vpc_goes_only_when_it_is_empty(network: Network, token: str, inputs: Properties) -> None:
     network.engine(SUBNET).delete(network.subnet)
-    inside = network.make(token, {"vpcId": network.vpc, **inputs})
-    assert network.kept(VPC, network.vpc) == (
-        f"DependencyViolation: The vpc '{network.vpc}' has dependencies and cannot be deleted."
-    ), "AWS deletes nothing along with it"
+    inside = network.make(token, {**network.inside, **inputs})
+    stays = f"DependencyViolation: The vpc '{network.vpc}' has dependencies and cannot be deleted."
+    network.engine(VPC).refuses_delete(network.vpc, stays)
     network.engine(token).delete(inside)
-    network.engine(VPC).delete(network.vpc)
-    assert network.engine(VPC).read(network.vpc)[0] == "", "an empty one goes"
+    network.engine(VPC).removes(network.vpc)
 
 
 def test_a_vpc_has_one_internet_gateway_and_nat_needs_it(network: Network) -> None:
-    address = network.make(ADDRESS, {"domain": "vpc"})
-    reason = network.refused(NAT, {"allocationId": address, "subnetId": network.subnet})
-    assert reason == f"Gateway.NotAttached: Network {network.vpc} has no Internet gateway attached", reason
-    network.make(INTERNET, {"vpcId": network.vpc})
-    reason = network.refused(INTERNET, {"vpcId": network.vpc})
-    assert reason == (
-        f"InvalidParameterValue: Network {network.vpc} already has an internet gateway attached"
-    ), reason
+    nat: Properties = {"allocationId": network.make(ADDRESS, {"domain": "vpc"}), "subnetId": network.subnet}
+    missing = f"Gateway.NotAttached: Network {network.vpc} has no Internet gateway attached"
+    network.refuses(NAT, nat, missing)
+    network.make(INTERNET, network.inside)
+    taken = f"InvalidParameterValue: Network {network.vpc} already has an internet gateway attached"
+    network.refuses(INTERNET, network.inside, taken)
 
 
-def test_a_nat_gateway_shows_its_address(network: Network) -> None:
-    _, address, gateway = network.with_nat()
+def test_a_nat_gateway_shows_its_address_and_goes_before_its_dependencies(network: Network) -> None:
+    internet, address, gateway = network.with_nat()
     shown = network.engine(NAT).read(gateway)[1]["publicIp"]
     assert shown == network.engine(ADDRESS).read(address)[1]["publicIp"], "that is what others must let in"
-
-
-def test_a_nat_gateway_goes_before_what_it_stands_on(network: Network) -> None:
-    internet, address, gateway = network.with_nat()
-    assert network.kept(INTERNET, internet).startswith(
-        f"DependencyViolation: Network {network.vpc} has some mapped public address(es)."
-    ), "its address is mapped through the internet gateway"
-    assert network.kept(ADDRESS, address) == (
-        "AuthFailure: You do not have permission to access the specified resource."
-    ), "it holds the address"
-    assert network.kept(SUBNET, network.subnet) == (
-        f"DependencyViolation: The subnet '{network.subnet}' has dependencies and cannot be deleted."
-    ), "its interface is in the subnet"
+    mapped = f"DependencyViolation: Network {network.vpc} has some mapped public address(es)."
+    network.engine(INTERNET).refuses_delete(internet, mapped)
+    held = "AuthFailure: You do not have permission to access the specified resource."
+    network.engine(ADDRESS).refuses_delete(address, held)
+    network.engine(SUBNET).refuses_delete(network.subnet, network.subnet_stays)
     network.engine(NAT).delete(gateway)
     for token, made in ((ADDRESS, address), (INTERNET, internet), (SUBNET, network.subnet)):
-        network.engine(token).delete(made)
-        assert network.engine(token).read(made)[0] == "", f"{made} could not go after the gateway"
+        network.engine(token).removes(made)
 
 
 @pytest.mark.parametrize(
@@ -140,23 +125,19 @@ def test_a_subnet_outlives_the_cluster_and_the_nodes_in_it(
     there = json.loads(json.dumps(inputs).replace("<subnet>", network.subnet))
     with CloudState(state_file).changing() as console:
         console.put(CloudObject(type=token, id="there", urn="", inputs=there))
-    assert network.kept(SUBNET, network.subnet).startswith("DependencyViolation"), "interfaces are in it"
+    network.engine(SUBNET).refuses_delete(network.subnet, "DependencyViolation")
 
 
 def test_a_route_table_has_one_route_to_a_destination_and_a_subnet_one_table(network: Network) -> None:
     internet, _, gateway = network.with_nat()
-    table = network.make(TABLE, {"vpcId": network.vpc})
-    anywhere: Properties = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0"}
+    one, two = (network.make(TABLE, network.inside, name=name) for name in ("one", "two"))
+    anywhere: Properties = {"routeTableId": one, "destinationCidrBlock": "0.0.0.0/0"}
     network.make(ROUTE, {**anywhere, "natGatewayId": gateway})
-    reason = network.refused(ROUTE, {**anywhere, "gatewayId": internet})
-    assert reason == "RouteAlreadyExists: The route identified by 0.0.0.0/0 already exists.", reason
-    tables = [network.make(TABLE, {"vpcId": network.vpc}, name=name) for name in ("one", "two")]
-    network.make(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": tables[0]})
-    reason = network.refused(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": tables[1]})
-    assert reason == (
-        f"Resource.AlreadyAssociated: the specified association for route table {tables[1]} "
-        "conflicts with an existing association"
-    ), reason
+    taken = "RouteAlreadyExists: The route identified by 0.0.0.0/0 already exists."
+    network.refuses(ROUTE, {**anywhere, "gatewayId": internet}, taken)
+    network.make(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": one})
+    taken = f"the specified association for route table {two} conflicts with an existing association"
+    network.refuses(ASSOCIATION, {"subnetId": network.subnet, "routeTableId": two}, taken)
 
 
 @pytest.mark.parametrize(
@@ -177,161 +158,65 @@ def test_what_routes_changes_in_place_where_aws_lets_it(
 
 
 def test_a_network_that_is_not_in_the_state_counts_as_existing(aws: Provider) -> None:
-    engine = Engine(provider=aws, type="aws:ec2/securityGroup:SecurityGroup")
-    made, _ = engine.create({"vpcId": "vpc-0123456789abcdef0", "description": "EFA"})
+    made, _ = Engine(provider=aws, type=GROUP).create({"vpcId": "vpc-0123456789abcdef0"})
     assert made.startswith("sg-"), "a rehearsal cannot know what else the account holds"
 
 
-ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
-GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
-INGRESS: Final = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
-S3: Final = "com.amazonaws.us-east-1.s3"
-SQS: Final = "com.amazonaws.us-east-1.sqs"
-
-
-def make(aws: Provider, token: str, inputs: Properties, *, name: str = "one") -> str:
-    return Engine(provider=aws, type=token, name=name).create(inputs)[0]
-
-
-def refused(aws: Provider, token: str, inputs: Properties) -> str:
-    return refusal(lambda: make(aws, token, inputs, name="two"))
-
-
-def kept(aws: Provider, token: str, object_id: str) -> str:
-    return refusal(lambda: Engine(provider=aws, type=token).delete(object_id))
-
-
-@pytest.fixture
-def vpc(aws: Provider) -> str:
-    return make(aws, VPC, {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": True})
-
-
-def gateway(vpc: str, *tables: str) -> Properties:
-    return {"vpcId": vpc, "serviceName": S3, "vpcEndpointType": "Gateway", "routeTableIds": list(tables)}
-
-
-def interface(vpc: str, *, service: str = SQS) -> dict[str, str | bool]:
-    return {"vpcId": vpc, "serviceName": service, "vpcEndpointType": "Interface", "privateDnsEnabled": True}
-
-
-def test_a_gateway_endpoint_shows_the_list_of_addresses_it_routes(aws: Provider, vpc: str) -> None:
-    _, outputs = Engine(provider=aws, type=ENDPOINT).create(gateway(vpc, "rtb-1"))
+def test_a_route_table_has_one_gateway_endpoint_to_a_service(network: Network) -> None:
+    engine = network.engine(ENDPOINT)
+    one, both = network.gateway("rtb-1"), network.gateway("rtb-1", "rtb-2")
+    made, outputs = engine.create(one)
     assert str(outputs["prefixListId"]).startswith("pl-"), "routes name it"
     assert outputs["state"] == "available", "it serves at once"
+    assert not engine.diff(one, both).replaces, "checkpoints stay reachable while a zone is added"
+    assert engine.update(made, both)["routeTableIds"] == ["rtb-1", "rtb-2"], "its own routes do not conflict"
+    taken = "RouteAlreadyExists: route table rtb-2 already has a route with"
+    network.refuses(ENDPOINT, network.gateway("rtb-3", "rtb-2"), taken)
 
 
-def test_a_route_table_has_one_gateway_endpoint_to_a_service(aws: Provider, vpc: str) -> None:
-    make(aws, ENDPOINT, gateway(vpc, "rtb-1", "rtb-2"))
-    reason = refused(aws, ENDPOINT, gateway(vpc, "rtb-3", "rtb-2"))
-    assert reason.startswith("RouteAlreadyExists: route table rtb-2 already has a route with"), reason
+def test_an_interface_endpoint_needs_its_service_and_one_name_and_subnet_in_a_zone(network: Network) -> None:
+    unknown = "InvalidServiceName: The Vpc Endpoint Service 'com.amazonaws.eu-west-1.sqs' does not exist"
+    network.refuses(ENDPOINT, network.interface(serviceName="com.amazonaws.eu-west-1.sqs"), unknown)
+    plain = network.make(VPC, {"cidrBlock": "10.0.0.0/16"}, name="plain")
+    without_dns = "InvalidParameter: Enabling private DNS requires both enableDnsSupport and"
+    network.refuses(ENDPOINT, network.interface(vpcId=plain), without_dns)
+    second = network.make_subnet(1)
+    crowded = f"Found another VPC endpoint subnet in the availability zone of {second}"
+    network.refuses(ENDPOINT, network.interface(subnetIds=[network.subnet, second]), crowded)
+    network.make(ENDPOINT, network.interface())
+    conflict = f"conflicting DNS domain for sqs.us-east-1.amazonaws.com in the VPC {network.vpc}"
+    network.refuses(ENDPOINT, network.interface(), "private-dns-enabled cannot be set because", conflict)
 
 
-def test_route_tables_are_added_to_an_endpoint_in_place(aws: Provider, vpc: str) -> None:
-    engine = Engine(provider=aws, type=ENDPOINT)
-    made = make(aws, ENDPOINT, gateway(vpc, "rtb-1"))
-    assert not engine.diff(gateway(vpc, "rtb-1"), gateway(vpc, "rtb-1", "rtb-2")).replaces, "in place"
-    assert engine.update(made, gateway(vpc, "rtb-1", "rtb-2"))["routeTableIds"] == ["rtb-1", "rtb-2"], (
-        "its own routes do not stand in its way"
+def test_a_subnet_and_a_group_outlive_the_endpoint_that_uses_them(network: Network) -> None:
+    group = network.make(GROUP, network.inside)
+    used = network.interface(subnetIds=[network.subnet], securityGroupIds=[group])
+    endpoint = network.make(ENDPOINT, used)
+    network.engine(SUBNET).refuses_delete(network.subnet, network.subnet_stays)
+    network.engine(GROUP).refuses_delete(group, f"resource {group} has a dependent object")
+    network.engine(ENDPOINT).delete(endpoint)
+    network.engine(SUBNET).removes(network.subnet)
+    network.engine(GROUP).removes(group)
+
+
+def test_a_group_has_its_name_and_each_rule_once(network: Network) -> None:
+    named: Properties = {**network.inside, "name": "efa"}
+    network.make(GROUP, named)
+    network.refuses(GROUP, named, "InvalidGroup.Duplicate: The security group 'efa' already exists")
+    rule: Properties = {"cidrIpv4": "10.0.0.0/16", "ipProtocol": "tcp", "fromPort": 443, "toPort": 443}
+    network.make(INGRESS, {**rule, "securityGroupId": "sg-1"})
+    again = 'the specified rule "peer: 10.0.0.0/16, TCP, from port: 443, to port: 443, ALLOW" already exists'
+    network.refuses(INGRESS, {**rule, "securityGroupId": "sg-1", "description": "again"}, again)
+    other = network.make(INGRESS, {**rule, "securityGroupId": "sg-2"}, name="two")
+    assert other.startswith("sgr-"), "each group has rules of its own"
+
+
+def test_a_group_that_refers_to_itself_goes_and_one_that_another_refers_to_stays(network: Network) -> None:
+    fabric, other = (network.make(GROUP, network.inside, name=name) for name in ("fabric", "other"))
+    peer: Properties = {"referencedSecurityGroupId": fabric, "ipProtocol": "-1"}
+    _, foreign = (
+        network.make(INGRESS, {**peer, "securityGroupId": owner}, name=owner) for owner in (fabric, other)
     )
-
-
-def test_a_service_of_another_region_is_not_found(aws: Provider, vpc: str) -> None:
-    reason = refused(aws, ENDPOINT, interface(vpc, service="com.amazonaws.eu-west-1.sqs"))
-    assert reason == (
-        "InvalidServiceName: The Vpc Endpoint Service 'com.amazonaws.eu-west-1.sqs' does not exist"
-    ), reason
-
-
-def test_private_names_need_the_vpcs_dns(aws: Provider) -> None:
-    vpc = make(aws, VPC, {"cidrBlock": "10.0.0.0/16"})
-    reason = refused(aws, ENDPOINT, interface(vpc))
-    assert reason.startswith("InvalidParameter: Enabling private DNS requires both enableDnsSupport and"), (
-        reason
-    )
-
-
-def test_a_services_own_name_means_one_endpoint_in_a_vpc(aws: Provider, vpc: str) -> None:
-    make(aws, ENDPOINT, interface(vpc))
-    reason = refused(aws, ENDPOINT, interface(vpc))
-    assert reason == (
-        "InvalidParameter: private-dns-enabled cannot be set because there is already a conflicting DNS domain "
-        f"for sqs.us-east-1.amazonaws.com in the VPC {vpc}"
-    ), reason
-
-
-def test_an_endpoint_has_one_address_in_a_zone(aws: Provider, vpc: str) -> None:
-    subnets = [
-        make(
-            aws,
-            SUBNET,
-            {"vpcId": vpc, "cidrBlock": f"10.0.{at}.0/24", "availabilityZone": "us-east-1a"},
-            name=str(at),
-        )
-        for at in range(2)
-    ]
-    reason = refused(aws, ENDPOINT, {**interface(vpc), "subnetIds": subnets})
-    assert reason == (
-        "DuplicateSubnetsInSameZone: Found another VPC endpoint subnet in the availability zone of "
-        f"{subnets[1]}"
-    ), reason
-
-
-def test_a_subnet_and_a_group_outlive_the_endpoint_that_uses_them(aws: Provider, vpc: str) -> None:
-    subnet = make(aws, SUBNET, {"vpcId": vpc, "cidrBlock": "10.0.0.0/24"})
-    group = make(aws, GROUP, {"vpcId": vpc})
-    endpoint = make(aws, ENDPOINT, {**interface(vpc), "subnetIds": [subnet], "securityGroupIds": [group]})
-    assert kept(aws, SUBNET, subnet) == (
-        f"DependencyViolation: The subnet '{subnet}' has dependencies and cannot be deleted."
-    ), "an address of the endpoint is in it"
-    assert kept(aws, GROUP, group) == f"DependencyViolation: resource {group} has a dependent object", (
-        "the endpoint is behind it"
-    )
-    Engine(provider=aws, type=ENDPOINT).delete(endpoint)
-    for token, used in ((SUBNET, subnet), (GROUP, group)):
-        Engine(provider=aws, type=token).delete(used)
-        assert Engine(provider=aws, type=token).read(used)[0] == "", "nothing uses it any more"
-
-
-def test_two_groups_of_one_name_are_refused(aws: Provider, vpc: str) -> None:
-    make(aws, GROUP, {"vpcId": vpc, "name": "efa"})
-    reason = refused(aws, GROUP, {"vpcId": vpc, "name": "efa"})
-    assert reason == "InvalidGroup.Duplicate: The security group 'efa' already exists", reason
-
-
-def test_a_rule_is_there_once(aws: Provider) -> None:
-    rule: Properties = {
-        "securityGroupId": "sg-1",
-        "cidrIpv4": "10.0.0.0/16",
-        "ipProtocol": "tcp",
-        "fromPort": 443,
-        "toPort": 443,
-    }
-    make(aws, INGRESS, rule)
-    assert refused(aws, INGRESS, {**rule, "description": "again"}) == (
-        'InvalidPermission.Duplicate: the specified rule "peer: 10.0.0.0/16, TCP, from port: 443, to port: 443, '
-        'ALLOW" already exists'
-    ), "another description makes no other rule"
-    assert make(aws, INGRESS, {**rule, "securityGroupId": "sg-2"}, name="two").startswith("sgr-"), (
-        "each group has rules of its own"
-    )
-
-
-def test_a_group_that_refers_to_itself_goes_and_one_that_another_refers_to_stays(
-    aws: Provider, vpc: str
-) -> None:
-    fabric, other = (make(aws, GROUP, {"vpcId": vpc}, name=name) for name in ("fabric", "other"))
-    own, foreign = (
-        make(
-            aws,
-            INGRESS,
-            {"securityGroupId": owner, "referencedSecurityGroupId": fabric, "ipProtocol": "-1"},
-            name=owner,
-        )
-        for owner in (fabric, other)
-    )
-    assert kept(aws, GROUP, fabric) == f"DependencyViolation: resource {fabric} has a dependent object", (
-        "the other group's rule references it"
-    )
-    Engine(provider=aws, type=INGRESS).delete(foreign)
-    Engine(provider=aws, type=GROUP).delete(fabric)
-    assert Engine(provider=aws, type=GROUP).read(fabric)[0] == "", f"its own rule {own} goes with it"
+    network.engine(GROUP).refuses_delete(fabric, f"resource {fabric} has a dependent object")
+    network.engine(INGRESS).delete(foreign)
+    network.engine(GROUP).removes(fabric)

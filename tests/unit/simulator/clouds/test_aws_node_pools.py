@@ -39,16 +39,12 @@ def degraded(addon: str) -> str:
 def test_nodes_need_a_network_and_a_role_that_lets_them_join(console: EksConsole) -> None:
     refused(console.node_group, "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster")
     console.network_addons()
-    role = console.role("powerless", "ec2", "AmazonEKS_CNI_Policy")
-    refused(
-        lambda: console.node_group(nodeRoleArn=role),
-        "NodeCreationFailure: Instances failed to join the kubernetes cluster",
-    )
-    role = console.role("misled", "eks", "AmazonEKSWorkerNodePolicy")
-    refused(
-        lambda: console.node_group(nodeRoleArn=role),
-        "required service principals [ec2.amazonaws.com] were not found in the trust",
-    )
+    for service, policy, reason in (
+        ("ec2", "AmazonEKS_CNI_Policy", "Instances failed to join the kubernetes cluster"),
+        ("eks", "AmazonEKSWorkerNodePolicy", "principals [ec2.amazonaws.com] were not found in the trust"),
+    ):
+        role = console.role(f"of-{service}", service, policy)
+        refused(lambda role=role: console.node_group(nodeRoleArn=role), reason)
 
 
 def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(console: EksConsole) -> None:
@@ -69,20 +65,25 @@ def test_an_add_on_with_a_deployment_times_out_where_there_is_no_node(
     refused(lambda: console.addon(addon), degraded(addon))
 
 
-@pytest.mark.parametrize(
-    "configuration",
-    [
+def test_an_add_on_needs_a_node_that_takes_it_and_the_ebs_driver_an_identity(console: EksConsole) -> None:
+    console.network_addons()
+    console.node_group()
+    configurations: list[Properties] = [
         {"nodeSelector": {"team": "vision"}},
         {"tolerations": [{"key": "something-else", "operator": "Exists"}]},
         {"tolerations": [{"key": "CriticalAddonsOnly", "operator": "Equal", "value": "false"}]},
-    ],
-)
-def test_an_add_on_that_no_node_takes_times_out_as_well(
-    console: EksConsole, configuration: Properties
-) -> None:
+    ]
+    for each in configurations:
+        refused(lambda each=each: console.addon("coredns", configuration=each), degraded("coredns"))
+    refused(lambda: console.addon("aws-ebs-csi-driver"), degraded("aws-ebs-csi-driver"))
+
+
+def test_an_add_on_is_installed_once_and_coredns_needs_no_configuration(console: EksConsole) -> None:
     console.network_addons()
+    refused(lambda: console.addon("vpc-cni"), "ResourceInUseException: Addon already exists.")
     console.node_group()
-    refused(lambda: console.addon("coredns", configuration=configuration), degraded("coredns"))
+    console.addon("coredns")
+    assert console.engine(ADDON).read(f"{NAME}:coredns")[0], "its own tolerations are enough"
 
 
 def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> None:
@@ -93,19 +94,6 @@ def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> Non
     console.identity(_EBS_ACCOUNT)
     console.addon("aws-ebs-csi-driver", configuration={"controller": _ON_SYSTEM_NODES})
     assert console.engine(ADDON).read(f"{NAME}:aws-ebs-csi-driver")[0], "the last of them is there"
-
-
-def test_coredns_needs_no_configuration_and_the_ebs_driver_an_identity(console: EksConsole) -> None:
-    console.network_addons()
-    console.node_group()
-    console.addon("coredns")
-    assert console.engine(ADDON).read(f"{NAME}:coredns")[0], "its own tolerations are enough"
-    refused(lambda: console.addon("aws-ebs-csi-driver"), degraded("aws-ebs-csi-driver"))
-
-
-def test_an_add_on_is_installed_once(console: EksConsole) -> None:
-    console.addon("vpc-cni")
-    refused(lambda: console.addon("vpc-cni"), "ResourceInUseException: Addon already exists.")
 
 
 _SUBNETS = [
@@ -171,42 +159,33 @@ TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 PLACEMENT: Final = "aws:ec2/placementGroup:PlacementGroup"
 
 
-def test_a_change_of_a_launch_template_is_a_version_more(aws: Provider) -> None:
+def test_a_launch_template_has_a_new_version_for_each_change_but_of_its_tags(aws: Provider) -> None:
     engine = Engine(provider=aws, type=TEMPLATE)
     inputs: Properties = {"name": "system", "metadataOptions": {"httpTokens": "required"}}
     made, outputs = engine.create(inputs)
     assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1), "AWS counts from one"
-    changed = engine.update(made, {**inputs, "metadataOptions": {"httpPutResponseHopLimit": 1}})
-    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), "only the latest version changes"
-
-
-def test_tags_of_a_launch_template_are_no_new_version(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=TEMPLATE)
-    made, _ = engine.create({"name": "system"})
-    tagged = engine.update(made, {"name": "system", "tags": {"team": "vision"}})
+    tagged = engine.update(made, {**inputs, "tags": {"team": "vision"}})
     assert tagged["latestVersion"] == 1, "a tag replaces no machine"
+    inputs = {**inputs, "tags": {"team": "vision"}, "metadataOptions": {"httpPutResponseHopLimit": 1}}
+    changed = engine.update(made, inputs)
+    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), "only the latest version changes"
+    moved = engine.update(made, {**inputs, "updateDefaultVersion": True, "imageId": "ami-1"})
+    assert moved["defaultVersion"] == 3, "it is the latest on request"
 
 
-def test_the_default_version_follows_where_it_is_told_to(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=TEMPLATE)
-    inputs: Properties = {"name": "system", "updateDefaultVersion": True}
-    made, _ = engine.create(inputs)
-    assert engine.update(made, {**inputs, "imageId": "ami-1"})["defaultVersion"] == 2, "it is the latest"
-
-
-def test_a_launch_templates_name_is_its_own(aws: Provider) -> None:
-    Engine(provider=aws, type=TEMPLATE).create({"name": "system"})
-    Engine(provider=aws, type=TEMPLATE, name="two").refuses_create(
-        {"name": "system"}, "InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"
-    )
-
-
-def test_a_placement_group_is_known_by_its_name(aws: Provider) -> None:
-    made, outputs = Engine(provider=aws, type=PLACEMENT).create({"name": "fabric", "strategy": "cluster"})
-    assert made == "fabric", "machines name it"
-    assert str(outputs["placementGroupId"]).startswith("pg-"), "it has an id beside"
-    two = Engine(provider=aws, type=PLACEMENT, name="two")
-    two.refuses_create(
-        {"name": "fabric", "strategy": "spread"},
-        "InvalidPlacementGroup.Duplicate: The placement group 'fabric' already exists.",
-    )
+@pytest.mark.parametrize(
+    ("token", "inputs", "taken"),
+    [
+        (TEMPLATE, {}, "InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"),
+        (PLACEMENT, {"strategy": "cluster"}, "The placement group 'fabric' already exists."),
+    ],
+)
+def test_a_template_or_placement_group_has_its_name_alone(
+    aws: Provider, token: str, inputs: Properties, taken: str
+) -> None:
+    named = {"name": "fabric", **inputs}
+    made, outputs = Engine(provider=aws, type=token).create(named)
+    if token == PLACEMENT:
+        assert made == "fabric", "machines name it"
+        assert str(outputs["placementGroupId"]).startswith("pg-"), "it also has an id"
+    Engine(provider=aws, type=token, name="two").refuses_create(named, taken)

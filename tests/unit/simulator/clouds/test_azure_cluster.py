@@ -5,27 +5,26 @@ import json
 from pathlib import Path
 
 import pytest
-from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.nodes import system_machines_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.pulumi.values import UNKNOWN, Value, from_struct, to_struct
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 from tests.support.clusters.azure_console import (
     CLUSTER,
     CLUSTER_TYPE,
     GROUP,
+    IDENTITY_TYPE,
     LOCATION,
     PATH,
     READER,
     SYSTEM_POOL,
     AzureConsole,
 )
-from tests.support.clusters.provider_calls import Engine, Provider, refused
+from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
 from tests.support.inputs import mapping, objects, text
 
-_MAINTENANCE = "azure-native:containerservice:MaintenanceConfiguration"
 _DISKS = "/subscriptions/s/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/train"
 
 
@@ -41,11 +40,8 @@ def engine(console: AzureConsole) -> Engine:
 
 def asked(azure: Provider, token: str, **arguments: Value) -> Json:
     """What AKS answers about the cluster `train`."""
-    request = provider_pb2.InvokeRequest(
-        tok=f"azure-native:containerservice:{token}",
-        args=to_struct({"resourceGroupName": GROUP, "resourceName": "train", **arguments}),
-    )
-    return from_struct(getattr(azure.Invoke(request), "return"))  # pyright: ignore[reportReturnType] - nothing in it is unknown
+    given = {"resourceGroupName": GROUP, "resourceName": "train", **arguments}
+    return invoke(azure, f"azure-native:containerservice:{token}", given)  # pyright: ignore[reportReturnType] - nothing in it is unknown
 
 
 def server_of(answer: Json) -> Json:
@@ -55,57 +51,51 @@ def server_of(answer: Json) -> Json:
     return mapping(cluster, "cluster")
 
 
-# --- made -----------------------------------------------------------------------------------------
-
-
-def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, engine: Engine) -> None:
-    made, outputs = engine.create(console.ground())
+def test_a_cluster_has_a_name_an_issuer_and_identities_and_its_successor_others(
+    console: AzureConsole, engine: Engine
+) -> None:
+    ground = console.ground()
+    made, outputs = engine.create(ground)
     assert made == CLUSTER, "roles and pools name it so"
     shown: Json = outputs  # pyright: ignore[reportAssignmentType] - nothing in it is unknown
     assert text(shown, "fqdn").endswith(f".hcp.{LOCATION}.azmk8s.io"), "clients call it"
-    assert text(shown, "oidcIssuerProfile", "issuerURL").startswith(
-        f"https://{LOCATION}.oic.prod-aks.azure.com/"
-    ), "pods' identities are federated with it"
+    issuer = text(shown, "oidcIssuerProfile", "issuerURL")
+    assert issuer.startswith(f"https://{LOCATION}.oic.prod-aks.azure.com/"), "it issues identities of pods"
     assert text(shown, "identityProfile", "kubeletidentity", "objectId"), "nodes pull images with it"
     assert text(shown, "currentKubernetesVersion") == "1.36.0", "AKS picks the patch"
     (identity,) = mapping(shown, "identity", "userAssignedIdentities").values()
     assert identity, "an identity is asked for in a list, and shown by its id"
-
-
-def test_what_comes_again_under_a_name_is_another_cluster(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    first = engine.create(ground)[1]["resourceUID"]
     engine.delete(CLUSTER)
-    assert engine.create(ground)[1]["resourceUID"] != first, "whatever was in the first is not in the second"
+    assert engine.create(ground)[1]["resourceUID"] != shown["resourceUID"], "it is another cluster"
 
 
 def test_a_cluster_needs_a_way_out_and_rights_to_its_subnet_and_key(
     console: AzureConsole, engine: Engine
 ) -> None:
     ground = console.ground()
-    bare = console.subnet(name="bare", cidr="10.40.16.0/20")
-    profile: Value = {"name": "system", "vnetSubnetID": bare}
-    engine.refuses_create({**ground, "agentPoolProfiles": [profile]}, "needs a NAT gateway on the subnet")
-    bare = console.subnet(f"{PATH}/Microsoft.Network/natGateways/nat", name="other", cidr="10.40.16.0/20")
-    profile = {"name": "system", "vnetSubnetID": bare}
-    engine.refuses_create(
-        {**ground, "agentPoolProfiles": [profile]},
-        'Code="LinkedAuthorizationFailed"',
-        "'Microsoft.Network/virtualNetworks/subnets/join/action'",
-    )
-    engine.refuses_create(
-        {**ground, "diskEncryptionSetID": _DISKS}, "'Microsoft.Compute/diskEncryptionSets/read'"
-    )
-    found = CLUSTER.partition("/providers/")[0]
-    reader = console.engine("azure-native:managedidentity:UserAssignedIdentity").read(
-        f"{found.replace('/resourceGroups/', '/resourcegroups/')}/providers/Microsoft.ManagedIdentity/"
-        "userAssignedIdentities/train"
-    )[1]
+    gateway = f"{PATH}/Microsoft.Network/natGateways/nat"
+    join = "'Microsoft.Network/virtualNetworks/subnets/join/action'"
+    for subnet, reason in (
+        (console.subnet(name="bare", cidr="10.40.16.0/20"), "needs a NAT gateway on the subnet"),
+        (console.subnet(gateway, name="other", cidr="10.40.32.0/20"), join),
+    ):
+        profile: Value = {"name": "system", "vnetSubnetID": subnet}
+        engine.refuses_create({**ground, "agentPoolProfiles": [profile]}, reason)
+    encrypted: Properties = {**ground, "diskEncryptionSetID": _DISKS}
+    engine.refuses_create(encrypted, "'Microsoft.Compute/diskEncryptionSets/read'")
+    group = CLUSTER.partition("/providers/")[0].replace("/resourceGroups/", "/resourcegroups/")
+    identity = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train"
+    _, reader, _ = console.engine(IDENTITY_TYPE).read(identity)
     console.grant(str(reader["principalId"]), READER, _DISKS)
-    engine.create({**ground, "diskEncryptionSetID": _DISKS})
+    engine.create(encrypted)
 
 
-# --- changed --------------------------------------------------------------------------------------
+@pytest.fixture
+def existing(console: AzureConsole, engine: Engine) -> dict[str, Value]:
+    """The inputs of a cluster that exists."""
+    ground = console.ground()
+    engine.create(ground)
+    return ground
 
 
 @pytest.mark.parametrize(
@@ -121,54 +111,33 @@ def test_a_cluster_needs_a_way_out_and_rights_to_its_subnet_and_key(
         ),
         (
             {"apiServerAccessProfile": {"enablePrivateCluster": True}},
-            "Changing property 'properties.apiServerAccessProfile.enablePrivateCluster' is not allowed.",
+            "'properties.apiServerAccessProfile.enablePrivateCluster' is not allowed.",
         ),
-        (
-            {"kubernetesVersion": "1.38"},
-            "Upgrading Kubernetes version 1.36 to 1.38 is not allowed. Available upgrades: [1.37]",
-        ),
+        ({"kubernetesVersion": "1.38"}, "1.36 to 1.38 is not allowed. Available upgrades: [1.37]"),
         ({"kubernetesVersion": "1.35"}, "Upgrading Kubernetes version 1.36 to 1.35 is not allowed"),
     ],
 )
 def test_what_is_fixed_of_a_cluster_is_not_changed(
-    console: AzureConsole, engine: Engine, change: dict[str, Value], why: str
+    existing: Properties, engine: Engine, change: dict[str, Value], why: str
 ) -> None:
-    ground = console.ground()
-    made, _ = engine.create(ground)
-    engine.refuses_update(made, {**ground, **change}, why)
+    engine.refuses_update(CLUSTER, {**existing, **change}, why)
 
 
-def test_a_pool_of_its_own_may_be_listed(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    made, _ = engine.create(ground)
-    console.engine("azure-native:containerservice:AgentPool", "spot").create(
-        {
-            "resourceGroupName": GROUP,
-            "resourceName": "train",
-            "agentPoolName": "spot",
-            "mode": "User",
-            "count": 1,
-        }
-    )
-    engine.update(made, {**ground, "agentPoolProfiles": [dict(SYSTEM_POOL), {"name": "spot"}]})
-
-
-def test_a_minor_version_further_and_another_count_are_taken(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    made, before = engine.create(ground)
-    after = engine.update(made, {**ground, "kubernetesVersion": "1.37"})
-    assert after["currentKubernetesVersion"] == "1.37.0", "it was upgraded"
-    assert after["resourceUID"] == before["resourceUID"], "it is the same cluster"
-
-
-def test_while_a_change_is_previewed_what_azure_computes_is_not_known(
-    console: AzureConsole, engine: Engine
+def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
+    existing: Properties, console: AzureConsole, engine: Engine
 ) -> None:
-    ground = console.ground()
-    made, _ = engine.create(ground)
-    planned = engine.update(made, {**ground, "tags": {"a": "b"}}, preview=True)
+    planned = engine.update(CLUSTER, {**existing, "tags": {"a": "b"}}, preview=True)
     assert (planned["name"], planned["location"]) == ("train", LOCATION), "these never change"
     assert (planned["resourceUID"], planned["fqdn"]) == (UNKNOWN, UNKNOWN), "computed again by the update"
+    pool = {"agentPoolName": "spot", "mode": "User", "count": 1}
+    console.engine("azure-native:containerservice:AgentPool", "spot").create(
+        {"resourceGroupName": GROUP, "resourceName": "train", **pool}
+    )
+    listed = {**existing, "agentPoolProfiles": [dict(SYSTEM_POOL), {"name": "spot"}]}
+    before = engine.update(CLUSTER, listed)
+    after = engine.update(CLUSTER, {**listed, "kubernetesVersion": "1.37"})
+    assert after["currentKubernetesVersion"] == "1.37.0", "it was upgraded"
+    assert after["resourceUID"] == before["resourceUID"], "it is the same cluster"
 
 
 @pytest.mark.parametrize("immutable", ["dnsPrefix", "nodeResourceGroup", "location", "diskEncryptionSetID"])
@@ -181,31 +150,18 @@ def test_what_azure_native_replaces_a_cluster_for_is_announced(
     assert answer.deleteBeforeReplace, "two clusters cannot have one name"
 
 
-# --- maintenance ----------------------------------------------------------------------------------
-
-
-def _window(**overrides: Value) -> dict[str, Value]:
-    return {
-        "maintenanceWindow": {
-            "schedule": {"weekly": {"dayOfWeek": "Saturday", "intervalWeeks": 1}},
-            "startTime": "02:00",
-            "durationHours": 8,
-            **overrides,
-        }
-    }
-
-
 def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
-    engine = console.engine(_MAINTENANCE)
-    inputs: dict[str, Value] = {"resourceGroupName": GROUP, "resourceName": "train", "configName": "default"}
-    engine.refuses_create({**inputs, **_window()}, 'Code="ParentResourceNotFound"')
+    engine = console.engine("azure-native:containerservice:MaintenanceConfiguration")
+    weekly = {"schedule": {"weekly": {"dayOfWeek": "Saturday", "intervalWeeks": 1}}}
+    inputs: Properties = {
+        "resourceGroupName": GROUP,
+        "resourceName": "train",
+        "configName": "default",
+        "maintenanceWindow": {"startTime": "02:00", "durationHours": 8, **weekly},
+    }
+    engine.refuses_create(inputs, 'Code="ParentResourceNotFound"')
     console.cluster()
-    assert engine.create({**inputs, **_window()})[0] == f"{CLUSTER}/maintenanceConfigurations/default", (
-        "its id"
-    )
-
-
-# --- asked for ------------------------------------------------------------------------------------
+    assert engine.create(inputs)[0] == f"{CLUSTER}/maintenanceConfigurations/default", "its id"
 
 
 def test_credentials_lead_to_an_existing_cluster_and_hold_none(
@@ -227,18 +183,14 @@ def test_a_private_clusters_credentials_lead_to_its_private_name(
     shown = console.cluster(
         apiServerAccessProfile={"enablePrivateCluster": True, "enablePrivateClusterPublicFQDN": public_name}
     )
-    server = server_of(asked(azure, "listManagedClusterUserCredentials"))
+    credentials = "listManagedClusterUserCredentials"
+    server = server_of(asked(azure, credentials))
     assert server["server"] == f"https://{shown['privateFQDN']}:443", "unless the other is asked for"
     if public_name:
-        named = server_of(asked(azure, "listManagedClusterUserCredentials", serverFqdn="public"))
+        named = server_of(asked(azure, credentials, serverFqdn="public"))
         assert named["server"] == f"https://{shown['fqdn']}:443", "whose address is the private one"
     else:
-        refused(
-            lambda: asked(azure, "listManagedClusterUserCredentials", serverFqdn="public"), "no public FQDN"
-        )
-
-
-# --- its nodes ------------------------------------------------------------------------------------
+        refused(lambda: asked(azure, credentials, serverFqdn="public"), "no public FQDN")
 
 
 def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConsole, state_file: Path) -> None:
@@ -254,16 +206,12 @@ def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConso
     inventory = CloudState(state_file).read()
     (cluster,) = inventory.of_type(CLUSTER_TYPE)
     nodes = system_machines_of(Group(target=cluster, inventory=inventory))
-    assert [node.labels["topology.kubernetes.io/zone"] for node in nodes] == [
-        f"{LOCATION}-1",
-        f"{LOCATION}-2",
-        f"{LOCATION}-1",
-    ], "over the zones in turn"
+    zones = [node.labels["topology.kubernetes.io/zone"].removeprefix(f"{LOCATION}-") for node in nodes]
+    assert zones == ["1", "2", "1"], "over the zones in turn"
     assert len({node.name for node in nodes}) == 3, "each is a node"
+    taint = {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}
     for node in nodes:
         assert node.labels["kubernetes.azure.com/mode"] == "system", "AKS prefers them for its own services"
         assert node.labels["holdfast.dev/system"] == "true", "operators select it"
-        assert node.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},), (
-            "and tolerate this"
-        )
+        assert node.taints == (taint,), "and tolerate this"
         assert node.capacity["cpu"] == "4", "what the machine holds"

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
+from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.clusters.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
-from tests.support.clusters.provider_calls import Engine, Provider, refused
+from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
 
 _SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 
@@ -29,34 +28,28 @@ def test_an_identity_has_a_principal_that_gets_a_role_once(console: AzureConsole
     made = console.grant(principal, READER, _SUBNET)
     assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/"), "below its scope"
     other: Value = "11111111-1111-1111-1111-111111111111"
-    refused(
-        lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other),
-        'Code="RoleAssignmentExists"',
-    )
+    taken = 'Code="RoleAssignmentExists"'
+    refused(lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other), taken)
     console.grant(principal, NETWORK_CONTRIBUTOR, _SUBNET)
 
 
 def test_only_a_new_principal_needs_its_type(console: AzureConsole) -> None:
     _, principal = console.identity()
-    refused(
-        lambda: console.grant(principal, READER, _SUBNET, principalType=None),
-        'Code="PrincipalNotFound"',
-        "set the role assignment principalType property",
-    )
-    refused(
-        lambda: console.grant(principal, READER, _SUBNET, principalType="User"),
-        "has type 'ServicePrincipal' , which is different from specified",
-    )
+    unknown = ('Code="PrincipalNotFound"', "set the role assignment principalType property")
+    refused(lambda: console.grant(principal, READER, _SUBNET, principalType=None), *unknown)
+    other = "has type 'ServicePrincipal' , which is different from specified"
+    refused(lambda: console.grant(principal, READER, _SUBNET, principalType="User"), other)
     console.grant(CALLER, READER, _SUBNET, principalType=None)
 
 
 def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
     made = console.grant(CALLER, READER, _SUBNET)
-    inputs: dict[str, Value] = {
-        "roleAssignmentName": made.rpartition("/")[2],
+    name, role = made.rpartition("/")[2], f"{ROLES}/{NETWORK_CONTRIBUTOR}"
+    inputs: Properties = {
+        "roleAssignmentName": name,
         "principalId": CALLER,
         "scope": _SUBNET,
-        "roleDefinitionId": f"{ROLES}/{NETWORK_CONTRIBUTOR}",
+        "roleDefinitionId": role,
     }
     console.engine(GRANT_TYPE).refuses_update(made, inputs, 'Code="RoleAssignmentUpdateNotPermitted"')
 
@@ -81,10 +74,7 @@ def test_a_role_holds_for_a_thing_and_what_is_in_it(
 
 
 def test_the_client_config_contains_the_caller(azure: Provider) -> None:
-    answer = azure.Invoke(
-        provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig", args=to_struct({}))
-    )
-    told = from_struct(getattr(answer, "return"))
+    told = invoke(azure, "azure-native:authorization:getClientConfig", {})
     assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION), "the identity of the user"
 
 
@@ -92,16 +82,15 @@ _IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 _GROUP = "azure-native:resources:ResourceGroup"
 _CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
 
-_ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/"
+_TRAINER: Properties = {"resourceGroupName": "trainers", "resourceName": "trainer"}
 
 
 def trusting(subject: str, name: str = "vision") -> Properties:
     """What a credential is made of."""
     return {
-        "resourceGroupName": "trainers",
-        "resourceName": "trainer",
+        **_TRAINER,
         "federatedIdentityCredentialResourceName": name,
-        "issuer": _ISSUER,
+        "issuer": "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/",
         "subject": f"system:serviceaccount:{subject}",
         "audiences": ["api://AzureADTokenExchange"],
     }
@@ -111,12 +100,7 @@ def trusting(subject: str, name: str = "vision") -> Properties:
 def identity(azure: Provider) -> str:
     """The id of an identity."""
     Engine(provider=azure, type=_GROUP).create({"resourceGroupName": "trainers", "location": "westeurope"})
-    inputs: Properties = {
-        "resourceGroupName": "trainers",
-        "resourceName": "trainer",
-        "location": "westeurope",
-    }
-    return Engine(provider=azure, type=_IDENTITY).create(inputs)[0]
+    return Engine(provider=azure, type=_IDENTITY).create({**_TRAINER, "location": "westeurope"})[0]
 
 
 def credential(azure: Provider, name: str = "vision") -> Engine:
@@ -124,17 +108,14 @@ def credential(azure: Provider, name: str = "vision") -> Engine:
     return Engine(provider=azure, type=_CREDENTIAL, name=name)
 
 
-@pytest.mark.usefixtures("identity")
 def test_a_credential_is_part_of_its_identity_and_trusts_a_service_account_once(
     azure: Provider, identity: str
 ) -> None:
     made, _ = credential(azure).create(trusting("vision:trainer"))
     assert made == f"{identity}/federatedIdentityCredentials/vision", "as Azure identifies it"
     again = credential(azure, "again")
-    again.refuses_create(
-        trusting("vision:trainer", "again"),
-        "Issuer and subject combination already exists for this Managed Identity.",
-    )
+    taken = "Issuer and subject combination already exists for this Managed Identity."
+    again.refuses_create(trusting("vision:trainer", "again"), taken)
     assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
 
 

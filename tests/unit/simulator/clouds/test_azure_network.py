@@ -7,7 +7,6 @@ import pytest
 from tests.support.clusters.azure_console import (
     ADDRESS_TYPE,
     CLUSTER_TYPE,
-    GROUP_TYPE,
     NAT_TYPE,
     NETWORK_TYPE,
     PATH,
@@ -43,17 +42,13 @@ def test_ids_have_azures_own_form(console: AzureConsole) -> None:
     ],
 )
 def test_a_missing_resource_group_is_refused(console: AzureConsole, kind: str, name: str) -> None:
-    console.engine(kind).refuses_create(
-        console.in_group(**{name: "one"}),
-        'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."',
-    )
+    missing = 'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."'
+    console.engine(kind).refuses_create(console.in_group(**{name: "one"}), missing)
 
 
 def test_a_group_cannot_be_made_twice(console: AzureConsole) -> None:
     console.group()
-    console.engine(GROUP_TYPE, "two").refuses_create(
-        {"resourceGroupName": "train", "location": "westeurope"}, "cannot create already existing resource"
-    )
+    refused(console.group, "cannot create already existing resource")
 
 
 def test_a_subnet_needs_its_network(console: AzureConsole) -> None:
@@ -80,13 +75,10 @@ def test_an_object_in_use_is_not_deleted(console: AzureConsole) -> None:
     console.network()
     subnet = console.subnet(gateway)
     address = f"{PATH}/Microsoft.Network/publicIPAddresses/nat"
-    for kind, made, code in (
-        (ADDRESS_TYPE, address, "PublicIPAddressCannotBeDeleted"),
-        (NAT_TYPE, gateway, "InUseNatGatewayCannotBeDeleted"),
-    ):
-        console.engine(kind).refuses_delete(made, f'Code="{code}"')
+    console.engine(ADDRESS_TYPE).refuses_delete(address, 'Code="PublicIPAddressCannotBeDeleted"')
+    console.engine(NAT_TYPE).refuses_delete(gateway, 'Code="InUseNatGatewayCannotBeDeleted"')
     for kind, made in ((SUBNET_TYPE, subnet), (NAT_TYPE, gateway), (ADDRESS_TYPE, address)):
-        console.engine(kind).delete(made)
+        console.engine(kind).removes(made)
 
 
 def test_a_subnet_with_machines_is_not_deleted(console: AzureConsole) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.clusters.provider_calls import Engine, Provider, refusal
+from tests.support.clusters.provider_calls import Engine, Provider
 
 _ACCOUNT = "azure-native:storage:StorageAccount"
 _CONTAINER = "azure-native:storage:BlobContainer"
@@ -21,7 +21,6 @@ _INPUTS: Properties = {
     "sku": {"name": "Standard_ZRS"},
 }
 _WITHIN: Properties = {"accountName": "checkpoints0a1b2c3d", "resourceGroupName": "kept"}
-_VISION: Properties = {**_WITHIN, "containerName": "vision"}
 _RULE: Properties = {
     "name": "OldVersions",
     "type": "Lifecycle",
@@ -36,12 +35,6 @@ def account(azure: Provider) -> Engine:
         inputs: Properties = {"resourceGroupName": group, "location": "westeurope"}
         Engine(provider=azure, type=_GROUP, name=group).create(inputs)
     return Engine(provider=azure, type=_ACCOUNT)
-
-
-@pytest.fixture
-def container(azure: Provider) -> Engine:
-    """A container that is not made yet."""
-    return Engine(provider=azure, type=_CONTAINER)
 
 
 @pytest.mark.usefixtures("account")
@@ -79,30 +72,23 @@ def test_what_an_account_is_made_as_it_stays(account: Engine, change: Properties
     assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), "it is replaced"
 
 
-def test_what_is_part_of_an_account_is_known_by_it(
-    azure: Provider, account: Engine, container: Engine
-) -> None:
-    account.create(_INPUTS)
-    home = f"{_PLACE}/checkpoints0a1b2c3d"
-    assert container.create(_VISION)[0] == f"{home}/blobServices/default/containers/vision", "roles name it"
-    service = Engine(provider=azure, type=_SERVICE)
-    assert service.create({**_WITHIN, "blobServicesName": "default"})[0] == f"{home}/blobServices/default", (
-        "the one there is"
-    )
-    policy = Engine(provider=azure, type=_POLICY)
-    inputs: Properties = {**_WITHIN, "managementPolicyName": "default", "policy": {"rules": [_RULE]}}
-    assert policy.create(inputs)[0] == f"{home}/managementPolicies/default", "the one there is"
-
-
 @pytest.mark.parametrize(
-    ("kind", "inputs"),
+    ("kind", "inputs", "path"),
     [
-        (_CONTAINER, _VISION),
-        (_SERVICE, {**_WITHIN, "blobServicesName": "default"}),
-        (_POLICY, {**_WITHIN, "managementPolicyName": "default", "policy": {"rules": [_RULE]}}),
+        (_CONTAINER, {"containerName": "vision"}, "blobServices/default/containers/vision"),
+        (_SERVICE, {"blobServicesName": "default"}, "blobServices/default"),
+        (
+            _POLICY,
+            {"managementPolicyName": "default", "policy": {"rules": [_RULE]}},
+            "managementPolicies/default",
+        ),
     ],
 )
-def test_what_is_part_of_an_account_needs_it(azure: Provider, kind: str, inputs: Properties) -> None:
-    assert "ParentResourceNotFound" in refusal(lambda: Engine(provider=azure, type=kind).create(inputs)), (
-        "there is none yet"
-    )
+def test_what_is_part_of_an_account_needs_it_and_is_known_by_it(
+    azure: Provider, account: Engine, kind: str, inputs: Properties, path: str
+) -> None:
+    part = Engine(provider=azure, type=kind)
+    part.refuses_create({**_WITHIN, **inputs}, "ParentResourceNotFound")
+    account.create(_INPUTS)
+    made, _ = part.create({**_WITHIN, **inputs})
+    assert made == f"{_PLACE}/checkpoints0a1b2c3d/{path}", "roles name it"

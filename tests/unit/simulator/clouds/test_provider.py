@@ -9,12 +9,13 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds import CloudProvider
+from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, from_struct, to_struct
-from tests.support.clusters.provider_calls import Engine, Provider, calling, refusal, refused
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, to_struct
+from tests.support.clusters.provider_calls import Engine, Provider, calling, invoke, refused
 
 _BUCKET = "aws:s3/bucket:Bucket"
 _VPC = "aws:ec2/vpc:Vpc"
@@ -57,40 +58,30 @@ def test_a_name_is_generated_from_the_seed_kept_on_update_and_limited(aws: Provi
     assert len(str(first["bucket"])) == len("ckpt-") + 7, "the real provider appends 7 digits"
     assert engine.check({}, old=first, seed=b"two") == first, "an update would rename the bucket"
     assert engine.check({}, seed=b"two") != first, "a replacement would clash with its predecessor"
-    engine = Engine(provider=aws, type=_ROLE, name="r" * 60)
-    refused(
-        lambda: engine.check({"assumeRolePolicy": "{}"}),
-        "has 68 characters of at most 64; shorten the resource's name or set 'name'",
-    )
+    long = Engine(provider=aws, type=_ROLE, name="r" * 60)
+    reason = "has 68 characters of at most 64; shorten the resource's name or set 'name'"
+    refused(lambda: long.check({"assumeRolePolicy": "{}"}), reason)
 
 
 def test_unknown_types_and_missing_properties_are_refused_by_name(aws: Provider) -> None:
-    refused(
-        lambda: Engine(provider=aws, type="aws:s3/bukket:Bukket").check({}),
-        "has no type 'aws:s3/bukket:Bukket'",
-    )
+    unknown = Engine(provider=aws, type="aws:s3/bukket:Bukket")
+    refused(lambda: unknown.check({}), "has no type 'aws:s3/bukket:Bukket'")
     assert list(Engine(provider=aws, type=_SUBNET).refusals({})) == ["vpcId"], "before any create"
 
 
-def test_a_name_is_unique_in_its_scope(aws: Provider) -> None:
-    Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
-    second = Engine(provider=aws, type=_BUCKET, name="two")
-    second.refuses_create(
-        {"bucket": "ckpt"}, "BucketAlreadyExists: The requested bucket name is not available: ckpt"
-    )
-    ids = {
-        Engine(provider=aws, type=_GROUP, name=vpc).create({"name": "nodes", "vpcId": vpc})[0]
-        for vpc in ("vpc-1", "vpc-2")
-    }
+def test_a_name_is_unique_in_its_scope_and_an_id_forever(aws: Provider) -> None:
+    bucket: Properties = {"bucket": "ckpt"}
+    Engine(provider=aws, type=_BUCKET).create(bucket)
+    taken = "BucketAlreadyExists: The requested bucket name is not available: ckpt"
+    Engine(provider=aws, type=_BUCKET, name="two").refuses_create(bucket, taken)
+    groups = {name: Engine(provider=aws, type=_GROUP, name=name) for name in ("vpc-1", "vpc-2")}
+    ids = {group.create({"name": "nodes", "vpcId": vpc})[0] for vpc, group in groups.items()}
     assert len(ids) == 2, "a security group's name is unique in its VPC only"
-
-
-def test_an_object_made_again_has_another_id(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=_VPC)
-    first, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
-    engine.delete(first)
-    second, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
-    assert first != second, "a stale reference to the first would seem to work"
+    (first, *_) = ids
+    for group in groups.values():
+        group.delete(first)
+    again = {group.create({"name": "new", "vpcId": vpc})[0] for vpc, group in groups.items()}
+    assert not ids & again, "a stale reference to the first would seem to work"
 
 
 def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, state_file: Path) -> None:
@@ -108,59 +99,48 @@ def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, st
             {"location": "us-central1"},
             "projects/rehearsal/locations/us-central1/clusters/one-",
         ),
+        # The simulator knows only the SDK of this type.
         (
-            "azure-native",
-            # One that nothing more is known of than its SDK says.
+            "azure",
             "azure-native:containerservice:ManagedClusterSnapshot",
             {"resourceGroupName": "rg"},
-            "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg/providers/Microsoft.Containerservice/",
+            f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.Containerservice/",
         ),
     ],
 )
 def test_every_clouds_resources_are_made_named_and_identified(
-    tmp_path: Path, package: str, token: str, inputs: Properties, prefix: str
+    request: pytest.FixtureRequest, package: str, token: str, inputs: Properties, prefix: str
 ) -> None:
-    with (
-        serve(CloudProvider(package, tmp_path / "c.json", Faults())) as served,
-        calling(served.port) as provider,
-    ):
-        engine = Engine(provider=provider, type=token)
-        made, outputs = engine.create(inputs)
-        assert made.startswith(prefix), f"{made} does not say where the object is"
-        assert str(outputs["name"]).startswith("one"), "the object has no name"
-        assert engine.read(made, inputs=inputs)[2] == inputs, "the object cannot be read back"
+    engine = Engine(provider=request.getfixturevalue(package), type=token)
+    made, outputs = engine.create(inputs)
+    assert made.startswith(prefix), f"{made} does not say where the object is"
+    assert str(outputs["name"]).startswith("one"), "the object has no name"
+    assert engine.read(made, inputs=inputs)[2] == inputs, "the object cannot be read back"
 
 
 def test_a_missing_object_reads_as_nothing_and_can_be_deleted_but_not_updated(aws: Provider) -> None:
-    assert Engine(provider=aws, type=_BUCKET).read("gone", inputs={"bucket": "gone"})[0] == "", "it is gone"
-    Engine(provider=aws, type=_BUCKET).refuses_update(
-        "gone", {"bucket": "gone"}, "ResourceNotFoundException: aws:s3/bucket:Bucket gone does not exist"
-    )
     engine = Engine(provider=aws, type=_BUCKET)
+    assert engine.read("gone", inputs={"bucket": "gone"})[0] == "", "it is gone"
+    missing = "ResourceNotFoundException: aws:s3/bucket:Bucket gone does not exist"
+    engine.refuses_update("gone", {"bucket": "gone"}, missing)
     made, _ = engine.create({"bucket": "ckpt"})
-    engine.delete(made)
-    engine.delete(made)
-    assert engine.read(made)[0] == "", "the bucket is still there"
+    engine.removes(made)
+    engine.removes(made)
 
 
-def test_a_refresh_shows_what_was_changed_behind_the_engine(aws: Provider, state_file: Path) -> None:
+def test_a_refresh_shows_what_was_changed_behind_the_engine_and_an_import_all_inputs(
+    aws: Provider, state_file: Path
+) -> None:
     engine = Engine(provider=aws, type=_BUCKET)
     made, _ = engine.create({"bucket": "ckpt", "tags": {"a": "b"}})
     document = json.loads(state_file.read_text())
-    document["objects"][0]["inputs"] |= {"tags": {"a": "changed"}, "forceDestroy": True}
+    changed = {"bucket": "ckpt", "tags": {"a": "changed"}, "forceDestroy": True}
+    document["objects"][0]["inputs"] = changed
     state_file.write_text(json.dumps(document))
     _, outputs, inputs = engine.read(made, inputs={"bucket": "ckpt", "tags": {"a": "b"}})
     assert inputs == {"bucket": "ckpt", "tags": {"a": "changed"}}, "only the inputs of the program"
     assert outputs["forceDestroy"] is True, "drift outside the program's inputs shows in the outputs"
-
-
-def test_an_import_shows_all_inputs_of_an_object_that_was_there(aws: Provider, state_file: Path) -> None:
-    with CloudState(state_file).changing() as inventory:
-        inventory.put(
-            CloudObject(type=_BUCKET, id="old", urn="", inputs={"bucket": "old", "forceDestroy": True})
-        )
-    _, _, inputs = Engine(provider=aws, type=_BUCKET).read("old")
-    assert inputs == {"bucket": "old", "forceDestroy": True}, "an import compares these with the program's"
+    assert engine.read(made)[2] == changed, "an import compares these with the program's"
 
 
 def test_a_previewed_update_changes_nothing_and_an_update_keeps_computed_values(aws: Provider) -> None:
@@ -179,23 +159,23 @@ def test_a_delete_the_cloud_refuses_leaves_the_object(aws: Provider) -> None:
     engine = Engine(provider=aws, type=_VPC)
     vpc, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
     Engine(provider=aws, type=_SUBNET).create({"vpcId": vpc, "cidrBlock": "10.0.0.0/24"})
-    assert refusal(lambda: engine.delete(vpc)).startswith("DependencyViolation"), "it has a subnet"
+    engine.refuses_delete(vpc, "DependencyViolation")
     assert engine.read(vpc)[0] == vpc, "a refused delete deleted"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "replaces", "deletes_first"),
+    ("old", "new", "replaces"),
     [
-        ({"bucket": "a"}, {"bucket": "a", "tags": {}}, [], False),
-        ({"bucket": "a"}, {"bucket": "b"}, ["bucket"], False),
-        ({"bucket": "one-0123abc"}, {"bucket": UNKNOWN}, ["bucket"], False),
+        ({"bucket": "a"}, {"bucket": "a", "tags": {}}, []),
+        ({"bucket": "a"}, {"bucket": "b"}, ["bucket"]),
+        ({"bucket": "one-0123abc"}, {"bucket": UNKNOWN}, ["bucket"]),
     ],
 )
 def test_a_bucket_is_replaced_only_for_its_name(
-    aws: Provider, old: Properties, new: Properties, replaces: list[str], *, deletes_first: bool
+    aws: Provider, old: Properties, new: Properties, replaces: list[str]
 ) -> None:
     answer = Engine(provider=aws, type=_BUCKET).diff(old, new)
-    assert (list(answer.replaces), answer.deleteBeforeReplace) == (replaces, deletes_first), "only the name"
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (replaces, False), "only the name"
 
 
 @pytest.mark.parametrize(("name", "deletes_first"), [("mine", True), ("one-0123abc", False)])
@@ -209,44 +189,39 @@ def test_a_replacement_comes_after_the_delete_only_if_the_program_fixed_the_name
     assert answer.detailedDiff["roleArn"].kind == provider_pb2.PropertyDiff.UPDATE_REPLACE, "the plan says so"
 
 
+def _configure(provider: Provider, **settings: str) -> None:
+    provider.Configure(provider_pb2.ConfigureRequest(args=to_struct(settings)))
+
+
 def test_each_provider_instance_keeps_its_own_configuration(state_file: Path) -> None:
     with serve(CloudProvider("aws", state_file, Faults())) as served:
         arns: set[str] = set()
         for region in ("us-east-1", "eu-west-1"):
             with calling(served.port) as provider:
-                configure = provider_pb2.ConfigureRequest(args=to_struct({"region": region}))
-                provider.Configure(configure)
+                _configure(provider, region=region)
                 _, outputs = Engine(provider=provider, type=_VPC, name=region).create({})
                 arns.add(str(outputs["arn"]).split(":")[3])
     assert arns == {"us-east-1", "eu-west-1"}, "instances share a server, not a configuration"
 
 
 def test_the_configuration_of_the_provider_decides_tags_and_region(aws: Provider) -> None:
-    tags = json.dumps({"tags": {"team": "ml", "a": "default"}})
-    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"defaultTags": tags})))
+    _configure(aws, defaultTags=json.dumps({"tags": {"team": "ml", "a": "default"}}))
     _, outputs = Engine(provider=aws, type=_VPC).create({"tags": {"a": "own"}})
     assert outputs["tagsAll"] == {"team": "ml", "a": "own"}, "a resource's own tag wins over the default"
-    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"region": "eu-west-1"})))
-    request = provider_pb2.InvokeRequest(tok="aws:index/getAvailabilityZones:getAvailabilityZones")
-    zones = from_struct(getattr(aws.Invoke(request), "return"))["names"]
+    _configure(aws, region="eu-west-1")
+    zones = invoke(aws, "aws:index/getAvailabilityZones:getAvailabilityZones", {})["names"]
     assert zones == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], "zones of another region were named"
 
 
 def test_unknown_functions_components_and_methods_are_refused_by_name(aws: Provider) -> None:
-    request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
-    refused(
-        lambda: aws.Invoke(request),
-        "function 'aws:ec2/getAmi:getAmi' of aws is not simulated; these are: aws:",
-    )
-    request = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
-    refused(
-        lambda: aws.Construct(request),
-        "component 'aws:network:Everything' is not simulated; register its resources",
-    )
-    refused(
-        lambda: aws.Call(provider_pb2.CallRequest(tok="aws:network:Everything/open")),
-        "method 'aws:network:Everything/open' is not simulated",
-    )
+    token = "aws:ec2/getAmi:getAmi"
+    reason = f"function '{token}' of aws is not simulated; these are: aws:"
+    refused(lambda: invoke(aws, token, {}), reason)
+    component = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
+    reason = "component 'aws:network:Everything' is not simulated; register its resources"
+    refused(lambda: aws.Construct(component), reason)
+    method = provider_pb2.CallRequest(tok="aws:network:Everything/open")
+    refused(lambda: aws.Call(method), "method 'aws:network:Everything/open' is not simulated")
 
 
 def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:
@@ -254,8 +229,8 @@ def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) ->
     faults.fail_create(2, "VpcLimitExceeded")
     with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
         Engine(provider=aws, type=_VPC).create({})
-        reason = refusal(lambda: Engine(provider=aws, type=_VPC, name="two").create({}))
-    assert reason == "creating two: VpcLimitExceeded", reason
+        second = Engine(provider=aws, type=_VPC, name="two")
+        second.refuses_create({}, "creating two: VpcLimitExceeded")
     assert len(CloudState(state_file).read().all()) == 1, "the refused create made an object"
 
 
