@@ -55,9 +55,7 @@ def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_
     kept = cast("Json", json.loads(file.read_text("utf-8")))
     assert kept in shown, "the page shows the example's own file"
     for configuration in shown:
-        assert configuration.keys() <= NAMES | {"all"}, (
-            f"{configuration.keys() - NAMES} is no policy of the pack"
-        )
+        assert configuration.keys() <= NAMES | {"all"}, f"{configuration.keys() - NAMES} are no policies"
         for name, given in configuration.items():
             if isinstance(given, dict):
                 assert given.keys() <= settings[name], f"{name} has no such setting: {given}"

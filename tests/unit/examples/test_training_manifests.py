@@ -51,13 +51,9 @@ def test_ray_workers_find_the_programs_and_their_run(cloud: str) -> None:
     spec = obj(yaml.safe_load(text(f"{cloud}/rayjob-spot.yaml"))["spec"])
     environment = obj(yaml.safe_load(str(spec["runtimeEnvYAML"]))["env_vars"])
     assert environment["PYTHONPATH"] == "/train", "train_on_ray.py imports train.py, on the workers too"
-    assert environment["RUN"] == "train-with-ray", (
-        "a name of its own, by which a new cluster finds its checkpoints"
-    )
+    assert environment["RUN"] == "train-with-ray", "a new cluster finds its checkpoints by it"
 
 
 @pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.startswith("azure/")])
 def test_where_machines_go_without_a_word_checkpoints_are_written_more_often(manifest: str) -> None:
-    assert re.search(r'STEPS_BETWEEN_CHECKPOINTS(, value)?: "30"', text(manifest)), (
-        "a minute is too much to lose"
-    )
+    assert re.search(r'STEPS_BETWEEN_CHECKPOINTS(, value)?: "30"', text(manifest)), "evictions are sudden"

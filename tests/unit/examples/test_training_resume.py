@@ -59,9 +59,7 @@ def test_training_that_is_killed_again_and_again_ends_with_the_weights_of_one_th
         assert before - kept <= every, f"seed {seed}: and nothing before that is lost"
         before = attempt.steps[-1]
     last = training.attempt()
-    assert last.weights == undisturbed.weights, (
-        f"seed {seed}: each step was counted once, to the last bit of the weights"
-    )
+    assert last.weights == undisturbed.weights, f"seed {seed}: each step is counted once"
 
 
 def test_training_that_is_told_to_stop_loses_nothing(tmp_path: Path, undisturbed: Attempt) -> None:

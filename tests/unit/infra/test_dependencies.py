@@ -87,9 +87,7 @@ def test_pools_are_deleted_before_what_drains_their_nodes(cloud: str, name: str)
     assert len(pools(recording)) == len(MODULES[cloud].PLATFORMS[name]().pools), "one for each in the file"
     for pool in pools(recording):
         earlier = recording.everything_before(pool)
-        assert earlier >= DRAINING[cloud], (
-            "finalizers of its nodes are removed, and GPU nodes get their taint"
-        )
+        assert earlier >= DRAINING[cloud], "they remove finalizers, and taint GPU nodes"
         if pool.type.startswith("kubernetes:"):
             assert pool.name.replace("node-pool", "node-class") in earlier, "its machines end by its class"
 
@@ -98,9 +96,7 @@ def test_pools_are_deleted_before_what_drains_their_nodes(cloud: str, name: str)
 def test_the_fallback_controller_is_deleted_before_the_pools(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     earlier = recording.everything_before(recording.one(":Deployment", "fallback-controller-deployment"))
-    assert earlier >= {pool.name for pool in pools(recording)}, (
-        "nodes that go would look like evictions to it"
-    )
+    assert earlier >= {pool.name for pool in pools(recording)}, "removed nodes look like evictions"
     assert not earlier & names(recording, "TrainingNamespace"), "and jobs go before it"
 
 

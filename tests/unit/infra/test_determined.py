@@ -137,9 +137,7 @@ def test_names_with_the_same_label_are_a_problem() -> None:
 def test_an_invalid_name_is_converted_with_a_note() -> None:
     conversion = convert(MasterFile(pools=[{**SPOT_G4DN, "pool_name": "A100_Spot"}], auxiliary_pool=None))
     assert conversion.pools[1].name == "a100-spot", "jobs select nodes by it"
-    assert any('"A100_Spot" is renamed to a100-spot' in note for note in conversion.notes), (
-        "job authors must know"
-    )
+    assert any('"A100_Spot" is renamed to a100-spot' in note for note in conversion.notes), "authors know"
 
 
 def test_ignored_fields_cause_a_note() -> None:
@@ -153,9 +151,7 @@ CPU_TWO: Document = {"pool_name": "cpu", "provider": {"type": "aws", "instance_t
 
 def test_the_auxiliary_pool_becomes_the_default() -> None:
     pools = converted(CPU_TWO, CPU, auxiliary_pool="aux")
-    assert [pool["name"] for pool in pools if pool.get("default")] == ["aux"], (
-        "what asks for nothing went there before"
-    )
+    assert [pool["name"] for pool in pools if pool.get("default")] == ["aux"], "the default as before"
 
 
 def test_a_default_pool_is_added_under_a_free_name_if_there_is_none() -> None:

@@ -234,9 +234,7 @@ def test_capacity_types_are_not_mixed_in_a_compute_class() -> None:
             changed(f".pools[{index}]", computeClass="a100")(document)
 
     fields = [problem.field.removeprefix(PLATFORM) for problem in gcp_problems(gcp_document(change))]
-    assert fields == [".pools[3].computeClass", ".namespaces[0].ladder"], (
-        "GKE would place some of a job's pods on spot and others on demand, in one tier"
-    )
+    assert fields == [".pools[3].computeClass", ".namespaces[0].ladder"], "a tier has one capacity type"
 
 
 @pytest.mark.parametrize("order", [(2, 3), (3, 2)])

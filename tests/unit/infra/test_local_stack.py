@@ -42,45 +42,34 @@ def test_an_objects_own_labels_take_precedence() -> None:
     assert labels["holdfast.dev/system"] == "true", "the operators would not be scheduled"
 
 
-@pytest.mark.parametrize("pool", ["cpu", "cpu-spot", "a100-spot", "a100"])
-def test_pools_are_deleted_before_karpenter(pool: str) -> None:
-    assert "karpenter-operator-controller" in before(f"pool-{pool}-node-pool"), (
-        "without it the finalizers of NodeClaims are never removed"
-    )
+POOLS = {f"pool-{pool}-node-pool" for pool in ("cpu", "cpu-spot", "a100-spot", "a100")}
 
 
-@pytest.mark.parametrize("namespace", ["vision", "tabular"])
-def test_training_namespaces_are_deleted_first(namespace: str) -> None:
-    earlier = before(f"namespace-{namespace}-namespace")
-    assert earlier >= set(OPERATORS), "KubeRay and JobSet must answer for the finalizers of what is in it"
-    assert earlier >= {f"pool-{pool}-node-pool" for pool in ("cpu", "cpu-spot", "a100-spot", "a100")}, (
-        "pods that still run hold their nodes, and with them the pools"
-    )
-    assert "fallback-policy-crd" in earlier, "its ladder is one of these"
-    assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
-
-
-def test_the_fallback_controller_is_deleted_before_the_pools() -> None:
-    earlier = before("fallback-controller-deployment")
-    assert earlier >= {f"pool-{pool}-node-pool" for pool in ("cpu", "cpu-spot", "a100-spot", "a100")}, (
-        "nodes that go would look like evictions to it"
-    )
-
-
-def test_policies_for_jobs_depend_on_the_fallback_policy_crd() -> None:
+def test_resources_are_deleted_before_what_their_finalizers_need() -> None:
+    for pool in POOLS:
+        assert "karpenter-operator-controller" in before(pool), "it removes the finalizers of NodeClaims"
+    for operator in (*OPERATORS, "karpenter-operator-controller"):
+        assert "cluster-system-0" in before(operator), "on destroy, helm waits for their pods to end"
+    assert before("fallback-controller-deployment") >= POOLS, "removed nodes would look like evictions to it"
+    policies = {resource.name for resource in stack().of("MutatingAdmissionPolicyBinding")}
+    assert policies, "there are rules"
+    for namespace in ("vision", "tabular"):
+        earlier = before(f"namespace-{namespace}-namespace")
+        assert earlier >= set(OPERATORS), "KubeRay and JobSet answer for the finalizers of what is in it"
+        assert earlier >= POOLS, "pods that still run hold their nodes, and with them the pools"
+        assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
+        assert earlier >= policies, "a pod admitted without them would stay pending"
     for policy in stack().of("MutatingAdmissionPolicy"):
         if "paramKind" in mapping(policy, "spec"):
-            assert "fallback-policy-crd" in stack().everything_before(policy), (
-                "without it the API server refuses every job"
-            )
+            earlier = stack().everything_before(policy)
+            assert "fallback-policy-crd" in earlier, "without it the API server rejects every job"
 
 
 def test_ladders_have_the_facts_of_their_pools() -> None:
     ladder = stack().one(":FallbackPolicy", "namespace-vision-ladder")
     tiers = objects(mapping(ladder, "spec")["tiers"])
-    assert [obj(tier["facts"])["capacity"] for tier in tiers] == ["spot", "on-demand"], (
-        "an empty pool has no node to inspect"
-    )
+    assert [obj(tier["facts"])["capacity"] for tier in tiers] == ["spot", "on-demand"], "an empty pool"
 
 
 @pytest.mark.parametrize("image", [None, "registry.example.com/controller:2"])
@@ -93,31 +82,11 @@ def test_the_controllers_image_is_configurable(image: str | None) -> None:
     assert container["image"] == (image or upstream), "whichever the nodes can pull"
 
 
-@pytest.mark.parametrize("namespace", ["vision", "tabular"])
-def test_training_namespaces_depend_on_admission(namespace: str) -> None:
-    policies = {resource.name for resource in stack().of("MutatingAdmissionPolicyBinding")}
-    assert policies, "there are rules"
-    assert policies <= before(f"namespace-{namespace}-namespace"), (
-        "a pod admitted without them would stay pending"
-    )
-
-
-@pytest.mark.parametrize("operator", [*OPERATORS, "karpenter-operator-controller"])
-def test_operators_are_deleted_before_system_nodes(operator: str) -> None:
-    assert "cluster-system-0" in before(operator), "on destroy, helm waits for their pods to end"
-
-
-def test_the_checkpoint_claim_depends_on_its_namespace_and_volume() -> None:
-    assert {"namespace-vision-namespace", "checkpoints-vision"} <= before("checkpoints-of-vision-claim"), (
-        "a claim needs both"
-    )
-
-
-def test_the_checkpoint_claim_is_deleted_with_its_namespace() -> None:
+def test_the_checkpoint_claim_depends_on_its_volume_and_is_deleted_with_its_namespace() -> None:
+    earlier = before("checkpoints-of-vision-claim")
+    assert earlier >= {"namespace-vision-namespace", "checkpoints-vision"}, "a claim needs both"
     claim = stack().one("CheckpointClaim", "checkpoints-of-vision")
-    assert claim.deleted_with == "namespace-vision", (
-        "asked to go first, it would wait for pods that are only ended with the namespace"
-    )
+    assert claim.deleted_with == "namespace-vision", "deleted first, it would wait for the namespace's pods"
 
 
 def test_jobs_have_the_checkpoint_address() -> None:
@@ -149,6 +118,4 @@ def test_absolute_paths_and_addresses_are_unchanged() -> None:
 def test_pools_have_their_configured_names() -> None:
     document = platform_document()
     names = {text(pool, "metadata", "name") for pool in stack().of(":NodePool")}
-    assert names == {text(entry(document, "pools", index), "name") for index in range(4)}, (
-        "one name everywhere"
-    )
+    assert names == {text(entry(document, "pools", index), "name") for index in range(4)}, "as configured"

@@ -6,6 +6,7 @@ import itertools
 import re
 import tomllib
 from pathlib import Path
+from string import ascii_letters, digits
 
 import pytest
 from hypothesis import given
@@ -19,9 +20,7 @@ ROOT = Path(__file__).parents[3]
 @given(st.text(max_size=100))
 def test_a_suggested_name_is_valid(text: str) -> None:
     suggested = naming.as_dns_label(text)
-    assert suggested == "" or naming.is_dns_label(suggested), (
-        f"{text!r} → {suggested!r} would be refused again"
-    )
+    assert suggested == "" or naming.is_dns_label(suggested), f"{text!r}: {suggested!r} is invalid"
 
 
 @given(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True))
@@ -42,24 +41,38 @@ def test_logical_names_of_different_concepts_differ() -> None:
 @given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
 def test_any_stack_name_makes_a_label(stack: str) -> None:
     value = labels.stack_labels(stack)[labels.STACK]
-    assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), (
-        f"{value!r} would be refused as a label"
-    )
+    assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), f"{value!r} is no label"
 
 
-@given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
-def test_any_stack_name_makes_a_valid_eks_cluster_name(stack: str) -> None:
-    name = naming.cluster(stack)
-    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name), f"{name!r} would be refused by EKS"
+STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
+#: Cloud → names a cluster after its stack, and what the cloud accepts. AKS: the API server's name begins with it.
+CLUSTERS = {
+    "aws": (naming.cluster, r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"),
+    "azure": (naming.aks_cluster_name, r"(?!.*--)(?=.{1,54}$)holdfast-[a-z0-9]([-a-z0-9]*[a-z0-9])?"),
+    "gcp": (naming.gke_cluster_name, r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"),
+}
+
+
+@pytest.mark.parametrize("cloud", CLUSTERS)
+@given(stack=STACKS)
+def test_any_stack_name_makes_a_valid_cluster_name(cloud: str, stack: str) -> None:
+    name_of, valid = CLUSTERS[cloud]
+    assert re.fullmatch(valid, name_of(stack)), f"{name_of(stack)!r} would be rejected"
+    assert name_of(f"{cloud}-dev") == f"holdfast-{cloud}-dev", "a valid name is kept: command lines show it"
+
+
+@pytest.mark.parametrize("cloud", ["azure", "gcp"])
+@given(stacks=st.lists(STACKS, min_size=2, unique=True))
+def test_no_two_stacks_share_a_cluster_name(cloud: str, stacks: list[str]) -> None:
+    name_of, _ = CLUSTERS[cloud]
+    assert len({name_of(stack) for stack in stacks}) == len(stacks), "the second could not be made"
 
 
 def test_an_objects_own_label_takes_precedence() -> None:
     merged = labels.with_labels(
         {"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"}
     )
-    assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, (
-        "the nearer one knows better"
-    )
+    assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, "the nearer one wins"
 
 
 def pinned(folder: str, module: str) -> str:
@@ -78,9 +91,7 @@ def pinned(folder: str, module: str) -> str:
     ],
 )
 def test_deployed_versions_are_those_of_the_tools(version: str, folder: str, module: str) -> None:
-    assert version == pinned(folder, module), (
-        f"{module}: the chart and the program behind it are of one version"
-    )
+    assert version == pinned(folder, module), f"{module}: chart and program have one version"
 
 
 def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:

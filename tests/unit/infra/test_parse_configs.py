@@ -18,7 +18,7 @@ from holdfast.infra.azure.config.stack import FixedDocument, NapDocument
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.network_validation import fewest_bits
 from holdfast.infra.gcp.config.stack import GcpDocument
-from holdfast.infra.program import load_platform
+from holdfast.infra.program import load_platform, provider_packages
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.configurations import (
     aws_problems,
@@ -114,9 +114,7 @@ def test_an_unknown_field_anywhere_is_exactly_one_problem(cloud: str, data: st.D
     document = cast("Document", json.loads(json.dumps(document)))
     data.draw(st.sampled_from(list(mappings(document))))["surprise"] = 1
     (found,) = CLOUDS[cloud].problems(document, region)
-    assert found.field.endswith(".surprise"), (
-        "the problem names the field, without Pydantic's tags of variants"
-    )
+    assert found.field.endswith(".surprise"), "the field, without Pydantic's tags of variants"
 
 
 @every_cloud
@@ -138,11 +136,11 @@ def test_any_document_parses_or_causes_problems_with_a_fix(cloud: str, document:
 def test_every_stack_of_the_repository_is_valid_and_ends_on_demand(stack: str) -> None:
     platform = load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml")
     assert platform.cloud == stack.partition("-")[0], "the file says which cloud it is for"
+    own = {"aws": ("aws",), "azure": ("azure-native",), "gcp": ("gcp",)}.get(platform.cloud, ())
+    assert provider_packages(platform) == (*own, "kubernetes"), "no stack needs another cloud's provider"
     capacity = {pool.name: pool.capacity for pool in platform.pools}
     for namespace in platform.namespaces:
-        assert capacity[namespace.ladder[-1].pool] is CapacityType.ON_DEMAND, (
-            f"{namespace.name} has a last resort"
-        )
+        assert capacity[namespace.ladder[-1].pool] is CapacityType.ON_DEMAND, f"{namespace.name}: the end"
 
 
 @pytest.mark.parametrize("stack", ["aws-dev", "azure-dev", "gcp-dev"])
@@ -154,17 +152,26 @@ def test_a_development_stack_needs_no_gpu_quota_and_can_be_destroyed(stack: str)
     assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools), "it shows what spot does"
 
 
-@every_cloud
-def test_parsing_a_stack_imports_no_sdk(cloud: str) -> None:
+@pytest.mark.parametrize(
+    ("stacks", "imported", "sdks"),
+    [
+        *((f"{cloud}-dev {cloud}-prod", "sys", (CLOUDS[cloud].sdk, "pulumi_kubernetes")) for cloud in CLOUDS),
+        ("local", "sys", ("pulumi_kubernetes",)),
+        ("local", "holdfast.infra.local.stack", tuple(cloud.sdk for cloud in CLOUDS.values())),
+    ],
+)
+def test_parsing_a_stack_imports_no_sdk(stacks: str, imported: str, sdks: tuple[str, ...]) -> None:
     program = (
-        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
-        f"[load_platform(Path('stacks/Pulumi.{cloud}-' + kind + '.yaml')) for kind in ('dev', 'prod')]; "
-        f"print([name for name in ({CLOUDS[cloud].sdk!r}, 'pulumi_kubernetes') if name in sys.modules])"
+        f"import sys, {imported}; from pathlib import Path; from holdfast.infra.program import load_platform; "
+        f"[load_platform(Path(f'stacks/Pulumi.{{name}}.yaml')) for name in {stacks.split()}]; "
+        f"print([name for name in {sdks} if name in sys.modules])"
     )
     found = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert found.stdout.strip() == "[]", "rehearsals parse stacks often, and an SDK takes seconds to import"
+    assert found.stdout.strip() == "[]", (
+        "a user of one cloud installs one SDK, and it takes seconds to import"
+    )
 
 
 def documented(cloud: str) -> str:

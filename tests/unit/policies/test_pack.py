@@ -121,24 +121,13 @@ def test_disabled_rules_report_nothing() -> None:
     assert pack.violations(with_ladder(A100_SPOT)) == [], "not even about themselves"
 
 
-def test_only_proven_violations_stop_a_run() -> None:
-    levels = {policy.name: policy.enforcement_level for policy in policies()}
-    assert levels[MANDATORY] is EnforcementLevel.MANDATORY, "a proven violation stops the run"
-    assert levels[ADVISORY] is EnforcementLevel.ADVISORY, "an unknown value is advice"
-
-
-def test_inputs_replace_missing_properties_before_a_cluster_exists() -> None:
+def test_inputs_replace_missing_properties_until_the_final_ones_are_known() -> None:
     pack, inputs = Pack(), with_ladder(A100_SPOT)
     pack.asked(inputs)
     # The engine does not call a provider whose configuration is unknown, and sends its objects without properties.
     found = by(MANDATORY, pack.violations([replace(each, props={}) for each in inputs]))
     assert len(found) == 1, "the ladder that ends on spot is found"
-
-
-def test_final_properties_take_precedence_over_inputs() -> None:
-    pack = Pack()
-    pack.asked(with_ladder(A100_SPOT))
-    assert by(MANDATORY, pack.violations(compliant())) == [], "the engine's final properties count"
+    assert by(MANDATORY, pack.violations(compliant())) == [], "the engine's final properties take precedence"
 
 
 def test_resources_are_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +149,13 @@ def test_mixed_compute_class_is_reported_on_the_class() -> None:
     assert verdict.urn == mixed.urn, "the violation is about the class"
 
 
-@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)
-def test_every_policy_has_a_severity_and_a_fix(policy: RulePolicy) -> None:
-    assert policy.severity is not None, "reports sort by it"
-    assert policy.remediation_steps, "reports show it"
+def test_every_policy_has_a_level_a_severity_and_a_fix() -> None:
+    for policy in policies():
+        assert policy.severity is not None, f"{policy.name}: reports sort by it"
+        assert policy.remediation_steps, f"{policy.name}: reports show it"
+    levels = {policy.name: policy.enforcement_level for policy in policies()}
+    assert levels[MANDATORY] is EnforcementLevel.MANDATORY, "a proven violation stops the run"
+    assert levels[ADVISORY] is EnforcementLevel.ADVISORY, "an unknown value is advice"
 
 
 def test_engine_receives_the_name_level_and_settings_of_every_rule() -> None:
@@ -172,9 +164,7 @@ def test_engine_receives_the_name_level_and_settings_of_every_rule() -> None:
     for rule in RULES:
         level = analyzer_pb2.EnforcementLevel.Name(received[rule.name].enforcementLevel)
         assert level.lower() == rule.level.value, f"{rule.name}: its level"
-        assert {*received[rule.name].configSchema.properties} == {*rule.settings}, (
-            f"{rule.name}: its settings"
-        )
+        assert {*received[rule.name].configSchema.properties} == {*rule.settings}, f"{rule.name}: settings"
 
 
 def failing(_: Sequence[StackResource], __: Settings) -> Sequence[Finding]:
@@ -200,25 +190,18 @@ def wire(props: Mapping[str, object]) -> Struct:
     return json_format.ParseDict(dict(props), resource.properties)
 
 
-def test_unknown_properties_are_explicit_at_every_depth() -> None:
+def test_unknown_values_secrets_assets_and_nan_are_read() -> None:
     raw = {"spec": {"tiers": [{"pool": UNKNOWN_STRING_VALUE}, "x"]}, "status": UNKNOWN_OBJECT_VALUE}
-    assert known_props(wire(raw)) == {"spec": {"tiers": [{"pool": UNKNOWN}, "x"]}, "status": UNKNOWN}, (
-        "known values beside an unknown one stay readable"
-    )
-
-
-def test_secrets_are_read_and_assets_are_skipped() -> None:
+    explicit = {"spec": {"tiers": [{"pool": UNKNOWN}, "x"]}, "status": UNKNOWN}
+    assert known_props(wire(raw)) == explicit, "known values beside an unknown one stay readable"
     secret = {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": {"pool": "a100"}}
     asset = {SPECIAL_SIG_KEY: SPECIAL_ASSET_SIG, "text": "x"}
-    found = known_props(wire({"secret": secret, "source": asset}))
+    props = wire({"secret": secret, "source": asset})
+    props.update({"count": float("nan")})
+    found = known_props(props)
     assert found["secret"] == {"pool": "a100"}, "rules check the value of a secret"
     assert isinstance(found["source"], str), "no rule reads an asset"
-
-
-def test_nan_does_not_fail_parsing() -> None:
-    props = wire({})
-    props.update({"count": float("nan")})
-    assert known_props(props).keys() == {"count"}, "the SDK would have stopped the preview"
+    assert found.keys() == {"secret", "source", "count"}, "the SDK would have stopped the preview on NaN"
 
 
 def test_deeply_nested_object_is_truncated() -> None:
@@ -231,7 +214,7 @@ def test_deeply_nested_object_is_truncated() -> None:
     assert Pack().servicer.AnalyzeStack(request, NO_CONTEXT) is not None, "rules recurse into values"
 
 
-def test_once_computes_once_for_a_stack() -> None:
+def test_once_computes_once_for_a_stack_and_again_for_a_list() -> None:
     calls: list[int] = []
 
     @once
@@ -243,14 +226,10 @@ def test_once_computes_once_for_a_stack() -> None:
     assert (count(stack), count(stack)) == (4, 4), "both calls return the result"
     assert len(calls) == 1, "the second call uses the cache"
     assert count(Stack(compliant()[:1])) == 1, "another stack has its own cache"
-
-
-def test_once_does_not_cache_for_a_list() -> None:
     resources = compliant()
-    counted = once(len)
-    assert counted(resources) == 4, "the number of resources"
+    assert count(resources) == 4, "the number of resources"
     resources.pop()
-    assert counted(resources) == 3, "a list may change, so it is computed again"
+    assert count(resources) == 3, "a list may change, so it is computed again"
 
 
 def test_violating_program_breaks_every_mandatory_rule() -> None:

@@ -45,9 +45,7 @@ def with_taints(name: str, taints: Value) -> StackResource:
 
 
 def test_remediations_are_disabled_by_default() -> None:
-    assert remediated(node_pool("a100-spot", SPOT)) is None, (
-        "a policy that changes resources has to be enabled"
-    )
+    assert remediated(node_pool("a100-spot", SPOT)) is None, "a policy that changes resources is opt-in"
 
 
 def test_taint_is_added_to_a_spot_pool_without_one() -> None:

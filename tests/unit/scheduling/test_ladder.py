@@ -47,16 +47,18 @@ def spot(name: str = "a100-spot") -> Tier:
     return Tier(pool=name, max_failures=5, procurement_timeout=WAIT)
 
 
-def test_spot_pools_and_then_on_demand_is_valid() -> None:
-    assert not found(spot(), spot("h100-spot"), Tier(pool="a100")), "the form that the documentation shows"
-
-
-def test_on_demand_only_is_valid() -> None:
-    assert not found(Tier(pool="cpu")), "a namespace need not use spot"
-
-
-def test_spot_pool_may_be_last_with_unlimited_failures() -> None:
-    assert not found(Tier(pool="cpu-spot", max_failures=UNLIMITED)), "-1 declares it"
+@pytest.mark.parametrize(
+    ("tiers", "reason"),
+    [
+        ((spot(), spot("h100-spot"), Tier(pool="a100")), "the form that the documentation shows"),
+        ((Tier(pool="cpu"),), "a namespace need not use spot"),
+        ((Tier(pool="cpu-spot", max_failures=UNLIMITED),), "-1 declares that jobs stay on spot"),
+        ((Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")), "failures move the job on"),
+        ((Tier(pool="a100-spot", procurement_timeout=WAIT), Tier(pool="a100")), "a timeout moves the job on"),
+    ],
+)
+def test_valid_ladder_has_no_problems(tiers: tuple[Tier, ...], reason: str) -> None:
+    assert not found(*tiers), reason
 
 
 @pytest.mark.parametrize("max_failures", [None, 0, 5])
@@ -74,21 +76,14 @@ def test_unknown_pool_is_reported_with_the_nearest_name() -> None:
     assert problem.field == f"{AT}[1].pool", "the tier is named"
     assert problem.fix == 'Write "a100".', "the nearest name"
     assert all(known.name in problem.allowed for known in POOLS), "every known pool is listed"
+    assert 'add a pool called "inferentia"' in only(Tier(pool="inferentia")).fix, "no name is near"
 
 
-def test_unknown_pool_without_a_near_name_is_offered_as_a_new_pool() -> None:
-    problem = only(Tier(pool="inferentia"))
-    assert 'add a pool called "inferentia"' in problem.fix, "no name is near"
-
-
-def test_pool_is_in_a_ladder_once() -> None:
+def test_pool_is_in_a_ladder_once_and_a_ladder_has_a_pool() -> None:
     problem = only(spot(), spot(), Tier(pool="a100"))
     assert problem.field == f"{AT}[1].pool", "the second one is reported"
     assert "[0]" in problem.fix, "the fix names the first one"
-
-
-def test_empty_ladder_is_reported() -> None:
-    assert only().field == AT, "on the list of tiers"
+    assert only().field == AT, "an empty ladder, on the list of tiers"
 
 
 @pytest.mark.parametrize("max_failures", [None, UNLIMITED])
@@ -96,13 +91,6 @@ def test_tier_that_is_never_left_is_reported(max_failures: int | None) -> None:
     problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
     assert problem.field == f"{AT}[0]", "on that tier"
     assert "procurementTimeout" in problem.fix, "the fix offers a timeout"
-
-
-@pytest.mark.parametrize(
-    "tier", [Tier(pool="a100-spot", max_failures=0), Tier(pool="a100-spot", procurement_timeout=WAIT)]
-)
-def test_failures_or_a_timeout_move_the_job_on(tier: Tier) -> None:
-    assert not found(tier, Tier(pool="a100")), "one of them is enough"
 
 
 @pytest.mark.parametrize(
@@ -123,16 +111,12 @@ def test_tiers_with_and_without_gpus_are_reported() -> None:
     assert "a100-spot with GPUs, cpu without GPUs" in problem.value, "the value names each pool"
 
 
-def test_pool_that_could_not_be_parsed_is_not_reported() -> None:
-    problems = list(
-        tier_problems({1: Tier(pool="broken")}, 2, {}, AT, may_exist=lambda name: name == "broken")
-    )
-    assert not problems, "its own problem is reported elsewhere"
-
-
-def test_last_tier_is_the_written_one_even_if_it_could_not_be_parsed() -> None:
-    problems = list(tier_problems({0: spot()}, 2, {known.name: known for known in POOLS}, AT))
-    assert not problems, "tier 0 of two is not last"
+def test_tiers_and_pools_that_could_not_be_parsed_cause_no_problem() -> None:
+    broken = {1: Tier(pool="broken")}
+    problems = tier_problems(broken, 2, {}, AT, may_exist=lambda name: name == "broken")
+    assert not list(problems), "its own problem is reported elsewhere"
+    problems = tier_problems({0: spot()}, 2, {known.name: known for known in POOLS}, AT)
+    assert not list(problems), "tier 0 of two is not last, even if the last could not be parsed"
 
 
 tiers = st.builds(
@@ -173,13 +157,10 @@ def test_valid_timing_has_no_problems(ladder: Ladder) -> None:
     assert list(timing_problems(ladder, NAMESPACE)) == [], "no problem"
 
 
-def test_return_after_on_a_ladder_of_one_tier_is_reported() -> None:
+def test_return_after_needs_two_tiers_and_hold_timeout_needs_return_after() -> None:
     (problem,) = timing_problems(Ladder(tiers=TWO_TIERS[1:], return_after=4 * HOUR), NAMESPACE)
     assert problem.field == f"{NAMESPACE}.returnAfter", "the field is named"
     assert "4h on a ladder of one tier" in problem.value, "and the value"
-
-
-def test_hold_timeout_without_return_after_is_reported() -> None:
     (problem,) = timing_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), NAMESPACE)
     assert problem.field == f"{NAMESPACE}.holdTimeout", "the field is named"
     assert "Add returnAfter" in problem.fix, "and the fix"

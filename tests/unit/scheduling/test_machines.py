@@ -231,10 +231,7 @@ def test_gcp_families_have_a_boot_disk_and_a_placement() -> None:
 
 @pytest.mark.parametrize(
     ("name", "sold", "not_sold"),
-    [
-        ("p4de.24xlarge", "us-east-1", "eu-west-3"),
-        ("Standard_ND96asr_v4", "westeurope", "francecentral"),
-    ],
+    [("p4de.24xlarge", "us-east-1", "eu-west-3"), ("Standard_ND96asr_v4", "westeurope", "francecentral")],
 )
 def test_machine_is_sold_only_in_some_regions(name: str, sold: str, not_sold: str) -> None:
     assert is_sold_in(name, sold), f"{sold} has it"

@@ -30,25 +30,21 @@ A100 = facts(machine(96, gpus=8))
 CPU = facts(machine(4), machine(16), max_nodes=20)
 
 
-def test_default_quota_is_the_capacity_of_all_pools() -> None:
-    assert quota_of(QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()]) == Quota(
-        gpus=(8 + 4) * 8, pods=8 * 96 + 4 * 110 + BESIDE
-    ), "jobs may be on all tiers at once; a node has a pod for each CPU, up to the kubelet's limit"
-
-
-def test_default_quota_uses_the_largest_machine_of_a_pool() -> None:
-    assert quota_of(QuotaSettings(), [CPU], []) == Quota(gpus=0, pods=20 * 16 + BESIDE), (
-        "whichever is bought; and a ladder of CPUs has no GPUs"
-    )
-
-
-def test_configured_numbers_replace_derived_ones() -> None:
-    assert quota_of(QuotaSettings(gpus=32), [A100], []) == Quota(gpus=32, pods=8 * 96 + BESIDE), "one of them"
-    assert quota_of(QuotaSettings(gpus=32, pods=64), [A100], []) == Quota(gpus=32, pods=64), "or both"
-
-
-def test_quota_can_be_disabled() -> None:
-    assert quota_of(QuotaSettings(enforced=False), [A100], [shape()]) is None, "with enforced: false"
+@pytest.mark.parametrize(
+    ("settings", "pools", "shapes", "quota", "reason"),
+    [
+        (QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()], Quota(gpus=(8 + 4) * 8, pods=8 * 96 + 4 * 110 + BESIDE), "jobs may be on all tiers; a pod for each CPU, up to the kubelet's limit"),
+        (QuotaSettings(), [CPU], [], Quota(gpus=0, pods=20 * 16 + BESIDE), "the largest machine of a pool; a ladder of CPUs has no GPUs"),
+        (QuotaSettings(), [CPU], [shape(pods=1000, gpus=1)], Quota(gpus=1000, pods=1000 + BESIDE), "a gang wider than the pools is admitted; reachability reports it"),
+        (QuotaSettings(gpus=32), [A100], [], Quota(gpus=32, pods=8 * 96 + BESIDE), "one configured number"),
+        (QuotaSettings(gpus=32, pods=64), [A100], [], Quota(gpus=32, pods=64), "or both"),
+        (QuotaSettings(enforced=False), [A100], [shape()], None, "with enforced: false"),
+    ],
+)  # fmt: skip
+def test_quota_is_the_capacity_of_the_pools_or_as_configured(
+    settings: QuotaSettings, pools: list[PoolSummary], shapes: list[Shape], quota: Quota | None, reason: str
+) -> None:
+    assert quota_of(settings, pools, shapes) == quota, reason
 
 
 @pytest.mark.parametrize(
@@ -72,9 +68,7 @@ def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str
     shapes = [shape("test", pods=4, gpus=2), shape(), shape("other", pods=2, gpus=8)]
     (problem,) = quota_problems(settings, shapes, AT, on_gpus=True)
     assert problem.field == f"{AT}.{field}", "the field is named"
-    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, (
-        "the value names the largest shape"
-    )
+    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, "the largest shape"
     assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
 
 
@@ -127,13 +121,6 @@ def test_default_quota_never_limits_the_ladders_pools(pools: list[PoolSummary], 
     assert quota is not None, "enforced by default"
     assert quota.gpus >= sum(pool.max_nodes * pool.largest.gpus for pool in pools), "every GPU can be used"
     assert quota.pods > sum(pool.max_nodes for pool in pools), "a pod on every node, and pods beside"
-
-
-def test_default_quota_is_enforced_and_grows_with_the_widest_gang() -> None:
-    wide = shape(pods=1000, gpus=1)
-    assert quota_of(QuotaSettings(), [CPU], [wide]) == Quota(gpus=1000, pods=1000 + BESIDE), (
-        "a gang wider than the pools is admitted; reachability reports it"
-    )
 
 
 @pytest.mark.parametrize(("vcpus", "pods"), [(1, 1), (109, 109), (110, 110), (111, 110), (448, 110)])

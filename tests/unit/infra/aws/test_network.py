@@ -91,9 +91,7 @@ def test_efa_machines_share_a_security_group() -> None:
     for node_class in recording.of(":EC2NodeClass"):
         is_fabric = node_class.name == "pool-a100-spot-node-class"
         terms = [term["id"] for term in objects(node_class, "spec", "securityGroupSelectorTerms")]
-        assert terms == [GROUP, *([group] if is_fabric else [])], (
-            "the cluster's own always, the fabric's where asked"
-        )
+        assert terms == [GROUP, *([group] if is_fabric else [])], "the fabric's group where requested"
         assert value(node_class, "spec", "placementGroupSelector", "id") == (
             PLACEMENT if is_fabric else None
         ), "machines stand close together where that is asked for"

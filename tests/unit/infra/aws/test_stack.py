@@ -33,14 +33,10 @@ def test_system_nodes_and_karpenters_nodes_have_separate_roles(name: str) -> Non
     entries = [found for found in recording.of(":AccessEntry") if value(found, "type") == "EC2_LINUX"]
     (admitted,) = [text(found, "principalArn") for found in entries]
     assert admitted.endswith(":karpenter-node-role"), "Karpenter's nodes are let in by us"
-    assert system.endswith(":cluster-system-iam-role"), (
-        "EKS lets the nodes of its own group in, and refuses ours"
-    )
+    assert system.endswith(":cluster-system-iam-role"), "EKS lets the nodes of its own group in"
     for node_class in recording.of(":EC2NodeClass"):
         own = value(node_class, "spec", "role") or value(node_class, "spec", "instanceProfile")
-        assert str(own).startswith("karpenter-node-"), (
-            "a pool's pods do not get what the operators' nodes may do"
-        )
+        assert str(own).startswith("karpenter-node-"), "pods do not get the permissions of operators"
 
 
 def test_an_account_without_the_spot_role_gets_it() -> None:
@@ -79,13 +75,9 @@ def test_all_nodes_use_one_image() -> None:
         for node_class in stack("aws-prod").of(":EC2NodeClass")
         for term in objects(node_class, "spec", "amiSelectorTerms")
     }
-    assert aliases == {f"al2023@v{versions.NODE_IMAGE_RELEASE}"}, (
-        "pinned: the newest would be a drift, unasked"
-    )
+    assert aliases == {f"al2023@v{versions.NODE_IMAGE_RELEASE}"}, "the newest image would be a drift"
     release = text(stack("aws-prod").one(":NodeGroup"), "releaseVersion")
-    assert release == f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}", (
-        "and the operators' nodes too"
-    )
+    assert release == f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}", "and of system nodes"
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])
@@ -97,9 +89,7 @@ def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> No
     assert address == f"s3://checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
     account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
     association = recording.one(":PodIdentityAssociation", f"checkpoint-access-of-{namespace}-association")
-    assert text(association, "serviceAccount") == text(account, "metadata", "name"), (
-        "the service account that jobs use"
-    )
+    assert text(association, "serviceAccount") == text(account, "metadata", "name"), "the account of jobs"
     assert text(association, "namespace") == namespace, "of this namespace alone"
     policy = text(recording.one(":RolePolicy", f"checkpoint-access-of-{namespace}-policy"), "policy")
     assert f":checkpoints-bucket/{namespace}/*" in policy, "the very prefix"
@@ -110,9 +100,7 @@ def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     command = mapping(user, "user", "exec")
     assert "holdfast-team-a" in objects(command, "args"), "the stack's own cluster"
-    assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], (
-        "otherwise the token is for another identity"
-    )
+    assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], "the token is for this identity"
 
 
 def test_pools_have_their_configured_names_and_order() -> None:
@@ -155,17 +143,13 @@ MARKS = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": "aws-
 
 def test_instances_have_the_tags_of_the_stack() -> None:
     for node_class in stack("aws-dev").of(":EC2NodeClass"):
-        assert mapping(node_class, "spec", "tags").items() >= MARKS.items(), (
-            "Karpenter tags instances with these"
-        )
+        assert mapping(node_class, "spec", "tags").items() >= MARKS.items(), "Karpenter tags instances"
         assert value(node_class, "spec", "tags", "ebs.csi.aws.com/cluster-name") == "holdfast-aws-dev", (
             "EKS's storage driver attaches volumes to machines with it, and to no others"
         )
     template = stack("aws-dev").one(":LaunchTemplate")
     for specification in objects(template, "tagSpecifications"):
-        assert mapping(specification, "tags").items() >= MARKS.items(), (
-            "a group's own tags stay with the group"
-        )
+        assert mapping(specification, "tags").items() >= MARKS.items(), "a group's own tags stay with it"
 
 
 def test_operators_have_two_nodes_and_the_api_server_only_the_configured_blocks() -> None:

@@ -171,6 +171,4 @@ def test_the_production_stack_is_private_redundant_and_protected() -> None:
     assert platform.protected, "it cannot be destroyed by accident"
     assert platform.cluster.maintenance.exclusions, "and upgrades pause during the holidays"
     assert platform.cluster.disk_encryption_set, "its disks are behind a key of one's own"
-    assert platform.checkpoints.redundancy == "Standard_ZRS", (
-        "and a zone that fails takes no checkpoint with it"
-    )
+    assert platform.checkpoints.redundancy == "Standard_ZRS", "a failed zone takes no checkpoint with it"

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import socket
 from dataclasses import replace
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.infra.azure.preflight import Subscription, check_subscription
-from holdfast.infra.azure.preflight.checks import credential_plugin_problem, preflight_problems
+from holdfast.infra.azure.preflight.checks import preflight_problems
 from holdfast.infra.azure.preflight.queries import (
     api_server_of,
     connection_error,
     query_subscription,
     unreachable_api_server,
 )
-from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import (
     SUBSCRIPTION,
@@ -73,9 +70,6 @@ def private(*, public_name: bool = False) -> AzurePlatform:
     return nap_platform(lambda document: section(document, "cluster").update(access=access))
 
 
-# --- asking ---------------------------------------------------------------------------------------
-
-
 def test_configured_ids_take_precedence_over_those_of_the_credentials() -> None:
     found: list[Subscription] = []
     asking(lambda: found.append(query_subscription(nap_platform())))
@@ -87,18 +81,6 @@ def test_missing_ids_come_from_the_credentials() -> None:
     found: list[Subscription] = []
     asking(lambda: found.append(query_subscription(platform)))
     assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
-
-
-def test_a_failed_query_is_one_problem_of_the_credentials() -> None:
-    with pytest.raises(ConfigError) as error:
-        asking(lambda: check_subscription(nap_platform()), refused_to_answer)
-    (problem,) = error.value.problems
-    assert problem.field == "Azure credentials", "the field to fix"
-    assert "The refresh token has expired" in problem.value, "the reason Azure gives"
-    assert "az login" in problem.fix, "and how"
-
-
-# --- what cannot work -----------------------------------------------------------------------------
 
 
 def test_a_valid_subscription_causes_no_problem() -> None:
@@ -124,27 +106,6 @@ def test_preflight_raises_problems() -> None:
     with pytest.raises(ConfigError) as error:
         asking(lambda: check_subscription(platform))
     assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
-
-
-# --- kubelogin ------------------------------------------------------------------------------------
-
-
-def test_a_missing_kubelogin_is_a_problem_with_its_installation() -> None:
-    problem = credential_plugin_problem(lambda _: None)
-    assert problem is not None, "otherwise `pulumi up` fails ten minutes after it starts"
-    assert problem.field == "kubelogin", "the command that is missing"
-    assert "az aks install-cli" in problem.fix, "one way to get it"
-
-
-def test_an_installed_kubelogin_causes_no_problem() -> None:
-    looked_for: list[str] = []
-
-    def find(command: str) -> str:
-        looked_for.append(command)
-        return f"/usr/bin/{command}"
-
-    assert credential_plugin_problem(find) is None, "there is nothing to say"
-    assert looked_for == ["kubelogin"], "no other command is needed"
 
 
 # --- reaching -------------------------------------------------------------------------------------
@@ -221,22 +182,3 @@ def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.Monkey
 
 
 # --- names ----------------------------------------------------------------------------------------
-
-
-@given(STACKS)
-def test_any_stack_name_makes_a_valid_cluster_name(stack: str) -> None:
-    name = aks_cluster_name(stack)
-    assert re.fullmatch(r"holdfast-[a-z0-9]([-a-z0-9]*[a-z0-9])?", name), (
-        "a cluster, a group, and a part of a host's"
-    )
-    assert len(name) <= 54, "the API server's name begins with it"
-    assert "--" not in name, "some of Azure's names take no two hyphens in a row"
-
-
-@given(st.lists(STACKS, min_size=2, unique=True))
-def test_no_two_stacks_share_a_cluster_name(stacks: list[str]) -> None:
-    assert len({aks_cluster_name(stack) for stack in stacks}) == len(stacks), "the second could not be made"
-
-
-def test_a_valid_stack_name_is_kept() -> None:
-    assert aks_cluster_name("azure-dev") == "holdfast-azure-dev", "`az aks list` shows it"

@@ -71,9 +71,7 @@ def test_with_fixed_scaling_each_pool_is_a_scale_set(name: str) -> None:
         assert text(found, "agentPoolName") == pool.name.replace("-", ""), "AKS takes no hyphens"
         assert text(found, "vmSize") == pool.vm_size, "one VM size"
         is_spot = pool.capacity.value == "spot"
-        assert value(found, "spotMaxPrice") == (pool.price_cap if is_spot else None), (
-            "the cap that is written"
-        )
+        assert value(found, "spotMaxPrice") == (pool.price_cap if is_spot else None), "the configured cap"
         assert (value(found, "minCount"), value(found, "maxCount")) == (0, pool.max_nodes), "zero nodes"
 
 
@@ -102,9 +100,7 @@ def test_only_the_deployer_and_administrators_have_access(name: str) -> None:
 
 @every_stack
 def test_the_cluster_identity_may_join_the_subnet(name: str) -> None:
-    assert NETWORK_CONTRIBUTOR in {role for _, role in let_in(stack(name))}, (
-        "node auto-provisioning makes none in a network of one's own otherwise"
-    )
+    assert NETWORK_CONTRIBUTOR in {role for _, role in let_in(stack(name))}, "otherwise no node can join it"
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "azure-prod"])
@@ -113,17 +109,13 @@ def test_jobs_have_the_checkpoint_address_and_write_access(name: str) -> None:
     for asked in PLATFORMS[name]().namespaces:
         namespace = asked.name
         config = recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints")
-        assert text(config, "data", "CHECKPOINT_URI").startswith(f"abfss://{namespace}@"), (
-            "each in its own container"
-        )
+        assert text(config, "data", "CHECKPOINT_URI").startswith(f"abfss://{namespace}@"), "its own container"
         account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
         assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT, "its pods have an identity"
         credential = recording.one(
             ":FederatedIdentityCredential", f"checkpoint-access-of-{namespace}-credential"
         )
-        assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer", (
-            "the service account that jobs use, in this namespace only"
-        )
+        assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer", "the trainer only"
         grant = recording.one(":RoleAssignment", f"checkpoint-access-of-{namespace}-checkpoints-assignment")
         assert text(grant, "roleDefinitionId").endswith(STORAGE_BLOB_DATA_CONTRIBUTOR), "to write blobs"
         assert text(grant, "scope") == f"checkpoints-{namespace}-id", "in this container and in no other"
@@ -148,9 +140,7 @@ def test_two_stacks_in_a_subscription_share_no_name() -> None:
         (":ManagedCluster", "nodeResourceGroup"),
         (":VirtualNetwork", "virtualNetworkName"),
     ):
-        assert value(first.one(kind), field) != value(second.one(kind), field), (
-            f"the second of one {kind} would take the first for its own"
-        )
+        assert value(first.one(kind), field) != value(second.one(kind), field), f"{kind}: a name twice"
 
 
 def zones_of(pool: Recorded) -> JsonValue:
@@ -170,9 +160,7 @@ def test_zones_are_spelled_as_in_node_labels() -> None:
     }
     zones = zones_of(pools["cpu"])
     assert isinstance(zones, list), "it has some"
-    assert set(map(str, zones)) == {f"{AZURE_LOCATION}-1", f"{AZURE_LOCATION}-2"}, (
-        "Karpenter finds no machine in a zone of another name"
-    )
+    assert set(map(str, zones)) == {f"{AZURE_LOCATION}-1", f"{AZURE_LOCATION}-2"}, "as on the machines"
     assert zones_of(pools["a100"]) is None, "who names none takes any"
 
 
@@ -195,9 +183,7 @@ def test_production_is_upgraded_in_its_window_and_not_in_its_exclusions() -> Non
         window = value(found, "maintenanceWindow")
         assert isinstance(window, dict), "each has one"
         assert text(window, "schedule", "weekly", "dayOfWeek") == "Saturday", "when little trains"
-        assert value(window, "startDate") == "2026-01-03", (
-            "a written day: one that moves is a change in every plan"
-        )
+        assert value(window, "startDate") == "2026-01-03", "a day that moves is a change in every plan"
         assert value(window, "notAllowedDates") == [{"start": "2026-12-20", "end": "2027-01-06"}], (
             "the rollout has no observer"
         )

@@ -74,9 +74,7 @@ def test_a_pool_has_the_gpus_of_its_machine() -> None:
     pool = gcp_platform().pools[2]
     machine = pool.machine()
     assert machine is not None, "it is known"
-    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), (
-        "they follow from the machine type"
-    )
+    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "the GPUs of the machine type"
     assert pool.as_pool().has_gpus, "so do the rules"
 
 
@@ -101,9 +99,7 @@ def test_graceful_shutdown_is_as_configured_or_30_seconds(given_seconds: int | N
         if given_seconds is not None:
             entry(document, "pools", 1).update(gracefulShutdownSeconds=given_seconds)
 
-    assert gcp_platform(change).pools[1].shutdown_seconds == seconds, (
-        "the time in which a checkpoint is written"
-    )
+    assert gcp_platform(change).pools[1].shutdown_seconds == seconds, "the time to write a checkpoint"
 
 
 def test_upgrades_are_surge_upgrades_by_default() -> None:
@@ -152,9 +148,7 @@ def test_a_date_is_the_same_however_yaml_parses_it(text: str) -> None:
 def test_a_maintenance_window_becomes_an_rfc_5545_rule() -> None:
     window = MaintenanceWindow(days=(Weekday.SUNDAY, Weekday.WEDNESDAY), start="22:30", hours=6)
     assert window.recurrence == "FREQ=WEEKLY;BYDAY=WE,SU", "in the order of the week, however it is written"
-    assert window.first == ("2026-01-07T22:30:00Z", "2026-01-08T04:30:00Z"), (
-        "the first of these days, past midnight"
-    )
+    assert window.first == ("2026-01-07T22:30:00Z", "2026-01-08T04:30:00Z"), "the first day, past midnight"
 
 
 @given(

@@ -19,9 +19,7 @@ MADE = [name for name in PLATFORMS if name != "brought"]
 
 def test_an_existing_network_is_used_by_id_and_not_changed() -> None:
     recording = stack("brought")
-    assert not [found.name for found in recording if found.type.startswith("gcp:compute/")], (
-        "no network, no range, no way out"
-    )
+    assert not [found.name for found in recording if found.type.startswith("gcp:compute/")], "nothing is made"
     cluster = recording.one(":Cluster")
     assert text(cluster, "network") == BROUGHT["network"], "of another project, where it is shared"
     assert text(cluster, "subnetwork") == BROUGHT["subnetwork"], "with its nodes"
@@ -74,9 +72,7 @@ def test_a_cluster_with_a_dns_endpoint_has_no_other_endpoint() -> None:
         "dnsEndpointConfig": {"allowExternalTraffic": True},
         "ipEndpointsConfig": {"enabled": False},
     }, "the name, and no address"
-    assert value(cluster, "masterAuthorizedNetworksConfig") is None, (
-        "there is no address to let anybody in to"
-    )
+    assert value(cluster, "masterAuthorizedNetworksConfig") is None, "there is no address to restrict"
     assert api_server("brought") == {"server": f"https://{DNS_ENDPOINT}"}, (
         "its certificate is one that every client trusts, and not of the cluster's own authority"
     )

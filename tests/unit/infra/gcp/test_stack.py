@@ -28,13 +28,9 @@ def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
     account = recording.one(":Account")
     email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
     nodes = [*recording.of(":Cluster"), *recording.of(":NodePool")]
-    assert len(nodes) == len(PLATFORMS[name]().pools) + 2, (
-        "GKE's first pool, the system pool, and those that are written"
-    )
+    assert len(nodes) == len(PLATFORMS[name]().pools) + 2, "GKE's first pool, the system pool, the others"
     for found in nodes:
-        assert text(found, "nodeConfig", "serviceAccount") == email, (
-            f"{found.name}: Compute Engine's own account may edit the project, or is disabled"
-        )
+        assert text(found, "nodeConfig", "serviceAccount") == email, f"{found.name}: not the default account"
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])
@@ -47,9 +43,7 @@ def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> No
     account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
     assert text(account, "metadata", "name") == "trainer-gcp-prod", "the environment is in it"
     grant = recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{namespace}-trainers")
-    assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), (
-        "the service account that jobs use, in this namespace only"
-    )
+    assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), "the trainer only"
     assert text(grant, "bucket") == "checkpoints-bucket-0a1b2c3", "the stack's own bucket"
     assert text(grant, "managedFolder") == f"{namespace}/", "the very folder"
 
@@ -68,9 +62,7 @@ def test_two_stacks_in_a_project_share_no_identity_and_no_name(one: str, other: 
     assert len(identities(first)) == 3, "the nodes, and the jobs of two namespaces"
     assert not identities(first) & identities(second), "the one could read the other's checkpoints"
     for kind, field in ((":Cluster", "name"), (":Account", "accountId"), (":Network", "name")):
-        assert value(first.one(kind), field) != value(second.one(kind), field), (
-            f"the second of one {kind} in a project is refused"
-        )
+        assert value(first.one(kind), field) != value(second.one(kind), field), f"{kind}: the second fails"
 
 
 def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
@@ -84,9 +76,7 @@ def test_the_program_taints_spot_nodes_and_gke_taints_gpu_nodes() -> None:
     for pool in PLATFORMS["gcp-prod"]().pools:
         is_spot = pool.name.endswith("-spot")
         wanted = {"cloud.google.com/gke-spot": "true"} if is_spot else {}
-        assert declared_taints(recording, pool.name) == wanted, (
-            f"{pool.name}: GKE taints no spot pool, and refuses a second taint for GPUs"
-        )
+        assert declared_taints(recording, pool.name) == wanted, f"{pool.name}: GKE taints GPU nodes"
         node_pool = recording.one(":NodePool", f"pool-{pool.name}-node-pool")
         assert value(node_pool, "nodeConfig", "spot") is is_spot, "it is what it is called"
         assert text(node_pool, "name") == pool.name, "under the user's own name"
@@ -110,14 +100,10 @@ def test_a_compute_class_allows_only_its_pools() -> None:
 def test_a_job_tolerates_each_class_of_its_ladder() -> None:
     rules = stack("with-classes").of(":MutatingAdmissionPolicy")
     names = {text(rule, "metadata", "name") for rule in rules}
-    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, (
-        "GKE lets in those that select the class; a job on a ladder names its pool"
-    )
+    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, "on a ladder too"
     for rule in rules:
         if text(rule, "metadata", "name") == "training-spot-pods":
-            assert "a100" not in json.dumps(rule.inputs), (
-                "nodes of a class have its taint and no other of ours"
-            )
+            assert "a100" not in json.dumps(rule.inputs), "nodes of a class have no taint of ours"
 
 
 def test_without_compute_classes_no_resource_is_registered() -> None:

@@ -48,9 +48,7 @@ def test_shapes_of_a_stack_are_read_back_unchanged(declared: list[Shape]) -> Non
 
 def test_omitted_fields_of_a_shape_have_the_smallest_values() -> None:
     ladder = ladder_of(policy({"shapes": [{"name": "fit"}]}))
-    assert shapes_of(ladder, []) == (Shape(name="fit", requests=LEAST),), (
-        "as in the custom resource definition"
-    )
+    assert shapes_of(ladder, []) == (Shape(name="fit", requests=LEAST),), "as in the CRD"
 
 
 def test_unknown_shape_hides_no_known_one() -> None:

@@ -38,12 +38,6 @@ def team(operator: Value, *values: Value) -> Value:
     return {"key": TEAM, "operator": operator, "values": list(values)}
 
 
-def test_requirement_with_one_value_is_a_label() -> None:
-    assert facts(team("In", "vision")).labels == {"holdfast.dev/pool": "a100", TEAM: "vision"}, (
-        "every node has it"
-    )
-
-
 @pytest.mark.parametrize(
     "requirement_of_team",
     [
@@ -63,18 +57,23 @@ def test_selector_for_a_label_with_several_possible_values_is_undetermined(
     assert [type(each) for each in found] == [Undetermined], "Karpenter sets the value that the pods select"
 
 
-def test_label_takes_precedence_over_a_requirement_with_its_key() -> None:
-    labels: Value = {"holdfast.dev/pool": "a100", TEAM: "vision"}
-    assert facts(team("In", "vision", "audio"), labels=labels).labels == labels, "the label is set"
+LABEL: Value = {"holdfast.dev/pool": "a100"}
+SET: Value = {"holdfast.dev/pool": "a100", TEAM: "vision"}
 
 
-def test_label_with_two_requirements_is_unknown() -> None:
-    read = facts(team("In", "vision"), team("NotIn", "vision")).labels
-    assert read == {"holdfast.dev/pool": "a100", TEAM: UNKNOWN}, "their intersection is not computed"
-
-
-def test_label_that_must_not_exist_is_absent() -> None:
-    assert facts(team("DoesNotExist")).labels == {"holdfast.dev/pool": "a100"}, "no node has it"
+@pytest.mark.parametrize(
+    ("requirements", "declared", "labels", "reason"),
+    [
+        ([team("In", "vision")], None, SET, "every node has the one value"),
+        ([team("In", "vision", "audio")], SET, SET, "a label takes precedence"),
+        ([team("In", "vision"), team("NotIn", "vision")], None, {"holdfast.dev/pool": "a100", TEAM: UNKNOWN}, "their intersection is not computed"),
+        ([team("DoesNotExist")], None, LABEL, "no node has it"),
+    ],
+)  # fmt: skip
+def test_labels_of_a_pool_follow_from_its_requirements(
+    requirements: list[Value], declared: Value, labels: Value, reason: str
+) -> None:
+    assert facts(*requirements, labels=declared).labels == labels, reason
 
 
 def test_pool_has_the_name_that_the_cloud_shows() -> None:

@@ -30,14 +30,11 @@ def findings(resources: list[StackResource]) -> tuple[Finding, ...]:
         ("scale sets where it is turned off", [aks_cluster({"mode": "Manual"}), *aks_pools()]),
         ("NodePools for a cluster of another program", [aks_node_pool()]),
         ("a cluster of which this is not known yet", [aks_cluster(UNKNOWN), *aks_pools(), aks_node_pool()]),
-        (
-            "default pools that are not known yet",
-            [aks_cluster({"mode": "Auto", "defaultNodePools": UNKNOWN})],
-        ),
+        ("default pools that are not known yet", [aks_cluster({"mode": "Auto", "defaultNodePools": UNKNOWN})]),
         ("two clusters, one of each kind", [aks_cluster(AUTO), aks_cluster(), *aks_pools(), aks_node_pool()]),
         ("profiles that are not known yet", [aks_cluster(AUTO, agentPoolProfiles=UNKNOWN)]),
     ],
-)
+)  # fmt: skip
 def test_single_autoscaling_mode_passes(what: str, resources: list[StackResource]) -> None:
     assert findings(resources) == (), f"{what}: no finding"
 

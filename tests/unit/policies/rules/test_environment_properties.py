@@ -24,27 +24,10 @@ CIDRS = st.lists(st.sampled_from(("203.0.113.0/24", "10.0.0.0/8", "0.0.0.0/0", "
 ANYWHERE = {"0.0.0.0/0", "::/0"}
 
 
-@given(
-    private=st.booleans(),
-    uniform=st.booleans(),
-    versioned=st.booleans(),
-    softly=st.booleans(),
-    expiring=st.booleans(),
-    protected=st.booleans(),
-    prod=st.booleans(),
-    named=st.booleans(),
-)
+@given(*[st.booleans()] * 8)
 def test_checkpoint_bucket_is_private_versioned_and_protected(
-    *,
-    private: bool,
-    uniform: bool,
-    versioned: bool,
-    softly: bool,
-    expiring: bool,
-    protected: bool,
-    prod: bool,
-    named: bool,
-) -> None:
+    private: bool, uniform: bool, versioned: bool, softly: bool, expiring: bool, protected: bool, prod: bool, named: bool
+) -> None:  # fmt: skip
     condition: Value = {"age": 30} if expiring else {"daysSinceNoncurrentTime": 30}
     props: dict[str, Value] = {
         "publicAccessPrevention": "enforced" if private else "inherited",
@@ -76,24 +59,15 @@ def test_grant_has_a_prefix_before_its_wildcard(
     assert (IDENTITIES in reported([policy])) is wide, f"{effect} {action} on {target}"
 
 
-@given(cidrs=CIDRS, public=st.booleans())
-def test_eks_endpoint_is_private_or_restricted_to_ranges(cidrs: list[str], public: bool) -> None:
-    access: Value = {"endpointPublicAccess": public, "publicAccessCidrs": cidrs}
-    cluster = resource("aws:eks/cluster:Cluster", "cluster", {"vpcConfig": access})
-    assert (ENDPOINTS in reported([cluster])) is (public and (not cidrs or bool({*cidrs} & ANYWHERE))), (
-        f"{cidrs}"
-    )
-
-
-@given(cidrs=CIDRS, private=st.booleans())
-def test_aks_endpoint_is_private_or_restricted_to_ranges(cidrs: list[str], private: bool) -> None:
-    access: Value = {"enablePrivateCluster": private, "authorizedIPRanges": cidrs}
-    cluster = resource(
-        "azure-native:containerservice:ManagedCluster", "cluster", {"apiServerAccessProfile": access}
-    )
-    assert (ENDPOINTS in reported([cluster])) is (not private and (not cidrs or bool({*cidrs} & ANYWHERE))), (
-        f"{cidrs}"
-    )
+@given(cidrs=CIDRS, public=st.booleans(), on_aws=st.booleans())
+def test_endpoint_is_private_or_restricted_to_ranges(cidrs: list[str], public: bool, on_aws: bool) -> None:
+    eks: Value = {"endpointPublicAccess": public, "publicAccessCidrs": cidrs}
+    aks: Value = {"enablePrivateCluster": not public, "authorizedIPRanges": cidrs}
+    cluster = resource("azure-native:containerservice:ManagedCluster", "c", {"apiServerAccessProfile": aks})
+    if on_aws:
+        cluster = resource("aws:eks/cluster:Cluster", "cluster", {"vpcConfig": eks})
+    is_open = public and (not cidrs or bool({*cidrs} & ANYWHERE))
+    assert (ENDPOINTS in reported([cluster])) is is_open, f"{cidrs}"
 
 
 @given(

@@ -47,33 +47,18 @@ AS_A_LABEL = {POOL: "a100", CAPACITY_TYPE: "on-demand"}
         ("a ladder that ends on on-demand", compliant()),
         ("a ladder of one on-demand tier", with_ladder(A100)),
         ("a last tier that says it stays on spot", with_ladder(STAYS_ON_SPOT)),
-        (
-            "a pool of on-demand or reserved nodes",
-            with_pools(node_pool("a100", capacity_requirement("on-demand", "reserved"))),
-        ),
-        (
-            "a pool that excludes spot",
-            with_pools(node_pool("a100", capacity_requirement("spot", operator="NotIn"))),
-        ),
+        ("a pool of on-demand or reserved nodes", with_pools(node_pool("a100", capacity_requirement("on-demand", "reserved")))),
+        ("a pool that excludes spot", with_pools(node_pool("a100", capacity_requirement("spot", operator="NotIn")))),
         ("a pool labelled by a requirement", with_pools(node_pool("a100", *IN_A_REQUIREMENT, labels={}))),
         ("a capacity type given as a label", with_pools(node_pool("a100", labels=AS_A_LABEL))),
-        (
-            "a pool made by two NodePools",
-            with_pools(*(node_pool(name, ON_DEMAND, labels={POOL: "a100"}) for name in ("zone-a", "zone-b"))),
-        ),
+        ("a pool made by two NodePools", with_pools(*(node_pool(name, ON_DEMAND, labels={POOL: "a100"}) for name in ("zone-a", "zone-b")))),
         ("a namespace that is not for training", [namespace(labels={}), *pools()]),
-        (
-            "a namespace that says it is not for training",
-            [namespace(labels={"holdfast.dev/training": "false"})],
-        ),
-        (
-            "a namespace without labels",
-            [resource("kubernetes:core/v1:Namespace", "web", {"metadata": {"name": "web"}})],
-        ),
+        ("a namespace that says it is not for training", [namespace(labels={"holdfast.dev/training": "false"})]),
+        ("a namespace without labels", [resource("kubernetes:core/v1:Namespace", "web", {"metadata": {"name": "web"}})]),
         ("a ladder in a namespace not for training", [ladder([A100_SPOT], namespace="web"), *compliant()]),
         ("nothing at all", []),
     ],
-)
+)  # fmt: skip
 def test_ladder_with_a_valid_end_passes(case: str, resources: Sequence[StackResource]) -> None:
     assert find_ladder_ends(resources) == (), f"{case}: no finding"
 
@@ -125,9 +110,7 @@ def test_finding_is_about_the_resource_to_change() -> None:
 def test_each_namespace_is_checked_with_its_own_ladder() -> None:
     tabular = [namespace("tabular"), ladder([A100_SPOT], namespace="tabular")]
     (finding,) = find_ladder_ends([*compliant(), *tabular])
-    assert finding.message.startswith("namespace 'tabular'"), (
-        "the valid ladder of 'vision' does not count for another namespace"
-    )
+    assert finding.message.startswith("namespace 'tabular'"), "each namespace needs its own"
 
 
 def test_on_demand_pool_of_another_program_can_be_listed_in_the_setting() -> None:
@@ -203,9 +186,7 @@ def test_finding_that_depends_on_an_unknown_value_is_not_proven(
 def test_unknown_value_in_one_namespace_hides_no_violation_in_another() -> None:
     tabular = [namespace("tabular"), ladder([A100_SPOT], namespace="tabular")]
     findings = find_ladder_ends([namespace(), ladder(UNKNOWN), *tabular, *pools()])
-    assert [finding.proven for finding in findings] == [False, True], (
-        "only the violation in tabular is proven"
-    )
+    assert [finding.proven for finding in findings] == [False, True], "only tabular's is proven"
     assert findings[1].message.startswith("namespace 'tabular'"), "the violation names its namespace"
 
 

@@ -83,10 +83,9 @@ def test_spot_pool_has_a_taint_and_on_demand_pool_has_no_spot_taint(
 ) -> None:
     taints = [taint("spot" if says_spot else "nlp", effect) for effect in effects]
     keeps_away = any(effect != "PreferNoSchedule" for effect in effects)
-    wrong = {
-        frozenset({"spot"}): not keeps_away,
-        frozenset({"on-demand"}): says_spot and bool(taints),
-    }.get(frozenset(kinds), True)
+    wrong = {frozenset({"spot"}): not keeps_away, frozenset({"on-demand"}): says_spot and bool(taints)}.get(
+        frozenset(kinds), True
+    )
     assert reports("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
 
 
@@ -101,9 +100,7 @@ def test_markets_are_machine_types_times_zones(
 
 
 @given(pools=st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=3))
-def test_default_pool_is_on_demand_cpu_without_taints(
-    pools: list[tuple[bool, bool, bool]],
-) -> None:
+def test_default_pool_is_on_demand_cpu_without_taints(pools: list[tuple[bool, bool, bool]]) -> None:
     made = [
         karpenter(
             f"p{index}",
@@ -137,9 +134,7 @@ def test_pool_of_a_ladder_has_no_voluntary_disruption(
         expires=expires,
     )
     safe = policy == "WhenEmpty" and expires == "Never" and budget == "0" and schedule is None
-    assert reports("no-voluntary-disruption", ladder(), pool) is (is_tier and not safe), (
-        "Karpenter would evict training pods"
-    )
+    assert reports("no-voluntary-disruption", ladder(), pool) is (is_tier and not safe), "it evicts pods"
 
 
 @given(
@@ -194,6 +189,4 @@ def test_aks_cluster_has_only_pools_of_its_autoscaling_mode(
     cluster = aks_cluster({"mode": "Auto", "defaultNodePools": "None"} if auto else None)
     pools = [aks_pool("a100", enableAutoScaling=scaling), *([aks_node_pool()] if node_pool else [])]
     wrong = (auto and scaling) or (not auto and node_pool)
-    assert reports("aks-single-autoscaling-mode", cluster, *pools) is wrong, (
-        "AKS would refuse, or make nothing"
-    )
+    assert reports("aks-single-autoscaling-mode", cluster, *pools) is wrong, "AKS rejects it"

@@ -39,27 +39,19 @@ def messages(*resources: StackResource) -> list[str]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_own_stacks_have_quotas_with_room_for_their_shapes(stack: str) -> None:
-    assert messages(*program(stack)) == [], "users start from them"
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_namespace_without_a_quota_is_reported(stack: str) -> None:
+def test_own_stacks_have_quotas_and_without_or_below_the_gang_each_namespace_is_reported(stack: str) -> None:
     resources = program(stack)
-    without(resources, *every(resources, ":ResourceQuota"))
-    found = messages(*resources)
-    assert len(found) == len(every(resources, ":FallbackPolicy")), "one for each training namespace"
-    assert all("has no ResourceQuota" in message for message in found), "with the reason"
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_quota_below_the_gang_is_reported_on_every_stack(stack: str) -> None:
-    resources = program(stack)
+    namespaces = len(every(resources, ":FallbackPolicy"))
+    assert messages(*resources) == [], "users start from them"
     for each in every(resources, ":ResourceQuota"):
         put(each, "1", "spec", "hard", "pods")
     found = messages(*resources)
-    assert len(found) == len(every(resources, ":FallbackPolicy")), "one for each training namespace"
+    assert len(found) == namespaces, "one for each training namespace"
     assert all("ResourceQuota 'training' has `pods: 1`" in message for message in found), "with the reason"
+    without(resources, *every(resources, ":ResourceQuota"))
+    found = messages(*resources)
+    assert len(found) == namespaces, "one for each training namespace"
+    assert all("has no ResourceQuota" in message for message in found), "with the reason"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +63,7 @@ def test_quota_below_the_gang_is_reported_on_every_stack(stack: str) -> None:
         {"requests.cpu": "192", "requests.memory": "2Ti"},
         {"requests.nvidia.com/gpu": 32.0},
         {"pods": UNKNOWN},
+        UNKNOWN,
     ],
 )
 def test_quota_with_room_for_the_gang_passes(hard: Value) -> None:
@@ -93,25 +86,17 @@ def test_quota_too_small_for_the_gang_is_reported_with_its_key(hard: Value, name
     assert named in message, "the key and value"
 
 
-def test_quota_for_other_resources_is_not_effective() -> None:
+def test_quota_for_other_resources_is_not_effective_and_a_scoped_one_is_not_compared() -> None:
     (message,) = messages(namespace(), quota({"configmaps": "10"}))
     assert "limits neither GPUs nor CPUs nor pods" in message, "one job may still use everything"
-
-
-def test_scoped_quota_is_not_compared_with_the_gang() -> None:
-    assert messages(namespace(), shaped(FINETUNE), quota({"pods": "1"}, scopes=["Terminating"])) == [], (
-        "the scope may not cover the gang's pods"
-    )
+    scoped = quota({"pods": "1"}, scopes=["Terminating"])
+    assert messages(namespace(), shaped(FINETUNE), scoped) == [], "the scope may not cover the gang's pods"
 
 
 @pytest.mark.parametrize("inside", [UNKNOWN, "elsewhere"])
 def test_quota_in_an_unknown_namespace_may_be_the_required_one(inside: Value) -> None:
     found = messages(namespace(), quota({"pods": "100"}, inside=inside))
     assert (found == []) is (inside is UNKNOWN), "a missing quota is not certain"
-
-
-def test_quota_with_unknown_limits_passes() -> None:
-    assert messages(namespace(), shaped(FINETUNE), quota(UNKNOWN)) == [], "only the update knows them"
 
 
 @given(pods=st.integers(1, 300), bound=st.integers(0, 300))
@@ -122,6 +107,4 @@ def test_gang_is_reported_exactly_if_it_has_more_pods_than_the_quota(pods: int, 
 
 
 def test_namespace_without_training_needs_no_quota() -> None:
-    assert messages(*compliant()[1:], namespace(labels={"team": "web"})) == [], (
-        "the rule is only about training namespaces"
-    )
+    assert messages(*compliant()[1:], namespace(labels={"team": "web"})) == [], "it is not for training"

@@ -152,9 +152,7 @@ def test_required_affinity_has_to_match_the_nodes(values: tuple[str, ...], faile
 def test_undeclared_label_of_the_cloud_is_undetermined():
     job = shape(selector={INSTANCE_TYPE: "p4d.24xlarge"})
     assert checks(job, on_demand()) == [], "it is not reported as missing"
-    assert checks(job, on_demand(), Undetermined) == ["selector"], (
-        "its value is unknown before there is a node"
-    )
+    assert checks(job, on_demand(), Undetermined) == ["selector"], "unknown before there is a node"
 
 
 def test_affinity_on_unknown_labels_is_undetermined():

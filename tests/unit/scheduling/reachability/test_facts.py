@@ -60,9 +60,7 @@ def test_pod_larger_than_every_machine_fits_nowhere() -> None:
 def test_rest_of_a_limit_is_used_by_smaller_machines() -> None:
     limits = Limits(cpu_millis=40_000)
     found = pod_capacity(pod(3), [SMALL, LARGE], limits)
-    assert found == PodCapacity(guaranteed=12, at_most=12), (
-        "five on each of two large ones, one on each of two small ones"
-    )
+    assert found == PodCapacity(guaranteed=12, at_most=12), "5 on each large one, 1 on each small one"
 
 
 def test_planned_machine_counts_as_the_largest_type_it_could_become() -> None:
@@ -80,9 +78,7 @@ def test_limits_for_the_largest_machine_give_an_exact_count() -> None:
 
 
 def test_unknown_limit_is_undetermined_unless_another_limit_is_zero() -> None:
-    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, (
-        "the unknown limit may be 0"
-    )
+    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, "it may be 0"
     assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=0)) == PodCapacity(
         guaranteed=0, at_most=0
     ), "the limit of 0 decides"

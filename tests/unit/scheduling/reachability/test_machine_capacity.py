@@ -56,9 +56,7 @@ def test_allocatable_is_within_capacity_and_never_negative(
 ):
     found = machine_capacity(machine(vcpus, memory_gib, gpus), provisioner)
     assert found.allocatable.fits_in(found.capacity), "a reservation never adds"
-    assert min(found.allocatable.cpu_millis, found.allocatable.memory_mib) >= 0, (
-        "a machine smaller than its reservation has nothing allocatable"
-    )
+    assert min(found.allocatable.cpu_millis, found.allocatable.memory_mib) >= 0, "nothing is left"
     assert found.allocatable.gpus == gpus, "no GPU is reserved"
 
 
@@ -118,9 +116,7 @@ def test_dominated_machine_is_left_out():
 
 
 def test_one_of_equal_machines_is_kept():
-    assert len(non_dominated([capacity(8, 16, "p4d"), capacity(8, 16, "p4de")])) == 1, (
-        "the other adds nothing"
-    )
+    assert len(non_dominated([capacity(8, 16, "p4d"), capacity(8, 16, "p4de")])) == 1, "they are equal"
 
 
 def test_machine_with_another_accelerator_is_kept():
@@ -138,9 +134,7 @@ def test_machines_beyond_the_list_become_one_with_the_maximum_of_each_resource()
 
 @given(st.lists(capacities(), max_size=7), resources)
 def test_leaving_out_dominated_machines_changes_no_result(machines: list[MachineCapacity], pod: Resources):
-    assert most_pods(non_dominated(machines), pod) == most_pods(machines, pod), (
-        "whether and how often it fits"
-    )
+    assert most_pods(non_dominated(machines), pod) == most_pods(machines, pod), "whether and how often"
 
 
 @given(st.lists(capacities(), max_size=40), resources)

@@ -16,10 +16,6 @@ TOO_FEW = Limits(nodes=1)
 NO_NODES = Limits(nodes=0)
 
 
-def outcome(tiers: Sequence[TierFacts]) -> Outcome:
-    return walk(shape(), tiers).outcome
-
-
 def test_job_arrives_on_demand_from_spot():
     found = walk(shape(), ladder())
     assert found.outcome is Outcome.ARRIVES, "both tiers take it, and it can leave the first"
@@ -32,101 +28,51 @@ def test_tier_without_room_is_passed_by_its_timeout_and_reported_as_never_used()
     assert [step.tier.number for step in found.never_used] == [1], "every job waits there without running"
 
 
-def test_job_is_stuck_on_a_tier_without_room_and_timeout():
-    tiers = [tier(1, spot(limits=TOO_FEW), has_timeout=False), tier(2, on_demand())]
-    assert outcome(tiers) is Outcome.STUCK, "no pod runs there, so none fails five times"
+@pytest.mark.parametrize(
+    ("tiers", "check"),
+    [
+        ([tier(1, spot()), tier(2, on_demand(limits=TOO_FEW))], "gang"),
+        ([tier(1, spot()), tier(2, spot("h100-spot"))], "capacity"),
+        ([tier(1, spot()), tier(2, name="gone")], "pool"),
+    ],
+    ids=["too small for the gang", "spot", "does not exist"],
+)
+def test_job_falls_off_when_the_last_pool_does_not_take_it(tiers: Sequence[TierFacts], check: str):
+    found = walk(shape(), tiers)
+    assert found.outcome is Outcome.FALLS_OFF, "no tier below takes the job"
+    assert [failed.check for failed in found.steps[-1].failed] == [check], "the failed check is known"
+    assert found.steps[-1].title == f"tier 2 → pool {tiers[-1].pool}", "and the tier"
 
 
-def test_job_falls_off_when_the_last_pool_is_too_small_for_the_gang():
-    found = walk(shape(), [tier(1, spot()), tier(2, on_demand(limits=TOO_FEW))])
-    assert found.outcome is Outcome.FALLS_OFF, "one machine for four pods"
-    assert [failed.check for failed in found.steps[-1].failed] == ["gang"], "the failed check is known"
-    assert found.steps[-1].title == "tier 2 → pool a100", "and the tier"
-
-
-def test_job_falls_off_a_ladder_that_ends_on_spot():
-    found = walk(shape(), [tier(1, spot()), tier(2, spot("h100-spot"))])
-    assert found.outcome is Outcome.FALLS_OFF, "there is no on-demand tier"
-    assert [failed.check for failed in found.steps[-1].failed] == ["capacity"], "the last one is spot"
-
-
-def test_job_falls_off_when_the_last_pool_does_not_exist():
-    found = walk(shape(), [tier(1, spot()), tier(2, name="gone")])
-    assert found.outcome is Outcome.FALLS_OFF, "no resource makes the pool"
-    assert [failed.check for failed in found.steps[-1].failed] == ["pool"], "the failed check is known"
-
-
-def test_job_stays_on_a_spot_tier_with_unlimited_failures():
-    stays = tier(1, spot(), max_failures=-1, has_timeout=False)
-    assert outcome([stays]) is Outcome.STAYS, "as the last tier"
-    assert outcome([stays, tier(2, on_demand())]) is Outcome.STAYS, "or above tiers that it never reaches"
-
-
-def test_tier_with_unlimited_failures_is_left_by_its_timeout():
-    assert outcome([tier(1, spot(), max_failures=-1), tier(2, on_demand())]) is Outcome.ARRIVES, (
-        "by the timeout"
-    )
-
-
-def test_unlimited_failures_on_a_pool_without_nodes_falls_off():
-    tiers = [tier(1, spot(limits=NO_NODES), max_failures=-1, has_timeout=False)]
-    assert outcome(tiers) is Outcome.FALLS_OFF, "the job would never get a node"
-
-
-def test_job_stays_only_if_it_certainly_leaves_every_tier_above():
-    may_hold = tier(1, spot(taints=UNKNOWN), has_timeout=False)
-    stays = tier(2, spot("b"), max_failures=-1, has_timeout=False)
-    assert outcome([may_hold, stays]) is Outcome.UNDETERMINED, "the job may be stuck above"
-    assert outcome([tier(1, spot(taints=UNKNOWN)), stays]) is Outcome.STAYS, "the timeout leads past it"
-
-
-def test_job_stays_only_if_no_tier_above_may_be_on_demand():
-    may_arrive = tier(1, spot(capacity_types=frozenset({"on-demand", "spot"}), is_decided=False))
-    stays = tier(2, spot("b"), max_failures=-1, has_timeout=False)
-    assert outcome([may_arrive, stays]) is Outcome.UNDETERMINED, "the job may arrive above"
+STAYS = tier(1, spot(), max_failures=-1, has_timeout=False)
+SECOND_STAYS = tier(2, spot("b"), max_failures=-1, has_timeout=False)
+MAY_BE_ON_DEMAND = spot(capacity_types=frozenset({"on-demand", "spot"}), is_decided=False)
 
 
 @pytest.mark.parametrize(
-    "unknown",
+    ("tiers", "end", "reason"),
     [
-        on_demand(taints=UNKNOWN),
-        on_demand(machines=UNKNOWN),
-        on_demand(limits=Limits(nodes=UNKNOWN)),
-        on_demand(is_decided=False),
+        ([tier(1, spot(limits=TOO_FEW), has_timeout=False), tier(2, on_demand())], Outcome.STUCK, "no pod runs there, so none fails five times"),
+        ([STAYS], Outcome.STAYS, "unlimited failures on the last tier"),
+        ([STAYS, tier(2, on_demand())], Outcome.STAYS, "or above tiers that it never reaches"),
+        ([tier(1, spot(), max_failures=-1), tier(2, on_demand())], Outcome.ARRIVES, "by the timeout"),
+        ([tier(1, spot(limits=NO_NODES), max_failures=-1, has_timeout=False)], Outcome.FALLS_OFF, "the job would never get a node"),
+        ([tier(1, spot(taints=UNKNOWN), has_timeout=False), SECOND_STAYS], Outcome.UNDETERMINED, "the job may be stuck above"),
+        ([tier(1, spot(taints=UNKNOWN)), SECOND_STAYS], Outcome.STAYS, "the timeout leads past it"),
+        ([tier(1, MAY_BE_ON_DEMAND), SECOND_STAYS], Outcome.UNDETERMINED, "the job may arrive above"),
+        ([tier(1, spot()), tier(2, on_demand(taints=UNKNOWN))], Outcome.UNDETERMINED, "taints may turn out either way"),
+        ([tier(1, spot()), tier(2, on_demand(machines=UNKNOWN))], Outcome.UNDETERMINED, "machines may turn out either way"),
+        ([tier(1, spot()), tier(2, on_demand(limits=Limits(nodes=UNKNOWN)))], Outcome.UNDETERMINED, "a limit may turn out either way"),
+        ([tier(1, spot()), tier(2, on_demand(is_decided=False))], Outcome.UNDETERMINED, "the capacity may turn out either way"),
+        ([tier(1, spot()), tier(2, name="shared", may_be_external=True)], Outcome.UNDETERMINED, "a pool of another stack cannot be seen"),
+        ([tier(1, spot(taints=UNKNOWN), has_timeout=False), tier(2, on_demand(limits=TOO_FEW))], Outcome.FALLS_OFF, "stuck above or fallen off below, it does not arrive"),
+        ([tier(1, MAY_BE_ON_DEMAND), tier(2, spot("other"))], Outcome.UNDETERMINED, "the job may arrive above"),
+        ([tier(1, spot(taints=UNKNOWN), has_timeout=False), tier(2, on_demand())], Outcome.UNDETERMINED, "the job may be stuck above"),
+        ([tier(1, spot()), tier(2, on_demand(limits=TOO_FEW), on_demand(title="a100-b"))], Outcome.ARRIVES, "pods run on any node pool of the name"),
     ],
-)
-def test_unknown_value_of_the_last_tier_leaves_the_outcome_undetermined(unknown: PoolFacts):
-    assert outcome([tier(1, spot()), tier(2, unknown)]) is Outcome.UNDETERMINED, (
-        "the value may turn out either way"
-    )
-
-
-def test_pool_of_another_stack_leaves_the_outcome_undetermined():
-    tiers = [tier(1, spot()), tier(2, name="shared", may_be_external=True)]
-    assert outcome(tiers) is Outcome.UNDETERMINED, "it cannot be seen from here"
-
-
-def test_unknown_value_above_does_not_hide_a_failed_last_tier():
-    tiers = [tier(1, spot(taints=UNKNOWN), has_timeout=False), tier(2, on_demand(limits=TOO_FEW))]
-    assert outcome(tiers) is Outcome.FALLS_OFF, "stuck above or fallen off below, it does not arrive"
-
-
-def test_tier_above_that_may_be_on_demand_leaves_the_outcome_undetermined():
-    tiers = [
-        tier(1, spot(capacity_types=frozenset({"on-demand", "spot"}), is_decided=False)),
-        tier(2, spot("other")),
-    ]
-    assert outcome(tiers) is Outcome.UNDETERMINED, "the job may arrive there"
-
-
-def test_tier_above_that_may_hold_the_job_leaves_the_outcome_undetermined():
-    tiers = [tier(1, spot(taints=UNKNOWN), has_timeout=False), tier(2, on_demand())]
-    assert outcome(tiers) is Outcome.UNDETERMINED, "the job may be stuck there"
-
-
-def test_one_fitting_node_pool_of_several_with_one_name_is_enough():
-    found = outcome([tier(1, spot()), tier(2, on_demand(limits=TOO_FEW), on_demand(title="a100-b"))])
-    assert found is Outcome.ARRIVES, "pods select the name and run where they fit"
+)  # fmt: skip
+def test_walk_has_one_outcome_for_a_ladder(tiers: Sequence[TierFacts], end: Outcome, reason: str):
+    assert walk(shape(), tiers).outcome is end, reason
 
 
 def test_ladder_without_tiers_raises():
@@ -188,9 +134,7 @@ def test_known_values_never_contradict_an_earlier_outcome(tiers: list[TierFacts]
     before = walk(shape(), tiers).outcome
     after = walk(shape(), [known(each) for each in tiers]).outcome
     failed = {Outcome.STUCK, Outcome.FALLS_OFF}
-    assert before is Outcome.UNDETERMINED or after is before or {before, after} <= failed, (
-        "a proof stays valid"
-    )
+    assert before is Outcome.UNDETERMINED or after is before or {before, after} <= failed, "a proof is final"
 
 
 def known(fact: TierFacts) -> TierFacts:
