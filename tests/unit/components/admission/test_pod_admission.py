@@ -65,9 +65,7 @@ def test_expressions_escape_values_and_match_exactly_these() -> None:
     assert expression == (
         'object.spec.?nodeSelector[?"example.com/market"].orValue("") in ["spot", "preemptible"]'
     ), "a pod without selector or key selects nothing"
-    assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), (
-        "init containers need the machine too"
-    )
+    assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), "init containers need it too"
 
 
 def test_patches_are_limited_to_their_taint_or_service_account() -> None:

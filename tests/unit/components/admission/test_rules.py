@@ -8,6 +8,7 @@ from holdfast.components.admission.pod_admission import policy_name, policy_spec
 from holdfast.components.admission.rules import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,
+    AdmissionRule,
     AnnotationRule,
     NodeSelection,
     TolerationRule,
@@ -32,22 +33,54 @@ from tests.support.builders.training_jobs import GPU_RULE, POOLS, SPOT_RULE
 from tests.support.inputs import objects
 
 
-def test_karpenter_spot_pods_are_selected_by_capacity_type_or_pool_name_and_lose_the_annotation() -> None:
-    assert SPOT_RULE.selections == (
-        NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
-        NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
-    ), "on-demand pools must not be among the selections"
-    assert SPOT_RULE.taint == taints.SPOT, "the toleration must match the taint of the spot pools"
-    assert SPOT_RULE.resources == (), "a resource request does not select spot"
-    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "interrupted pods must receive the notice"
-    assert GPU_RULE.removed_annotations == (), "on-demand GPU pods keep their annotations"
+def selection(key: str, *values: str) -> NodeSelection:
+    return NodeSelection(key=key, values=values)
 
 
-def test_karpenter_pods_reach_gpus_by_request_or_pool_name() -> None:
-    assert GPU_RULE.resources == (GPU_RESOURCE,), "requesting GPUs is the usual way to get them"
-    assert GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
-        "a helper pod follows its ladder to GPU pools without requesting GPUs"
-    )
+SPOT_POOLS = selection(POOL, "cpu-spot", "a100-spot")
+GPU_POOLS = selection(POOL, "a100", "a100-spot")
+AKS_SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, AKS_KEPT_RULE = aks_rules(POOLS)
+GKE_SPOT_RULE, GKE_GPU_RULE, GKE_KEPT_RULE = gke_rules(POOLS)
+#: The AKS documentation selects spot with either of the last two.
+AKS_SPOT_LABELS = (
+    selection(CAPACITY_TYPE, "spot"),
+    SPOT_POOLS,
+    selection(AKS_SCALE_SET_PRIORITY, "spot"),
+    selection(AKS_PRIORITY, "spot"),
+)
+GKE_SPOT_LABELS = (selection(GKE_SPOT, "true"), selection(GKE_PROVISIONING, "spot"), SPOT_POOLS)
+
+
+@pytest.mark.parametrize(
+    ("rule", "taint", "selections"),
+    [
+        (SPOT_RULE, taints.SPOT, (selection(CAPACITY_TYPE, "spot"), SPOT_POOLS)),
+        (GPU_RULE, taints.GPU, (GPU_POOLS,)),
+        (AKS_SPOT_RULE, taints.SPOT, AKS_SPOT_LABELS),
+        (SCALE_SET_RULE, taints.AKS_SPOT, AKS_SPOT_LABELS),
+        (AKS_GPU_RULE, taints.GPU, (GPU_POOLS,)),
+        (GKE_SPOT_RULE, taints.GKE_SPOT_TAINT, GKE_SPOT_LABELS),
+        (GKE_GPU_RULE, taints.GPU, (GPU_POOLS,)),
+    ],
+)
+def test_pods_that_select_a_pool_by_label_or_name_tolerate_its_taint(
+    rule: AdmissionRule, taint: taints.Taint, selections: tuple[NodeSelection, ...]
+) -> None:
+    assert isinstance(rule, TolerationRule), "it adds a toleration"
+    assert rule.taint == taint, "the toleration must match the taint of the pools"
+    assert rule.selections == selections, "spot labels and pools of this taint, and no other pools"
+    requests = (GPU_RESOURCE,) if rule in (GPU_RULE, AKS_GPU_RULE) else ()
+    assert rule.resources == requests, "GKE itself adds the toleration to pods that request GPUs"
+    removed = (DO_NOT_DISRUPT,) if rule in (SPOT_RULE, AKS_SPOT_RULE) else ()
+    assert rule.removed_annotations == removed, "interrupted pods must receive the notice, once removed"
+
+
+def test_all_training_pods_with_cluster_autoscalers_disable_scale_down_eviction() -> None:
+    expected = AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false")
+    assert expected == AKS_KEPT_RULE == GKE_KEPT_RULE, "both autoscalers evict pods from underused nodes"
+    assert "variables" not in policy_spec(GKE_KEPT_RULE), "unused variables would be evaluated for each pod"
+    names = [rule.name for rule in aks_rules(POOLS)]
+    assert len(set(names)) == len(names), "policies are named after the rules"
 
 
 @pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])
@@ -56,59 +89,9 @@ def test_a_rule_without_selections_or_with_an_empty_one_is_rejected(
 ) -> None:
     with pytest.raises(ValueError, match="'idle' matches no pod"):
         TolerationRule(name="idle", taint=taints.SPOT)
+    assert TolerationRule(name="gpu", taint=taints.GPU, resources=(GPU_RESOURCE,)), "a request is enough"
     with pytest.raises(ValueError, match="empty key or value"):
         NodeSelection(key=key, values=values)
-
-
-AKS_SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, AKS_KEPT_RULE = aks_rules(POOLS)
-
-
-def test_aks_spot_pods_are_selected_by_all_labels_and_tolerate_both_taints() -> None:
-    assert isinstance(AKS_SPOT_RULE, TolerationRule), "it adds a toleration"
-    assert AKS_SPOT_RULE.selections == (
-        NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
-        NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
-        NodeSelection(key=AKS_SCALE_SET_PRIORITY, values=("spot",)),
-        NodeSelection(key=AKS_PRIORITY, values=("spot",)),
-    ), "the AKS documentation selects spot with either of the last two"
-    assert AKS_SPOT_RULE.taint == taints.SPOT, "the toleration must match the taint of the spot pools"
-    assert AKS_SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "as on every cluster with Karpenter"
-    assert isinstance(AKS_SPOT_RULE, TolerationRule), "it adds a toleration"
-    assert isinstance(SCALE_SET_RULE, TolerationRule), "it adds a toleration"
-    assert SCALE_SET_RULE.taint == taints.AKS_SPOT, "scale sets have both taints"
-    assert SCALE_SET_RULE.selections == AKS_SPOT_RULE.selections, "a pod needs both tolerations"
-    assert SCALE_SET_RULE.removed_annotations == (), "one policy removes the annotation already"
-
-
-def test_aks_has_karpenters_gpu_rule_and_unique_rule_names() -> None:
-    assert AKS_GPU_RULE == GPU_RULE, "the taint is the same in both modes"
-    names = [rule.name for rule in aks_rules(POOLS)]
-    assert len(set(names)) == len(names), "policies are named after them"
-
-
-def test_all_training_pods_with_cluster_autoscalers_disable_scale_down_eviction() -> None:
-    expected = AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false")
-    assert expected == AKS_KEPT_RULE == GKE_KEPT_RULE, "both autoscalers evict pods from underused nodes"
-    spec = policy_spec(GKE_KEPT_RULE)
-    assert "variables" not in spec, "unused variables would be evaluated for each pod"
-
-
-GKE_SPOT_RULE, GKE_GPU_RULE, GKE_KEPT_RULE = gke_rules(POOLS)
-
-
-def test_gke_spot_pods_are_selected_by_gke_labels_and_gpu_pods_by_pool_name() -> None:
-    assert isinstance(GKE_SPOT_RULE, TolerationRule), "it adds a toleration"
-    assert GKE_SPOT_RULE.selections == (
-        NodeSelection(key=GKE_SPOT, values=("true",)),
-        NodeSelection(key=GKE_PROVISIONING, values=("spot",)),
-        NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
-    ), "on-demand pools must not be among the selections"
-    assert GKE_SPOT_RULE.taint == taints.GKE_SPOT_TAINT, "the toleration must match the spot pools' taint"
-    assert isinstance(GKE_GPU_RULE, TolerationRule), "it adds a toleration"
-    assert GKE_GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
-        "a helper pod follows its ladder to GPU pools without requesting GPUs"
-    )
-    assert GKE_GPU_RULE.resources == (), "GKE itself adds the toleration to pods that request GPUs"
 
 
 def test_classes_of_spot_pools_select_spot_and_pods_of_their_pools_tolerate_the_class() -> None:
@@ -143,9 +126,7 @@ FIELD = "holdfast:platform.cluster.version"
     "version", ["1.36", "1.36.3", "v1.36.3", "1.37", "2.0", "1.36.2-eks-1a2b3c", "1.36+"]
 )
 def test_a_version_that_serves_mutating_policies_is_accepted(version: str) -> None:
-    assert version_problem(FIELD, version, [taints.SPOT]) is None, (
-        f"{version} serves MutatingAdmissionPolicy v1"
-    )
+    assert version_problem(FIELD, version, [taints.SPOT]) is None, f"{version} serves the API"
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.9", "1.35.9", "0.99"])

@@ -50,12 +50,8 @@ def test_the_bucket_is_private_in_its_location_and_keeps_deleted_objects() -> No
     assert inputs["uniformBucketLevelAccess"] is True, "objects have no permissions of their own"
     assert inputs["location"] == "EUROPE-WEST4", "as Cloud Storage returns it: no refresh shows a change"
     assert inputs["project"] == "ml-dev", "set explicitly, not derived from the current user"
-    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 30 * 86400}, (
-        "trainers cannot shorten it"
-    )
-    assert inputs["versioning"] == {"enabled": False}, (
-        "leaving it out would not turn it off, and a mounted bucket must have none"
-    )
+    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 30 * 86400}, "it cannot be shortened"
+    assert inputs["versioning"] == {"enabled": False}, "a mounted bucket must have none: set it explicitly"
     assert "hierarchicalNamespace" not in inputs, "the setting is immutable"
 
 

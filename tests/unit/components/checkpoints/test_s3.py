@@ -77,7 +77,7 @@ def test_old_versions_are_kept_for_retain_days_and_current_objects_forever(retai
     )
     assert rule["expiration"] == {"expiredObjectDeleteMarker": True}, "a current checkpoint never expires"
     assert not {"transitions", "noncurrentVersionTransitions"} & rule.keys(), (
-        "restoring a checkpoint from an archive takes hours"
+        "restoring from an archive takes hours"
     )
     assert (rule["status"], rule["filter"]) == ("Enabled", {}), "the rule is enabled for the whole bucket"
 
@@ -209,9 +209,7 @@ def test_a_namespace_accesses_no_other_bucket_and_keeps_its_protection() -> None
     for action in TRAINING:
         assert not trainer_may(action, "arn:aws:s3:::payroll/vision/a"), f"{action} is allowed for one bucket"
         assert not trainer_may(action, OBJECT, account="210987654321"), "others can take a deleted name"
-    assert not trainer_may("s3:ListBucket", "arn:aws:s3:::payroll", s3_prefix="vision/"), (
-        "nor can it be listed"
-    )
+    assert not trainer_may("s3:ListBucket", "arn:aws:s3:::payroll", s3_prefix="vision/"), "nor its names"
     assert not trainer_may("s3:ListAllMyBuckets", "*"), "nor all names"
     for action in DESTRUCTIVE:
         for resource in (BUCKET, OBJECT):
@@ -224,9 +222,7 @@ def test_the_key_is_usable_for_the_namespaces_objects_only(action: str) -> None:
         return is_allowed([access()], Request(action=action, resource=key, context=context))
 
     for what in (BUCKET, OBJECT):
-        assert may(action, KEY, {CONTEXT: what}), (
-            "the context is the bucket with a bucket key, else the object"
-        )
+        assert may(action, KEY, {CONTEXT: what}), "the bucket with a bucket key, else the object"
     for context in ({}, {CONTEXT: "arn:aws:s3:::payroll"}, {CONTEXT: f"{BUCKET}/tabular/step-1"}):
         assert not may(action, KEY, context), "for this bucket and prefix only, through S3"
     assert not may(action, KEY.replace("key/1", "key/2"), {CONTEXT: BUCKET}), "no other key"

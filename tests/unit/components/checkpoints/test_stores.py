@@ -94,9 +94,7 @@ def test_only_a_protected_store_is_retained_with_its_settings(store: Store, prot
     found = [resource for resource in recorded(store, protected=protected) if resource.custom]
     assert len(found) == store.resources, "the store, its key and all of its settings"
     for resource in found:
-        assert resource.protect is protected, (
-            f"{resource.name}: a plain `destroy` deletes what is unprotected"
-        )
+        assert resource.protect is protected, f"{resource.name}: a plain `destroy` deletes others"
         assert resource.retain_on_delete is protected, (
             f"{resource.name}: without its settings a retained store would be open or unreadable"
         )
@@ -109,6 +107,4 @@ def test_only_a_protected_store_is_retained_with_its_settings(store: Store, prot
 def test_global_names_are_generated(store: Store, protected: bool) -> None:
     recording = recorded(store, protected=protected)
     for kind, names in store.names.items():
-        assert not names & recording.one(kind).inputs.keys(), (
-            f"a fixed name of a {kind} could already be taken"
-        )
+        assert not names & recording.one(kind).inputs.keys(), f"a fixed name of a {kind} may be taken"

@@ -37,9 +37,7 @@ def test_it_creates_a_provider_and_its_system_nodes_only(preview: bool) -> None:
 
 def test_the_provider_reads_the_kubeconfig_from_its_path() -> None:
     provider = recorded().one(":kubernetes")
-    assert provider.inputs["kubeconfig"] == "/somewhere/kubeconfig", (
-        "the state contains the path, not the content, which holds a key"
-    )
+    assert provider.inputs["kubeconfig"] == "/somewhere/kubeconfig", "the content holds a key"
 
 
 def test_system_nodes_are_simulated_tainted_labeled_and_on_demand() -> None:
@@ -48,7 +46,7 @@ def test_system_nodes_are_simulated_tainted_labeled_and_on_demand() -> None:
             {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}
         ], "only operators tolerate it"
         assert text(node, "metadata", "labels", "karpenter.sh/capacity-type") == "on-demand", (
-            "a system node is never interrupted"
+            "never interrupted"
         )
         assert text(node, "metadata", "labels", "holdfast.dev/system") == "true", "operators select it"
         assert text(node, "metadata", "annotations", "kwok.x-k8s.io/node") == "fake", (

@@ -70,7 +70,7 @@ def test_several_replicas_have_a_disruption_budget(replicas: int) -> None:
         assert obj(budget.inputs["spec"])["maxUnavailable"] == 1, "one replica stays available"
 
 
-def test_the_controllers_pods_meet_the_restricted_standard() -> None:
+def test_the_controllers_pods_meet_the_restricted_standard_on_system_nodes_in_different_zones() -> None:
     for namespace in recorded().of("core/v1:Namespace"):
         labels = obj(obj(namespace.inputs["metadata"])["labels"])
         assert labels["pod-security.kubernetes.io/enforce"] == "restricted", f"{namespace.name} enforces it"
@@ -80,9 +80,6 @@ def test_the_controllers_pods_meet_the_restricted_standard() -> None:
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }, "it writes no file"
-
-
-def test_the_controller_runs_on_system_nodes_in_different_zones() -> None:
     assert pod()["nodeSelector"] == {"holdfast.dev/system": "true"}, "with the other operators"
     assert pod()["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
         "these nodes are tainted"

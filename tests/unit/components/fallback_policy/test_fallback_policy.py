@@ -47,9 +47,7 @@ def schemas(value: JsonValue) -> Iterator[Json]:
 
 def test_the_definition_is_registered_as_rendered() -> None:
     definition = record(lambda: FallbackPolicyDefinition("fallback-policy")).one(":CustomResourceDefinition")
-    assert definition.inputs["metadata"] == {"name": "fallbackpolicies.holdfast.dev"}, (
-        "plural and group, as the API requires"
-    )
+    assert definition.inputs["metadata"] == {"name": "fallbackpolicies.holdfast.dev"}, "plural and group"
     assert definition.inputs["spec"] == definition_spec(), "the SDK must keep the API's field names"
 
 
@@ -151,6 +149,4 @@ def test_machines_are_written_without_reservations_and_left_out_if_unknown() -> 
         {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "pods": 110},
     ], "without system reservations; neither exceeds the other in everything"
     assert "machines" not in facts_object(FACTS), "reservations depend on the unknown provisioner"
-    assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, (
-        "every machine has at least this"
-    )
+    assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, "the minimum"

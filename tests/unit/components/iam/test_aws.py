@@ -65,9 +65,7 @@ def test_the_pod_identity_trust_allows_assuming_and_tagging(action: str) -> None
 @pytest.mark.parametrize("other", [{"name": "prod"}, {"namespace": "tabular"}, {"account": "default"}])
 def test_another_workload_cannot_assume_the_role(other: dict[str, str]) -> None:
     trust = pod_identity_trust(WORKLOAD)
-    assert not is_allowed([trust], assuming(**other)), (
-        f"an association of {other} with this role would give it the permissions"
-    )
+    assert not is_allowed([trust], assuming(**other)), f"{other} must not get the permissions"
 
 
 def test_arns_have_the_configured_partition() -> None:

@@ -199,7 +199,7 @@ def test_an_isolated_network_has_an_endpoint_for_every_service_and_s3() -> None:
     rule = made.one(":SecurityGroupIngressRule").inputs
     names = ("securityGroupId", "cidrIpv4", "ipProtocol", "fromPort", "toPort")
     assert [rule[name] for name in names] == [group, "10.40.0.0/16", "tcp", 443, 443], (
-        "EKS requires access from the subnets' ranges"
+        "EKS requires all subnets"
     )
     assert all(value(one, "securityGroupIds") == [group] for one in interfaces(made)), "in that group"
     assert made.of(":SecurityGroupEgressRule") == [], "an endpoint opens no connections"

@@ -48,7 +48,7 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
     recording = recorded(preview=preview)
     names = sorted(resource.name for resource in recording if resource.custom)
     assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"], (
-        "and nothing else"
+        "no others"
     )
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
     assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"

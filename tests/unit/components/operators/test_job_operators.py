@@ -76,7 +76,7 @@ def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None
     assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own registry"
     kuberay = recording.one(":Release", "operators-kuberay-controller")
     assert text(kuberay, "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm", (
-        "KubeRay's own repository"
+        "KubeRay's own"
     )
 
 
@@ -88,7 +88,7 @@ def test_replicas_prefer_different_zones() -> None:
         )
         (preferred,) = objects(kinds, "preferredDuringSchedulingIgnoredDuringExecution")
         assert text(preferred, "podAffinityTerm", "topologyKey") == "topology.kubernetes.io/zone", (
-            "losing a zone must not stop both"
+            "one zone may fail"
         )
 
 
@@ -120,7 +120,5 @@ def test_operators_fit_the_system_nodes_of_aks() -> None:
 def test_operators_fit_the_system_nodes_of_gke() -> None:
     node = gke_system_nodes()
     for settings in pod_settings():
-        assert mapping(settings, "nodeSelector").items() <= mapping(node, "labels").items(), (
-            "otherwise its pods stay pending"
-        )
+        assert mapping(settings, "nodeSelector").items() <= mapping(node, "labels").items(), "pods would wait"
     assert not node.get("taints"), "GKE's own services run there and would not tolerate it"

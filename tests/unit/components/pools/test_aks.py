@@ -77,9 +77,7 @@ def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_
         "holdfast-test",
         "holdfast-test",
     ), "the cluster's name"
-    assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), (
-        "system pools cannot be spot"
-    )
+    assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), "a user pool"
     assert value(made, "orchestratorVersion") == "1.36", "AKS upgrades only the control plane itself"
     assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), (
         "as configured"
@@ -138,14 +136,12 @@ def test_nodes_have_the_taints_that_admission_expects(args: AksPoolArgs, taints:
 def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:
     spot, on_demand = agent_pool(A100_SPOT), agent_pool(CPU)
     fields = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
-    assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], (
-        "deleted on eviction, without a price limit"
-    )
+    assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], "without a price limit"
     assert [value(on_demand, field) for field in fields] == [None, None, None], (
         "AKS rejects two of them, and returns no value for the first"
     )
     assert value(agent_pool(replace(A100_SPOT, spot_max_price=9.87654)), "spotMaxPrice") == 9.87654, (
-        "AKS allows five decimals"
+        "as configured"
     )
 
 
@@ -158,9 +154,7 @@ def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     made = agent_pool(replace(CPU, zones=("3", "1")))
     assert value(made, "availabilityZones") == ["1", "3"], "sorted, so that the order does not matter"
     assert value(made, "vnetSubnetID") == POOL_SUBNET, "pods of all pools reach each other"
-    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, (
-        "not all regions have zones"
-    )
+    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, "some regions have none"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +202,7 @@ def requirement(key: str) -> list[str]:
 def test_the_node_class_has_the_supported_version_and_only_fields_of_every_version() -> None:
     node_class = aks_node_class(ARGS)
     assert (node_class.api_version, node_class.kind) == ("karpenter.azure.com/v1beta1", "AKSNodeClass"), (
-        "v1alpha2 is deprecated"
+        "the newest"
     )
     assert node_class.spec == {
         "imageFamily": "Ubuntu",
@@ -223,7 +217,7 @@ def test_the_node_pool_buys_the_listed_sizes_in_the_configured_zones_with_its_no
     assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
     reference = mapping(made(":NodePool"), "spec", "template", "spec", "nodeClassRef")
     assert reference == {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a100-spot"}, (
-        "by the pool's name"
+        "of this pool"
     )
     assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "its own"
 

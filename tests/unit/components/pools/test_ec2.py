@@ -49,9 +49,7 @@ def test_the_node_class_is_an_ec2_node_class_with_the_configured_values() -> Non
 def test_instance_metadata_requires_version_2_with_one_hop() -> None:
     options = mapping(spec(), "metadataOptions")
     assert options["httpTokens"] == "required", "version 1 returns credentials to any forged request"
-    assert options["httpPutResponseHopLimit"] == 1, (
-        "a pod is one hop further away and must not get the node's credentials"
-    )
+    assert options["httpPutResponseHopLimit"] == 1, "a pod, one hop away, must get no node credentials"
 
 
 def test_volumes_are_encrypted_and_deleted_with_their_machine() -> None:
@@ -64,7 +62,7 @@ def test_volumes_are_encrypted_and_deleted_with_their_machine() -> None:
 
 def test_instances_get_the_nodes_role_or_an_existing_instance_profile() -> None:
     assert (spec()["role"], spec().get("instanceProfile")) == ("holdfast-nodes", None), (
-        "Karpenter creates the instance profile"
+        "it creates the profile"
     )
     isolated = spec(replace(ARGS, node_role=None, instance_profile="holdfast-nodes"))
     assert (isolated.get("role"), isolated["instanceProfile"]) == (None, "holdfast-nodes"), (

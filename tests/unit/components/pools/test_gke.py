@@ -73,7 +73,7 @@ def test_compact_placement_is_used_only_if_configured() -> None:
 
 def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
     assert upgrade_settings("surge") == {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}, (
-        "there is rarely spare capacity"
+        "spares are rare"
     )
     settings = upgrade_settings("blue-green")
     assert settings.get("strategy") == "BLUE_GREEN", "as configured"
@@ -81,7 +81,7 @@ def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
         node_pool(replace(CPU, upgrades="blue-green")), "upgradeSettings", "blueGreenSettings"
     )
     assert value(blue_green, "standardRolloutPolicy", "batchPercentage") == 1.0, (
-        "several batches would restart a job once each"
+        "each batch would restart a job"
     )
     assert blue_green["nodePoolSoakDuration"] == "0s", "idle machines with GPUs would be billed"
 

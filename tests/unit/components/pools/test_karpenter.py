@@ -181,9 +181,7 @@ def test_only_empty_nodes_are_disrupted_and_nodes_do_not_expire() -> None:
     made = spec()
     assert value(made, "disruption", "consolidationPolicy") == "WhenEmpty", "only empty nodes are removed"
     allowed = budgets(made)
-    assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), (
-        "a move costs the progress since the last checkpoint"
-    )
+    assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), "a move costs progress"
     assert budgets(made)["Empty"] == "100%", "explicit budgets replace the default"
     node = mapping(made, "template", "spec")
     assert node["expireAfter"] == "Never", "Karpenter's default would interrupt training after 30 days"
@@ -196,6 +194,4 @@ def test_a_roll_out_replaces_all_drifted_nodes_at_once_and_no_others() -> None:
     rolling = budgets(spec(roll_out=True))
     changed = {reason for reason in usual if usual[reason] != rolling[reason]}
     assert changed == {"Drifted"}, "prices still move no pod"
-    assert rolling["Drifted"] == "100%", (
-        "a job restarts when one of its nodes is drained: one at a time would restart it for each"
-    )
+    assert rolling["Drifted"] == "100%", "one at a time would restart a job for each node"

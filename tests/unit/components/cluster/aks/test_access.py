@@ -46,9 +46,6 @@ def profile(access: ApiServerAccess) -> Json:
     return mapping(made, "apiServerAccessProfile")
 
 
-# --- network access
-
-
 def test_a_public_address_allows_the_named_ranges_and_the_nodes_egress() -> None:
     assert profile(PublicAccess(cidrs=["203.0.113.0/24"])) == {
         "enablePrivateCluster": False,
@@ -79,9 +76,6 @@ def test_clients_use_the_name_that_they_can_resolve(access: ApiServerAccess, ask
     assert access.name_to_use == asked, "AKS returns the private name of a private cluster by default"
 
 
-# --- role assignments
-
-
 def test_access_requires_entra_id_and_an_azure_role() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
     assert value(cluster, "disableLocalAccounts") is True, "static credentials never expire and name no user"
@@ -105,7 +99,7 @@ def test_the_deployers_role_outlives_the_cluster_and_is_not_replaced() -> None:
     for grant in recording.of(_GRANT):
         if grant.inputs["roleDefinitionId"] == _ADMIN:
             assert "principalType" not in grant.inputs, (
-                "the SDK's default is `User`, which Azure rejects for groups and pipelines"
+                "Azure rejects the SDK's default for groups and pipelines"
             )
     assert deployers.ignore_changes == {"principalId", "principalType", "roleAssignmentName"}, (
         "two deployers in turn would remove each other's role"
@@ -130,9 +124,6 @@ def test_administrators_have_a_role_on_the_cluster_before_its_contents() -> None
         assert one.name in before, "another administrator may run `up`"
 
 
-# --- kubeconfig
-
-
 @pytest.mark.parametrize("login", get_args(Login))
 def test_a_pipeline_uses_another_login_method(login: Login) -> None:
     recording = recorded_cluster(lambda args: replace(args, login=login))
@@ -146,7 +137,7 @@ def test_the_provider_identifies_the_cluster_by_its_uid() -> None:
         lambda args: replace(args, login="spn", access=PrivateAccess(public_name=True))
     ).one(_PROVIDER)
     assert provider.inputs["clusterIdentifier"] == UID, (
-        "by address, a change of access would replace everything in the cluster"
+        "an address changes with the access, and replaces everything"
     )
 
 

@@ -20,10 +20,7 @@ _GRANT = ":RoleAssignment"
 _MAINTENANCE = ":MaintenanceConfiguration"
 
 
-# --- network
-
-
-def test_pods_use_a_cilium_overlay() -> None:
+def test_pods_use_a_cilium_overlay_and_a_route_table_sets_the_outbound_type() -> None:
     assert mapping(recorded_cluster().one(_CLUSTER), "networkProfile") == {
         "networkPlugin": "azure",
         "networkPluginMode": "overlay",
@@ -36,9 +33,6 @@ def test_pods_use_a_cilium_overlay() -> None:
         "serviceCidr": "172.20.0.0/16",
         "dnsServiceIP": "172.20.0.10",
     }, "node auto-provisioning requires it, and an explicit IPv4 (Azure/AKS #4759)"
-
-
-def test_a_network_with_a_route_table_sets_the_outbound_type() -> None:
     network = ExistingAzureNetwork(subnet_id=SUBNET, outbound="userDefinedRouting")
     cluster = recorded_cluster(lambda args: replace(args, network=network)).one(_CLUSTER)
     assert value(cluster, "networkProfile", "outboundType") == "userDefinedRouting", "it is immutable"
@@ -63,9 +57,6 @@ def test_the_default_ranges_do_not_overlap_akss_reserved_ones() -> None:
     assert not any(one.overlaps(other) for one in (pods, services) for other in reserved), "AKS rejects these"
     assert not pods.overlaps(services), "the ranges must not overlap each other"
     assert 2 ** (24 - pods.prefixlen) >= 1024, "each node takes a /24, and AKS's default has only 256"
-
-
-# --- nodes
 
 
 def test_node_auto_provisioning_has_no_default_pools_and_is_off_with_scale_sets() -> None:
@@ -100,9 +91,6 @@ def test_the_system_pool_is_fixed_on_demand_and_for_operators_only() -> None:
         SystemNodesArgs(vm_size="Standard_D4s_v5", count=1)
 
 
-# --- identity and encryption
-
-
 def test_the_cluster_identity_may_use_the_subnet_before_the_cluster_is_created() -> None:
     recording = recorded_cluster()
     cluster, grant = recording.one(_CLUSTER), recording.one(_GRANT, "cluster-identity-subnet-assignment")
@@ -128,9 +116,7 @@ def test_the_cluster_has_workload_identities_and_no_zones_or_key_by_default() ->
     assert value(cluster, "securityProfile", "workloadIdentity", "enabled") is True, "pods receive them"
     (pool,) = objects(cluster, "agentPoolProfiles")
     assert "availabilityZones" not in pool, "an empty list would always show a difference"
-    assert not cluster.ignore_changes, (
-        "an ignored list of pools would be restored with the next change, and AKS rejects deleted ones"
-    )
+    assert not cluster.ignore_changes, "an ignored list of pools would restore deleted ones"
     assert value(cluster, "diskEncryptionSetID") is None, "none is configured"
     assert not [one.name for one in recording.of(_GRANT) if one.name.startswith("cluster-identity-disks")], (
         "nothing is granted"
@@ -151,9 +137,6 @@ def test_a_long_name_is_cut_for_the_dns_prefix() -> None:
     cluster = recorded_cluster(lambda args: replace(args, cluster_name=name)).one(_CLUSTER)
     assert text(cluster, "dnsPrefix") == f"holdfast-{'x' * 44}", "54 characters, and no hyphen at the end"
     assert text(cluster, "resourceName") == name, "the cluster keeps the full name"
-
-
-# --- upgrades
 
 
 def test_kubernetes_upgrades_follow_the_stack_and_node_patches_do_not_drain() -> None:

@@ -88,7 +88,7 @@ def test_the_ebs_driver_depends_on_its_pod_identity_for_this_clusters_volumes_on
     ), "the service account of the driver's controller"
     assert role.name in identity.depends_on, "not the nodes' role"
     assert identity.name in addon(recording, "aws-ebs-csi-driver").depends_on, (
-        "identities are injected when a pod is created"
+        "pods get identities on creation"
     )
     attached = [
         one for one in recording.of(":RolePolicyAttachment") if one.name.startswith("cluster-services")

@@ -17,9 +17,7 @@ def test_access_is_by_entries_and_nothing_is_installed_by_eks() -> None:
     assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
         "a ConfigMap would be a second source, and without an entry the creator is locked out"
     )
-    assert cluster.inputs["bootstrapSelfManagedAddons"] is False, (
-        "it would conflict with the program's add-ons"
-    )
+    assert cluster.inputs["bootstrapSelfManagedAddons"] is False, "the program installs the add-ons"
     assert "computeConfig" not in cluster.inputs, "the program and Karpenter create the nodes"
     for setting in ("accessConfig", "bootstrapSelfManagedAddons"):
         assert any(path.startswith(setting) for path in cluster.ignore_changes), (

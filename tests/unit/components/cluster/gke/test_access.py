@@ -66,9 +66,7 @@ def test_public_ranges_have_a_public_endpoint_for_them_only() -> None:
 def test_private_ranges_have_no_public_endpoint_and_the_clusters_own_authority() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["10.0.0.0/8", "100.64.0.0/10"]))
     assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True, "it is not reachable outside"
-    assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig"), (
-        "there is no public address"
-    )
+    assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig"), "it has none"
     recording = recorded_cluster(lambda args: replace(args, access=AuthorizedNetworks(cidrs=["10.0.0.0/8"])))
     document: Json = json.loads(text(recording.one("pulumi:providers:kubernetes"), "kubeconfig"))
     (found,), (user,) = objects(document, "clusters"), objects(document, "users")

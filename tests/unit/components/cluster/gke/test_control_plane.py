@@ -67,9 +67,7 @@ def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_supp
     ).one(_CLUSTER)
     (exclusion,) = objects(cluster, "maintenancePolicy", "maintenanceExclusions")
     assert text(exclusion, "endTime") == "2027-01-15T00:00:00Z", "the given end"
-    assert mapping(exclusion, "exclusionOptions") == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}, (
-        "GKE rejects both"
-    )
+    assert mapping(exclusion, "exclusionOptions") == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}, "not both"
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,10 @@ def test_the_nodes_account_may_write_logs_and_pull_images_before_nodes_start() -
         assert names <= recording.everything_before(recording.one(kind)), "nodes without them are not healthy"
 
 
-@given(name=_NAMES)
-def test_the_account_id_is_valid_for_any_cluster_name(name: str) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", account_id(name)), f"{account_id(name)} is rejected"
-
-
 @given(names=st.lists(_NAMES, min_size=2, max_size=2, unique=True))
-def test_two_clusters_never_share_an_account(names: list[str]) -> None:
+def test_account_ids_are_valid_and_never_shared(names: list[str]) -> None:
+    for name in names:
+        assert re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", account_id(name)), f"{name}: its ID is rejected"
     assert account_id(names[0]) != account_id(names[1]), "destroying one stack would delete both accounts"
 
 
@@ -49,20 +46,16 @@ def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() 
     )
     assert mapping(config, "labels") == {"holdfast.dev/system": "true"}, "operators select it"
     assert value(config, "taints") is None, "GKE's DNS would not tolerate it, and Ray heads run here too"
-    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, (
-        "otherwise every pod has the node's permissions"
-    )
+    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, "not the node's permissions"
     assert text(config, "serviceAccount") == NODE_ACCOUNT, "the default account may edit the project"
-    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}, (
-        "GKE adds it: without it there is always a difference"
-    )
+    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}, "GKE adds it anyway"
     assert mapping(config, "shieldedInstanceConfig") == {
         "enableSecureBoot": True,
         "enableIntegrityMonitoring": True,
     }, "secure boot"
 
 
-def test_system_nodes_are_in_every_zone_and_scale_up() -> None:
+def test_system_nodes_are_in_every_zone_scale_up_and_are_replaced_first() -> None:
     nodes = SystemNodesArgs(machine_type="e2-standard-2", per_zone=2, spare_per_zone=3)
     pool = recorded_cluster(lambda args: replace(args, system_nodes=nodes)).one(":NodePool")
     assert value(pool, "nodeLocations") == list(ZONES), "one zone's outage would stop all operators"
@@ -72,10 +65,6 @@ def test_system_nodes_are_in_every_zone_and_scale_up() -> None:
         "locationPolicy": "BALANCED",
     }, "per zone: pods without a selector run here as well"
     assert "initialNodeCount" in pool.ignore_changes, "the autoscaler sets the number of nodes"
-
-
-def test_a_replaced_system_pool_is_created_before_the_old_one_is_deleted() -> None:
-    pool = recorded_cluster().one(":NodePool")
     assert "name" not in pool.inputs, "a fixed name would require deletion first, and stop the operators"
     upgrades = mapping(pool, "upgradeSettings")
     assert (upgrades["maxSurge"], upgrades["maxUnavailable"]) == (1, 0), "upgrades keep a node available too"
