@@ -47,9 +47,7 @@ def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: 
         console.engine(CLUSTER).refuses_create(console.cluster_inputs(roleArn=arn), reason)
 
 
-def test_a_cluster_has_its_name_alone_and_is_deleted_without_nodes_and_protection(
-    console: EksConsole,
-) -> None:
+def test_a_cluster_has_its_name_alone_and_is_deleted_without_nodes(console: EksConsole) -> None:
     inputs, cluster = console.cluster(deletionProtection=True), console.engine(CLUSTER)
     taken = "ResourceInUseException: Cluster already exists with name: train"
     console.engine(CLUSTER, "two").refuses_create(inputs, taken)
@@ -102,9 +100,7 @@ def test_what_eks_reads_only_once_replaces_the_cluster(console: EksConsole, name
         (_ASSOCIATION, {"namespace": "vision", "serviceAccount": "trainer", "roleArn": "arn"}),
     ],
 )
-def test_what_is_made_in_a_cluster_that_is_not_there_is_refused(
-    console: EksConsole, token: str, inputs: Properties
-) -> None:
+def test_what_is_made_in_a_missing_cluster_fails(console: EksConsole, token: str, inputs: Properties) -> None:
     missing = "ResourceNotFoundException: No cluster found for name: train."
     console.engine(token).refuses_create({"clusterName": NAME, **inputs}, missing)
 

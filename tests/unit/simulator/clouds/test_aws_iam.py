@@ -35,11 +35,15 @@ def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) ->
     role.refuses_create({"awsServiceName": "es.amazonaws.com"}, unknown)
 
 
-def test_a_role_that_somebody_made_is_read_with_what_they_gave_it(aws: Provider, state_file: Path) -> None:
+def test_arns_contain_the_path_and_an_import_shows_all_inputs(aws: Provider, state_file: Path) -> None:
     create_spot_role(CloudState(state_file))
     found, _, inputs = an_engine(aws, "ServiceLinkedRole").read(ARN)
     assert found == ARN, "an import finds it"
     assert inputs["description"] == "Made by the platform team", "it differs from the program's input"
+    _, outputs = an_engine(aws, "Role").create({"name": "n", "path": "/ml/", "assumeRolePolicy": _TRUST})
+    assert outputs["arn"] == "arn:aws:iam::123456789012:role/ml/n", "a document that names it must match"
+    profile = an_engine(aws, "InstanceProfile").create({"name": "n"})[1]
+    assert profile["arn"] == "arn:aws:iam::123456789012:instance-profile/n", "AWS spells it with a hyphen"
 
 
 def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) -> None:
@@ -56,13 +60,6 @@ def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) ->
     names = invoke(aws, _ROLES, {})["names"]
     assert names == ["nodes", "AWSServiceRoleForEC2Spot"], "without a path, all"
     assert invoke(aws, _ROLES, {"nameRegex": "^nod"})["names"] == ["nodes"], "or by name"
-
-
-def test_an_arn_has_the_path_in_it(aws: Provider) -> None:
-    _, outputs = an_engine(aws, "Role").create({"name": "n", "path": "/ml/", "assumeRolePolicy": _TRUST})
-    assert outputs["arn"] == "arn:aws:iam::123456789012:role/ml/n", "a document that names it must match"
-    profile = an_engine(aws, "InstanceProfile").create({"name": "n"})[1]
-    assert profile["arn"] == "arn:aws:iam::123456789012:instance-profile/n", "AWS spells it with a hyphen"
 
 
 @pytest.mark.parametrize(
@@ -102,9 +99,7 @@ def test_a_policy_of_the_account_is_attached_while_it_exists(aws: Provider) -> N
         ),
     ],
 )
-def test_a_role_with_policies_is_not_deleted(
-    aws: Provider, kind: str, inputs: Properties, reason: str
-) -> None:
+def test_a_role_with_policies_is_kept(aws: Provider, kind: str, inputs: Properties, reason: str) -> None:
     role, role_id = a_role(aws)
     policy = an_engine(aws, kind)
     policy_id, _ = policy.create({"role": "nodes", **inputs})

@@ -119,9 +119,7 @@ def test_a_nat_gateway_shows_its_address_and_goes_before_its_dependencies(networ
         ("aws:eks/cluster:Cluster", {"vpcConfig": {"subnetIds": ["<subnet>"]}}),
     ],
 )
-def test_a_subnet_outlives_the_cluster_and_the_nodes_in_it(
-    network: Network, state_file: Path, token: str, inputs: Json
-) -> None:
+def test_a_subnet_with_nodes_is_kept(network: Network, state_file: Path, token: str, inputs: Json) -> None:
     there = json.loads(json.dumps(inputs).replace("<subnet>", network.subnet))
     with CloudState(state_file).changing() as console:
         console.put(CloudObject(type=token, id="there", urn="", inputs=there))

@@ -58,9 +58,7 @@ def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(con
 
 
 @pytest.mark.parametrize("addon", ["coredns", "aws-ebs-csi-driver"])
-def test_an_add_on_with_a_deployment_times_out_where_there_is_no_node(
-    console: EksConsole, addon: str
-) -> None:
+def test_an_add_on_with_a_deployment_times_out_without_nodes(console: EksConsole, addon: str) -> None:
     console.identity(_EBS_ACCOUNT)
     refused(lambda: console.addon(addon), degraded(addon))
 
@@ -180,9 +178,7 @@ def test_a_launch_template_has_a_new_version_for_each_change_but_of_its_tags(aws
         (PLACEMENT, {"strategy": "cluster"}, "The placement group 'fabric' already exists."),
     ],
 )
-def test_a_template_or_placement_group_has_its_name_alone(
-    aws: Provider, token: str, inputs: Properties, taken: str
-) -> None:
+def test_launch_objects_have_unique_names(aws: Provider, token: str, inputs: Properties, taken: str) -> None:
     named = {"name": "fabric", **inputs}
     made, outputs = Engine(provider=aws, type=token).create(named)
     if token == PLACEMENT:

@@ -28,9 +28,7 @@ OFFERINGS: Final = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
         ("cn-northwest-1", "abc", "cnnw1-az1"),
     ],
 )
-def test_a_region_has_its_own_zones_and_zone_ids(
-    aws: Provider, region: str, letters: str, first: str
-) -> None:
+def test_a_region_has_zones_and_zone_ids(aws: Provider, region: str, letters: str, first: str) -> None:
     zones = invoke(aws, ZONES, {"region": region})
     assert zones["names"] == [f"{region}{letter}" for letter in letters], "three zones are not everywhere"
     ids = zones["zoneIds"]

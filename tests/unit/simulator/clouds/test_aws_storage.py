@@ -47,18 +47,14 @@ def test_a_bucket_with_objects_of_its_own_is_not_deleted(aws: Provider, state_fi
         ("BucketLifecycleConfiguration", {}),
     ],
 )
-def test_a_setting_needs_its_bucket_and_is_known_by_its_name(
-    aws: Provider, kind: str, inputs: Properties
-) -> None:
+def test_a_setting_needs_its_bucket(aws: Provider, kind: str, inputs: Properties) -> None:
     setting = Engine(provider=aws, type=f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}")
     setting.refuses_create({"bucket": "ckpt", **inputs}, "NoSuchBucket: The specified bucket does not exist")
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
     assert setting.create({"bucket": "ckpt", **inputs})[0] == "ckpt", "as the provider identifies it"
 
 
-def test_a_bucket_has_each_setting_once_and_a_setting_stays_with_its_bucket(
-    aws: Provider, state_file: Path
-) -> None:
+def test_a_bucket_has_each_setting_once(aws: Provider, state_file: Path) -> None:
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
     Engine(provider=aws, type=_VERSIONING).create(_ENABLED)
     suspended: Properties = {**_ENABLED, "versioningConfiguration": {"status": "Suspended"}}

@@ -59,15 +59,12 @@ def test_callers_without_role_authority_or_cluster_are_refused() -> None:
     assert "no such host" in str(told(role())), "objects would be made in a cluster that is not there"
 
 
-def test_a_private_cluster_is_called_by_the_names_that_it_has() -> None:
+def test_a_private_cluster_is_called_by_its_names() -> None:
     assert told(cluster(private=True), role(), host=_PRIVATE) is None, "its own"
     assert told(cluster(private=True), role(), host=_PUBLIC) is None, "the one that everybody knows"
     assert "no such host" in str(told(cluster(private=True, public_name=False), role(), host=_PUBLIC)), (
         "if it has it"
     )
-
-
-def test_a_private_cluster_has_a_remark() -> None:
     (remark,) = where_from(Inventory([cluster(private=True)], {}))
     assert "run `pulumi up` where its network is reached" in remark, remark
     assert "private DNS zone" not in remark, "its name is known everywhere"

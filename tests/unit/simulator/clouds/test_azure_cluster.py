@@ -39,7 +39,6 @@ def engine(console: AzureConsole) -> Engine:
 
 
 def asked(azure: Provider, token: str, **arguments: Value) -> Json:
-    """What AKS answers about the cluster `train`."""
     given = {"resourceGroupName": GROUP, "resourceName": "train", **arguments}
     return invoke(azure, f"azure-native:containerservice:{token}", given)  # pyright: ignore[reportReturnType] - nothing in it is unknown
 
@@ -51,9 +50,7 @@ def server_of(answer: Json) -> Json:
     return mapping(cluster, "cluster")
 
 
-def test_a_cluster_has_a_name_an_issuer_and_identities_and_its_successor_others(
-    console: AzureConsole, engine: Engine
-) -> None:
+def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, engine: Engine) -> None:
     ground = console.ground()
     made, outputs = engine.create(ground)
     assert made == CLUSTER, "roles and pools name it so"
@@ -69,9 +66,7 @@ def test_a_cluster_has_a_name_an_issuer_and_identities_and_its_successor_others(
     assert engine.create(ground)[1]["resourceUID"] != shown["resourceUID"], "it is another cluster"
 
 
-def test_a_cluster_needs_a_way_out_and_rights_to_its_subnet_and_key(
-    console: AzureConsole, engine: Engine
-) -> None:
+def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConsole, engine: Engine) -> None:
     ground = console.ground()
     gateway = f"{PATH}/Microsoft.Network/natGateways/nat"
     join = "'Microsoft.Network/virtualNetworks/subnets/join/action'"
@@ -92,7 +87,6 @@ def test_a_cluster_needs_a_way_out_and_rights_to_its_subnet_and_key(
 
 @pytest.fixture
 def existing(console: AzureConsole, engine: Engine) -> dict[str, Value]:
-    """The inputs of a cluster that exists."""
     ground = console.ground()
     engine.create(ground)
     return ground
@@ -141,9 +135,7 @@ def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
 
 
 @pytest.mark.parametrize("immutable", ["dnsPrefix", "nodeResourceGroup", "location", "diskEncryptionSetID"])
-def test_what_azure_native_replaces_a_cluster_for_is_announced(
-    console: AzureConsole, engine: Engine, immutable: str
-) -> None:
+def test_an_immutable_field_replaces_a_cluster(console: AzureConsole, engine: Engine, immutable: str) -> None:
     ground = console.ground()
     answer = engine.diff(ground, {**ground, immutable: "another"})
     assert list(answer.replaces) == [immutable], "everything in the cluster would be lost"
@@ -164,9 +156,7 @@ def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
     assert engine.create(inputs)[0] == f"{CLUSTER}/maintenanceConfigurations/default", "its id"
 
 
-def test_credentials_lead_to_an_existing_cluster_and_hold_none(
-    azure: Provider, console: AzureConsole
-) -> None:
+def test_credentials_lead_to_an_existing_cluster(azure: Provider, console: AzureConsole) -> None:
     for token in ("getManagedCluster", "listManagedClusterUserCredentials"):
         refused(lambda token=token: asked(azure, token), 'Code="ResourceNotFound"')
     shown = console.cluster()

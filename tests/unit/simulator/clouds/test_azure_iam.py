@@ -64,9 +64,7 @@ def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
         (f"{_SUBNET}/ipConfigurations/a", True),
     ],
 )
-def test_a_role_holds_for_a_thing_and_what_is_in_it(
-    console: AzureConsole, state_file: Path, scope: str, *, holds: bool
-) -> None:
+def test_a_role_is_inherited(console: AzureConsole, state_file: Path, scope: str, *, holds: bool) -> None:
     console.grant(CALLER, READER, _SUBNET)
     inventory = CloudState(state_file).read()
     assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds, "inherited"
@@ -86,7 +84,6 @@ _TRAINER: Properties = {"resourceGroupName": "trainers", "resourceName": "traine
 
 
 def trusting(subject: str, name: str = "vision") -> Properties:
-    """What a credential is made of."""
     return {
         **_TRAINER,
         "federatedIdentityCredentialResourceName": name,
@@ -98,19 +95,15 @@ def trusting(subject: str, name: str = "vision") -> Properties:
 
 @pytest.fixture
 def identity(azure: Provider) -> str:
-    """The id of an identity."""
     Engine(provider=azure, type=_GROUP).create({"resourceGroupName": "trainers", "location": "westeurope"})
     return Engine(provider=azure, type=_IDENTITY).create({**_TRAINER, "location": "westeurope"})[0]
 
 
 def credential(azure: Provider, name: str = "vision") -> Engine:
-    """A credential that is not made yet."""
     return Engine(provider=azure, type=_CREDENTIAL, name=name)
 
 
-def test_a_credential_is_part_of_its_identity_and_trusts_a_service_account_once(
-    azure: Provider, identity: str
-) -> None:
+def test_a_credential_trusts_a_service_account_once(azure: Provider, identity: str) -> None:
     made, _ = credential(azure).create(trusting("vision:trainer"))
     assert made == f"{identity}/federatedIdentityCredentials/vision", "as Azure identifies it"
     again = credential(azure, "again")

@@ -93,9 +93,7 @@ def test_another_size_is_another_pool(console: AksConsole) -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_a_pool_keeps_for_life_is_refused_as_an_update(
-    console: AksConsole, change: dict[str, Value]
-) -> None:
+def test_an_immutable_field_is_refused_as_an_update(console: AksConsole, change: dict[str, Value]) -> None:
     asked = console.inputs("cpu")
     object_id, _ = console.engine("cpu").create(asked)
     changed = console.inputs("cpu", **change)

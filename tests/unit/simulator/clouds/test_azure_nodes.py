@@ -29,9 +29,7 @@ def _template(pool: CloudObject | None = None, cluster: CloudObject | None = Non
         (64, 262144, 250, {"cpu": "63260m", "memory": "256994Mi"}),
     ],
 )
-def test_aks_keeps_of_a_machine_what_its_documentation_says(
-    cores: int, memory: int, pods: int, expected: dict[str, str]
-) -> None:
+def test_allocatable_is_as_documented(cores: int, memory: int, pods: int, expected: dict[str, str]) -> None:
     capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "128Gi", "pods": str(pods)}
     found = allocatable(capacity)
     assert {name: found[name] for name in expected} == expected, "pods get what is documented"

@@ -30,13 +30,21 @@ def _made(engine: Engine, **overrides: Value) -> Json:
     return outputs  # pyright: ignore[reportReturnType] - nothing in it is unknown
 
 
-def test_a_cluster_has_a_name_that_clients_find_and_an_authority_for_its_addresses(engine: Engine) -> None:
+def test_a_cluster_has_its_name_its_addresses_and_a_growing_version(engine: Engine, gcp: Provider) -> None:
     made = _made(engine)
     name = text(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "endpoint")
     assert name.endswith(".europe-west4.gke.goog"), "every cluster has one"
     assert text(made, "endpoint") == text(made, "privateClusterConfig", "publicEndpoint"), "public address"
     assert text(made, "masterAuth", "clusterCaCertificate"), "it signs the certificate of the addresses"
     assert text(made, "masterVersion").startswith("1.36."), "the version that was asked for, and its patch"
+    newer = engine.update(_ID, _inputs(minMasterVersion="1.37"))
+    assert str(newer["masterVersion"]).startswith("1.37."), "the least version was raised"
+    older = engine.update(_ID, _inputs(minMasterVersion="1.36"))
+    assert older["masterVersion"] == newer["masterVersion"], "a lower least version is satisfied already"
+    other = Engine(provider=gcp, type=_CLUSTER, name="two")
+    other.refuses_create(_inputs(), "googleapi: Error 409: Already exists: train., alreadyExists")
+    made, _ = other.create(_inputs(location="europe-west1"))
+    assert made.endswith("/locations/europe-west1/clusters/train"), "names are those of a location"
 
 
 def test_clients_are_told_the_address_that_is_switched_on(engine: Engine) -> None:
@@ -108,19 +116,11 @@ def test_a_key_that_gkes_agent_may_not_use_is_refused(gcp: Provider, engine: Eng
         ("databaseEncryption", {"state": "DECRYPTED"}, False),
     ],
 )
-def test_only_what_a_cluster_is_made_of_replaces_it(
+def test_immutable_fields_replace_a_cluster(
     engine: Engine, name: str, value: Value, *, replaced: bool
 ) -> None:
     answer = engine.diff(_inputs(), {**_inputs(), name: value})
     assert bool(answer.replaces) is replaced, f"a change of {name} was taken for another"
-
-
-def test_a_version_goes_up_and_never_back(engine: Engine) -> None:
-    _made(engine)
-    newer = engine.update(_ID, _inputs(minMasterVersion="1.37"))
-    assert str(newer["masterVersion"]).startswith("1.37."), "the least version was raised"
-    older = engine.update(_ID, _inputs(minMasterVersion="1.36"))
-    assert older["masterVersion"] == newer["masterVersion"], "a lower least version is satisfied already"
 
 
 @pytest.mark.parametrize("protection", [{}, {"deletionProtection": True}])
@@ -132,27 +132,14 @@ def test_a_cluster_is_protected_by_default(engine: Engine, protection: dict[str,
     engine.removes(_ID)
 
 
-def test_a_second_cluster_of_the_name_is_refused_in_the_same_place_only(
-    gcp: Provider, engine: Engine
-) -> None:
-    _made(engine)
-    other = Engine(provider=gcp, type=_CLUSTER, name="two")
-    other.refuses_create(_inputs(), "googleapi: Error 409: Already exists: train., alreadyExists")
-    made, _ = other.create(_inputs(location="europe-west1"))
-    assert made.endswith("/locations/europe-west1/clusters/train"), "names are those of a location"
-
-
 @pytest.fixture
 def configured(gcp: Provider) -> Provider:
-    """A provider with a project and a region of its own."""
     arguments = to_struct({"project": "ml-dev", "region": "europe-west4"})
     gcp.Configure(provider_pb2.ConfigureRequest(args=arguments))
     return gcp
 
 
-def test_project_zones_and_service_agent_are_those_of_the_provider(
-    gcp: Provider, configured: Provider
-) -> None:
+def test_project_zones_and_agent_are_those_of_the_provider(gcp: Provider, configured: Provider) -> None:
     found = invoke(gcp, "gcp:organizations/getProject:getProject", {"projectId": "ml-prod"})
     assert found["projectId"] == "ml-prod", "the one that was asked about"
     assert found["number"] == "123456789012", "digits, as text"
@@ -184,7 +171,7 @@ def test_project_zones_and_service_agent_are_those_of_the_provider(
         ),
     ],
 )
-def test_data_of_a_real_project_is_not_invented(
+def test_real_data_is_not_simulated(
     configured: Provider, question: str, arguments: Properties, who: str
 ) -> None:
     with pytest.raises(grpc.RpcError, match="are not simulated") as error:

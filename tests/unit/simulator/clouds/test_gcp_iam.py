@@ -24,7 +24,6 @@ _PODS = [
 
 
 def given(member: str) -> Properties:
-    """A grant on the project."""
     return {"project": "ml-dev", "role": "roles/storage.objectUser", "member": member}
 
 
@@ -37,22 +36,17 @@ def a_cluster(state_file: Path, *, identities: bool) -> None:
 
 @pytest.fixture
 def grant(gcp: Provider) -> Engine:
-    """A grant that is not made yet."""
     return Engine(provider=gcp, type=_ON_PROJECT)
 
 
 @pytest.mark.parametrize("pods", _PODS)
-def test_pods_have_no_identity_before_the_projects_first_cluster(
-    grant: Engine, state_file: Path, pods: str
-) -> None:
+def test_pods_have_no_identity_before_the_first_cluster(grant: Engine, state_file: Path, pods: str) -> None:
     grant.refuses_create(given(pods), "Error 400: Identity Pool does not exist (ml-dev.svc.id.goog).")
     a_cluster(state_file, identities=True)
     assert grant.create(given(pods))[0], "it brings the pool"
 
 
-def test_an_identity_pool_comes_with_a_cluster_of_the_project_with_workload_identity(
-    grant: Engine, state_file: Path
-) -> None:
+def test_an_identity_pool_needs_a_cluster_with_workload_identity(grant: Engine, state_file: Path) -> None:
     grant.refuses_create(given(_PODS[0]), 'Error applying IAM policy for project "ml-dev": ')
     a_cluster(state_file, identities=False)
     assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0]))), "it has no pool"
@@ -61,29 +55,22 @@ def test_an_identity_pool_comes_with_a_cluster_of_the_project_with_workload_iden
     assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), "without a cluster"
 
 
-def test_an_account_has_an_address_and_its_id_once_in_a_project(gcp: Provider) -> None:
-    made, outputs = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
-    assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}", "in full"
-    assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}"), "as grants name it"
-    second = Engine(provider=gcp, type=_ACCOUNT, name="two")
-    assert "nodes-of-dev already exists" in refusal(lambda: second.create(_NODES)), "the id is taken"
-    assert second.create({**_NODES, "project": "ml-prod"})[0], "elsewhere there is not"
-
-
 @pytest.mark.parametrize("path", ["accountId", "project"])
 def test_another_id_or_project_is_another_account(gcp: Provider, path: str) -> None:
     account = Engine(provider=gcp, type=_ACCOUNT)
     assert list(account.diff(_NODES, {**_NODES, path: "another-one"}).replaces) == [path], "it is replaced"
 
 
-def test_nothing_is_given_to_an_account_of_the_project_that_is_not_there(
-    gcp: Provider, grant: Engine
-) -> None:
-    grant.refuses_create(
-        given(f"serviceAccount:{_EMAIL}"), f"Error 400: Service account {_EMAIL} does not exist., badRequest"
-    )
-    Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
-    assert grant.create(given(f"serviceAccount:{_EMAIL}"))[0], "now it is"
+def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engine) -> None:
+    member = given(f"serviceAccount:{_EMAIL}")
+    grant.refuses_create(member, f"Error 400: Service account {_EMAIL} does not exist., badRequest")
+    made, outputs = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
+    assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}", "in full"
+    assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}"), "as grants name it"
+    assert grant.create(member)[0], "now it exists"
+    second = Engine(provider=gcp, type=_ACCOUNT, name="two")
+    second.refuses_create(_NODES, "nodes-of-dev already exists")
+    assert second.create({**_NODES, "project": "ml-prod"})[0], "elsewhere there is not"
 
 
 @pytest.mark.parametrize(
@@ -99,9 +86,7 @@ def test_members_outside_the_project_count_as_existing(grant: Engine, member: st
     assert grant.create(given(member))[0], "another project's, Google's own, or a person's"
 
 
-def test_the_same_right_twice_is_one_and_goes_with_the_first_who_takes_it_back(
-    gcp: Provider, grant: Engine, state_file: Path
-) -> None:
+def test_the_same_grant_twice_is_one_grant(gcp: Provider, grant: Engine, state_file: Path) -> None:
     inputs = given("group:trainers@example.com")
     other_stack = Engine(provider=gcp, type=_ON_PROJECT, name="other-stack")
     made, _ = grant.create(inputs)

@@ -46,7 +46,7 @@ def _config(**config: JsonValue) -> Json:
         ("e2-medium", 2, 4096, {"cpu": "940m", "memory": "2972Mi"}),
     ],
 )
-def test_gke_keeps_of_a_machine_what_its_documentation_says(
+def test_allocatable_as_documented(
     machine_type: str, cores: int, memory: int, expected: dict[str, str]
 ) -> None:
     capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "100Gi", "pods": "110"}

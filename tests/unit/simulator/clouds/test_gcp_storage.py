@@ -23,13 +23,11 @@ _IN_VISION: Properties = {"bucket": "ckpt", "name": "vision/"}
 
 @pytest.fixture
 def bucket(gcp: Provider) -> Engine:
-    """A bucket that is not made yet."""
     return Engine(provider=gcp, type=_BUCKET)
 
 
 @pytest.fixture
 def folder(gcp: Provider) -> Engine:
-    """A managed folder that is not made yet."""
     return Engine(provider=gcp, type=_FOLDER)
 
 
@@ -90,9 +88,7 @@ def test_a_managed_folder_needs_its_bucket_and_is_identified_by_it(bucket: Engin
 
 
 @pytest.mark.parametrize("inside", ["vision/step-100", "vision/run/step-100"])
-def test_a_folder_with_objects_goes_only_if_told_so_and_leaves_them(
-    bucket: Engine, folder: Engine, state_file: Path, inside: str
-) -> None:
+def test_a_folder_with_objects_is_kept(bucket: Engine, folder: Engine, state_file: Path, inside: str) -> None:
     bucket.create(_INPUTS)
     a_job_writes(state_file, "vision-2/step-100")
     folder.removes(folder.create(_IN_VISION)[0])

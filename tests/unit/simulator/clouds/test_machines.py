@@ -62,9 +62,7 @@ def test_machines_come_change_and_go_with_their_group(aws: Provider, joined: Joi
     assert joined.kept[-1] == [], "a machine outlives its group"
 
 
-def test_each_call_contains_the_machines_of_all_groups_and_only_groups_cause_one(
-    aws: Provider, joined: Joined
-) -> None:
+def test_only_groups_cause_a_call_and_each_has_all_machines(aws: Provider, joined: Joined) -> None:
     Engine(provider=aws, type=_OTHER).create({"name": "q"})
     assert joined.kept == [], "every create would look after nodes"
     Engine(provider=aws, type=_GROUP).plan({"cidrBlock": "10.0.0.0/16"})
@@ -74,9 +72,7 @@ def test_each_call_contains_the_machines_of_all_groups_and_only_groups_cause_one
     assert [len(each) for each in joined.kept] == [1, 2], "the second group would drive out the first"
 
 
-def test_a_group_whose_machines_fail_is_there_all_the_same(
-    aws: Provider, joined: Joined, tmp_path: Path
-) -> None:
+def test_a_group_with_failed_machines_exists(aws: Provider, joined: Joined, tmp_path: Path) -> None:
     joined.refuses = True
     group = Engine(provider=aws, type=_GROUP)
     group.refuses_create(

@@ -29,9 +29,7 @@ def test_the_version_is_that_of_the_installed_sdk(aws: Provider) -> None:
     assert info.version == Schema.for_package("aws").version, "the engine would look for another plugin"
 
 
-def test_a_preview_knows_the_inputs_and_promises_the_outputs_of_the_create(
-    aws: Provider, state_file: Path
-) -> None:
+def test_a_preview_knows_inputs_and_names_of_outputs(aws: Provider, state_file: Path) -> None:
     planned = Engine(provider=aws, type=_BUCKET).plan({"bucket": "ckpt", "forceDestroy": True})
     assert (planned["bucket"], planned["forceDestroy"]) == ("ckpt", True), "known inputs were lost"
     assert planned["arn"] is UNKNOWN, "an ARN is not known before the bucket exists"
@@ -41,9 +39,6 @@ def test_a_preview_knows_the_inputs_and_promises_the_outputs_of_the_create(
     _, made = engine.create({"cidrBlock": "10.0.0.0/16"})
     assert UNKNOWN not in made.values(), "an output stayed unknown"
     assert set(made) == set(planned), "a preview promised other outputs than the create gave"
-
-
-def test_computed_outputs_have_the_types_and_shapes_of_the_cloud(aws: Provider) -> None:
     vpc, outputs = Engine(provider=aws, type=_VPC).create({"cidrBlock": "10.0.0.0/16"})
     assert vpc.startswith("vpc-"), "an EC2 id begins with its kind"
     assert len(vpc) == len("vpc-") + 17, "an EC2 id ends in 17 hexadecimal digits"
@@ -128,9 +123,7 @@ def test_a_missing_object_reads_as_nothing_and_can_be_deleted_but_not_updated(aw
     engine.removes(made)
 
 
-def test_a_refresh_shows_what_was_changed_behind_the_engine_and_an_import_all_inputs(
-    aws: Provider, state_file: Path
-) -> None:
+def test_a_refresh_shows_drift_and_an_import_all_inputs(aws: Provider, state_file: Path) -> None:
     engine = Engine(provider=aws, type=_BUCKET)
     made, _ = engine.create({"bucket": "ckpt", "tags": {"a": "b"}})
     document = json.loads(state_file.read_text())
@@ -171,15 +164,13 @@ def test_a_delete_the_cloud_refuses_leaves_the_object(aws: Provider) -> None:
         ({"bucket": "one-0123abc"}, {"bucket": UNKNOWN}, ["bucket"]),
     ],
 )
-def test_a_bucket_is_replaced_only_for_its_name(
-    aws: Provider, old: Properties, new: Properties, replaces: list[str]
-) -> None:
+def test_a_bucket_is_its_name(aws: Provider, old: Properties, new: Properties, replaces: list[str]) -> None:
     answer = Engine(provider=aws, type=_BUCKET).diff(old, new)
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (replaces, False), "only the name"
 
 
 @pytest.mark.parametrize(("name", "deletes_first"), [("mine", True), ("one-0123abc", False)])
-def test_a_replacement_comes_after_the_delete_only_if_the_program_fixed_the_name(
+def test_a_fixed_name_is_deleted_before_its_replacement(
     aws: Provider, name: str, *, deletes_first: bool
 ) -> None:
     old = {"name": name, "roleArn": "a", "vpcConfig": {"subnetIds": ["s"]}}

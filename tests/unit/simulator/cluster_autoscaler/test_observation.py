@@ -36,18 +36,20 @@ def test_a_nodes_room_is_what_its_pods_leave() -> None:
     assert found.free["cpu"] == Fraction(292, 100), "two pods take half a CPU each of 3.92"
     assert found.free["pods"] == 108, "and count as two"
     assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
+    daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
+    found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
+    assert found == {"b", "c"}, "a pod runs on the first"
+    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}), "it goes with its node"
+    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
 
 
-def test_only_nodes_that_take_pods_count_also_while_they_start() -> None:
+def test_nodes_that_start_or_are_bought_count_and_drained_ones_do_not() -> None:
     drained = node("drained", spec={"unschedulable": True})
     ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
     assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], "no pods"
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     (found,) = node_infos([node(spec={"taints": taints})], [])
     assert found.taints == (), "a second one would be bought beside it"
-
-
-def test_a_machine_that_is_no_node_yet_has_room_for_pods() -> None:
     pool = node_pool()
     machines = tuple(Instance(name=name, zone="europe-west4-a") for name in ("there", "coming"))
     seen = NodeGroup(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
@@ -74,14 +76,6 @@ def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
 def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
     rules = [{"nodepools": ["a", "b"]}, {"machineFamily": "n2"}, {"nodepools": ["c"]}]
     assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, "in rule order"
-
-
-def test_a_node_with_nothing_but_daemons_is_empty() -> None:
-    daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
-    found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
-    assert found == {"b", "c"}, "a pod runs on the first"
-    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}), "it goes with its node"
-    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
 
 
 def _asks(cpu: str, **more: str) -> Json:

@@ -74,16 +74,13 @@ def test_no_ports_are_read_from_another_text(text: str) -> None:
     assert ports_of(text) is None, "a truncated or edited file causes a new start, not a crash"
 
 
-def test_control_plane_listens_on_loopback_and_reaches_services_through_the_socket() -> None:
+def test_control_plane_is_local_and_its_data_outside_the_folder_of_kwokctl() -> None:
     assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1", "its admin key is in a file"
     selection = mapping(sequence(mapping(yaml.safe_load(render_egress(Path("/s"))))["egressSelections"])[0])
     assert selection == {
         "name": "cluster",
         "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/s"}}},
     }, "webhooks use the selection `cluster`"
-
-
-def test_etcd_data_is_outside_the_folder_that_a_failed_creation_removes() -> None:
     patches = {
         str(mapping(each)["name"]): mapping(sequence(mapping(each)["extraArgs"])[0])
         for each in sequence(documents()[0]["componentsPatches"])
@@ -93,7 +90,7 @@ def test_etcd_data_is_outside_the_folder_that_a_failed_creation_removes() -> Non
     assert not paths.etcd_dir.is_relative_to(paths.cluster_dir), "kwokctl removes its own folder"
 
 
-def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
+def test_stages_replace_the_default_stages_and_leave_operators_alone() -> None:
     found = {str(mapping(each["metadata"])["name"]) for each in documents() if each.get("kind") == "Stage"}
     assert found == {
         "node-ready",
@@ -103,9 +100,6 @@ def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
         "pod-is-terminated",
         "pod-is-removed",
     }, "one configured stage of a kind disables the defaults, so all of them must be here"
-
-
-def test_pod_completes_only_on_request_and_fails_before_its_removal() -> None:
     selector = mapping(stage_spec("pod-completes")["selector"])
     assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}, "training has no fixed duration"
     terminated = str(stage_spec("pod-is-terminated"))
@@ -113,6 +107,13 @@ def test_pod_completes_only_on_request_and_fails_before_its_removal() -> None:
     assert "exitCode: 143" in terminated, "the exit code of a process that SIGTERM ends"
     removed = str(mapping(stage_spec("pod-is-removed")["selector"])["matchExpressions"])
     assert "Running" not in removed, "a pod removed while Running would never be seen to fail"
+    selector = mapping(stage_spec("pod-runs")["selector"])
+    rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]
+    (excluded,) = [rule for rule in rules if "namespace" in str(rule["key"])]
+    assert excluded["operator"] == "NotIn", "the stage ignores these pods"
+    assert set(sequence(excluded["values"])) == {
+        f"{controller.namespace}/{app}" for app, controller in CONTROLLERS.items()
+    }, "Ready must mean that the process is ready"
 
 
 @pytest.mark.parametrize("stage", ["node-ready", "node-heartbeat"])
@@ -129,17 +130,7 @@ def test_annotation_delays_termination_and_removal(stage: str, annotation: str) 
     assert annotation in str(delay["durationFrom"]), "a real pod writes its checkpoint and unmounts volumes"
 
 
-def test_pods_of_the_operator_runner_have_no_simulated_status() -> None:
-    selector = mapping(stage_spec("pod-runs")["selector"])
-    rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]
-    (excluded,) = [rule for rule in rules if "namespace" in str(rule["key"])]
-    assert excluded["operator"] == "NotIn", "the stage ignores these pods"
-    assert set(sequence(excluded["values"])) == {
-        f"{controller.namespace}/{app}" for app, controller in CONTROLLERS.items()
-    }, "Ready must mean that the process is ready"
-
-
-def test_paths_of_a_layout_are_absolute_and_its_socket_path_is_short(
+def test_paths_are_absolute_and_the_socket_path_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = layout(Path("/home/me/holdfast/.rehearsal/local"))

@@ -43,7 +43,7 @@ def pids_in(folder: Path, *names: str) -> list[int]:
     return [each.process.pid for each in processes_in(folder, names)]
 
 
-def test_process_is_identified_by_program_and_folder_and_killed(
+def test_process_is_found_in_its_folder_and_killed(
     component: "subprocess.Popen[str]", tmp_path: Path
 ) -> None:
     assert pids_in(tmp_path, "kwok-controller") == [component.pid], "no pid file is needed"

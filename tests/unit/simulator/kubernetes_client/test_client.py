@@ -40,13 +40,17 @@ def client_of(server: FakeServer) -> KubeClient:
     return KubeClient(transport, Discovery(transport), Cancellation())
 
 
-def test_missing_object_is_no_failure() -> None:
+def test_missing_object_is_no_failure_and_a_timeout_names_its_condition() -> None:
     assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "a missing object is no failure"
     assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False, "nothing was deleted"
     found = client_of(FakeServer()).wait_for(
         "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
     )
     assert found is None, "the deletion is complete"
+    with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
+        client_of(FakeServer("x")).wait_for(
+            "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"
+        )
 
 
 def test_kind_with_a_deleted_crd_is_missing() -> None:
@@ -69,10 +73,3 @@ def test_wait_checks_only_complete_lists() -> None:
         "v1", "Pod", namespace="a", timeout_seconds=5, condition=is_whole, what="all pods"
     )
     assert seen == [2], "a condition like `none is left` would hold too early"
-
-
-def test_timeout_names_the_condition_and_the_last_state() -> None:
-    with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
-        client_of(FakeServer("x")).wait_for(
-            "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"
-        )

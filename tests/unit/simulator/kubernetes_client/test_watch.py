@@ -45,7 +45,6 @@ class ScriptedServer:
 
 
 def followed(server: ScriptedServer, *, count: int) -> list[Event]:
-    """The first `count` events."""
     deadline = time.monotonic() + 60
     events = follow(server, PODS, Selection(namespace="a"), deadline=deadline, cancellation=Cancellation())
     return [next(events) for _ in range(count)]

@@ -48,7 +48,7 @@ def _blockers(live: Json, *others: Json) -> str:
     return deletion_blockers(cast("KubeClient", Server(*others)), live)
 
 
-def test_finalizer_is_reported_with_the_controller_that_removes_it() -> None:
+def test_finalizer_is_reported_with_its_controller_also_in_a_namespace() -> None:
     message = _blockers(_object("NodeClaim", "a", "karpenter.sh/termination"))
     assert (
         "finalizer karpenter.sh/termination blocks it (Karpenter removes it when the node is drained"
@@ -59,6 +59,14 @@ def test_finalizer_is_reported_with_the_controller_that_removes_it() -> None:
         _object("X", "a", "a.b/c")
     ), "an unknown finalizer blocks, too"
     assert "X a" in _blockers(_object("X", "a")), "its state is the only information"
+    space: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+    job = _object("RayJob", "train", "ray.io/rayjob-finalizer", namespace="vision")
+    elsewhere = _object("RayJob", "other", "ray.io/rayjob-finalizer", namespace="tabular")
+    message = _blockers(space, job, elsewhere)
+    assert (
+        "it contains RayJob vision/train: finalizer ray.io/rayjob-finalizer blocks it (KubeRay" in message
+    ), message
+    assert "other" not in message, "it is in another namespace"
 
 
 def test_first_owned_objects_with_a_finalizer_are_reported() -> None:
@@ -74,14 +82,3 @@ def test_first_owned_objects_with_a_finalizer_are_reported() -> None:
     assert "strange" not in message, "another pool owns this claim"
     claims = [_object("NodeClaim", f"claim-{n}", ownerReferences=[_owned_by(pool)]) for n in range(9)]
     assert "NodeClaim claim-2 and 6 more" in _blockers(pool, *claims), "others have the same problem"
-
-
-def test_objects_in_a_namespace_are_reported() -> None:
-    space: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
-    job = _object("RayJob", "train", "ray.io/rayjob-finalizer", namespace="vision")
-    elsewhere = _object("RayJob", "other", "ray.io/rayjob-finalizer", namespace="tabular")
-    message = _blockers(space, job, elsewhere)
-    assert (
-        "it contains RayJob vision/train: finalizer ray.io/rayjob-finalizer blocks it (KubeRay" in message
-    ), message
-    assert "other" not in message, "it is in another namespace"

@@ -128,7 +128,7 @@ def test_object_survives_the_conversion(obj: dict[str, JsonValue]) -> None:
     assert to_object(to_properties(obj)) == obj, "an unchanged object would show a difference"
 
 
-def test_conversion_renames_dashes_and_removes_nulls() -> None:
+def test_objects_convert_and_documents_are_split() -> None:
     properties: Properties = {"schema": {"x_kubernetes_list_map_keys": ["name"]}}
     obj = to_object(properties)
     assert obj == {"schema": {"x-kubernetes-list-map-keys": ["name"]}}, "the CRD schema would lose the field"
@@ -136,9 +136,6 @@ def test_conversion_renames_dashes_and_removes_nulls() -> None:
     assert to_object({"spec": {"a": None, "b": [{"c": None}]}}) == {"spec": {"b": [{}]}}, "no null is owned"
     with pytest.raises(ValueError, match="UNKNOWN"):
         to_object({"spec": UNKNOWN})
-
-
-def test_documents_are_split_into_objects_with_text_values() -> None:
     assert list(objects_in("---\n---\nkind: A\n---\n# nothing\n")) == [{"kind": "A"}], "only one object"
     assert list(objects_in("kind: PodList\nitems: [{kind: Pod}, {kind: Pod}]")) == [{"kind": "Pod"}] * 2, (
         "the API server accepts no list"

@@ -33,11 +33,17 @@ def _settings(
     return {"kubeconfig": kubeconfig, **more}
 
 
-def test_another_or_unknown_cluster_replaces_the_instance() -> None:
+def test_another_cluster_replaces_the_instance_and_another_address_of_it_does_not() -> None:
     changed = replacing(_settings(), _settings("https://two.example"))
     assert [one.top for one in changed] == ["kubeconfig"], "the objects are in the old cluster"
     changed = replacing(_settings(), {"kubeconfig": UNKNOWN})
     assert [one.top for one in changed] == ["kubeconfig"], "it may select another cluster"
+    same = _settings()
+    assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
+    here, moved = (_settings(clusterIdentifier="a"), _settings("https://two.example", clusterIdentifier="a"))
+    assert replacing(here, moved) == [], "it is the same cluster at another address"
+    changed = replacing(here, _settings(clusterIdentifier="b"))
+    assert [one.top for one in changed] == ["clusterIdentifier"], "it is another cluster at the same address"
 
 
 @pytest.mark.parametrize(
@@ -47,15 +53,6 @@ def test_another_or_unknown_cluster_replaces_the_instance() -> None:
 )
 def test_change_that_selects_the_same_cluster_replaces_nothing(new: Properties) -> None:
     assert replacing(_settings(), new) == [], "a replacement recreates every object"
-
-
-def test_secrecy_and_address_of_an_identified_cluster_replace_nothing() -> None:
-    same = _settings()
-    assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
-    here, moved = (_settings(clusterIdentifier="a"), _settings("https://two.example", clusterIdentifier="a"))
-    assert replacing(here, moved) == [], "it is the same cluster at another address"
-    changed = replacing(here, _settings(clusterIdentifier="b"))
-    assert [one.top for one in changed] == ["clusterIdentifier"], "it is another cluster at the same address"
 
 
 _REASON = "unable to load schema information from the API server: no such host"

@@ -45,9 +45,7 @@ def annotated(name: str, value: str) -> Json:
 @pytest.mark.parametrize(
     ("custom", "value", "seconds"), [(30, "20", 30), (0, "20", 20), (0, "soon", 600), (0, "", 600)]
 )
-def test_custom_timeout_takes_precedence_over_the_annotation_and_the_default(
-    custom: float, value: str, seconds: float
-) -> None:
+def test_custom_timeout_precedes_annotation_and_default(custom: float, value: str, seconds: float) -> None:
     assert timeout_seconds(annotated("timeoutSeconds", value), custom) == seconds, "in this order"
 
 
@@ -58,14 +56,11 @@ def test_deletion_propagation_is_foreground_unless_annotated(value: str, policy:
     assert propagation(annotated("deletionPropagationPolicy", value)) == policy, "pods are deleted first"
 
 
-def test_settings_have_the_defaults_and_flags_of_the_plugin() -> None:
+def test_settings_have_the_defaults_of_the_plugin_and_unsupported_ones_a_fix() -> None:
     for value in (True, "true"):
         assert Settings.of({"upsertExistingObjects": value}).upserts, f"{value!r} is true"
     assert not Settings.of({"upsertExistingObjects": "false"}).upserts, "the text false is not true"
     assert Settings.of({}) == Settings(), "the simulator must behave like the plugin"
-
-
-def test_only_unsupported_settings_are_reported_with_the_fix() -> None:
     found = unsupported_settings(
         {"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"}
     )

@@ -80,9 +80,7 @@ def test_deployment_is_waiting_until_its_rollout_completes(status: Json, reason:
         ({"replicas": 2}, {"readyReplicas": 1, "updatedReplicas": 2}, Progress.WAITING),
     ],
 )
-def test_stateful_set_is_waiting_until_its_rollout_completes(
-    spec: Json, status: Json, progress: Progress
-) -> None:
+def test_stateful_set_waits_for_its_rollout(spec: Json, status: Json, progress: Progress) -> None:
     obj = workload("StatefulSet", spec, {"observedGeneration": GENERATION, **status})
     assert verdict(obj)[0] is progress, f"wrong verdict for {spec} and {status}"
 

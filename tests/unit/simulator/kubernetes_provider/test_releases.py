@@ -26,12 +26,17 @@ def complete(inputs: Properties | None = None, *, olds: Properties | None = None
     return complete_release_inputs(given, olds or {}, naming=NAMING, namespace="default")
 
 
-def test_name_namespace_and_timeout_have_defaults() -> None:
+def test_inputs_have_defaults_and_reach_helm() -> None:
     inputs = complete()
     assert str(inputs["name"]).startswith("jobset-"), "the release has no name"
     assert (inputs["namespace"], inputs["timeout"]) == ("default", 300), "the defaults of the plugin"
     assert complete(olds={"name": "jobset-1234"})["name"] == "jobset-1234", "every run replaces it"
     assert "timeout" not in complete({"skipAwait": True}), "the plugin sets none"
+    flags: Properties = {"skipCrds": True, "createNamespace": True, "atomic": True}
+    inputs = complete({"name": "j", "maxHistory": 3, "timeout": 7, **flags})
+    plan = plan_of(inputs, Path("c"))
+    assert (plan.skip_crds, plan.create_namespace, plan.atomic) == (True, True, True), "a flag is lost"
+    assert (plan.max_history, plan.timeout, plan.namespace) == (3, 7.0, "default"), "a setting is lost"
 
 
 @pytest.mark.parametrize("name", ["postrender", "valueYamlFiles", "verify"])
@@ -52,19 +57,11 @@ def test_release_needs_a_known_chart() -> None:
     assert chart_of({"chart": UNKNOWN}, mirror) is None, "no chart has the name UNKNOWN"
 
 
-def test_flags_and_settings_reach_helm() -> None:
-    flags: Properties = {"skipCrds": True, "createNamespace": True, "atomic": True}
-    inputs = complete({"name": "j", "maxHistory": 3, "timeout": 7, **flags})
-    plan = plan_of(inputs, Path("c"))
-    assert (plan.skip_crds, plan.create_namespace, plan.atomic) == (True, True, True), "a flag is lost"
-    assert (plan.max_history, plan.timeout, plan.namespace) == (3, 7.0, "default"), "a setting is lost"
-
-
 SHOWN: Json = {"name": "j", "namespace": "n", "chart": "jobset", "version": "1.0.0", "status": "deployed"}
 INPUTS: Properties = {"name": "j", "namespace": "n", "chart": "c", "version": "1.0.0", "values": {"a": 1}}
 
 
-def test_changed_values_and_version_are_drift() -> None:
+def test_drift_is_found_and_secrets_stay_secret() -> None:
     assert live_release_inputs(INPUTS, SHOWN, {"a": 1}) == INPUTS, "every refresh would cause an upgrade"
     assert live_release_inputs(INPUTS, SHOWN, {"a": 2})["values"] == {"a": 2}, "a manual upgrade is drift"
     inputs: Properties = {**INPUTS, "values": {"a": Secret("x")}}
@@ -72,9 +69,6 @@ def test_changed_values_and_version_are_drift() -> None:
     assert live_release_inputs(INPUTS, {**SHOWN, "version": "2.0.0"}, {"a": 1})["version"] == "2.0.0", (
         "a manual helm upgrade must be detected"
     )
-
-
-def test_import_returns_the_metadata_of_the_release() -> None:
     found = live_release_inputs({}, SHOWN, {"a": 1})
     assert found == {
         "name": "j",
@@ -83,9 +77,6 @@ def test_import_returns_the_metadata_of_the_release() -> None:
         "version": "1.0.0",
         "values": {"a": 1},
     }, "the program must match these inputs"
-
-
-def test_state_and_messages_contain_no_plain_secret() -> None:
     outputs = outputs_of(ReleaseRecord(metadata=SHOWN, values={}, manifest=""), INPUTS)
     assert outputs["__inputs"] == Secret(INPUTS), "values may contain unmarked secrets"
     inputs: Properties = {"values": {"a": [Secret({"b": "hunter2"})], "c": "plain"}}

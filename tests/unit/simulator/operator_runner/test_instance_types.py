@@ -31,7 +31,6 @@ def entries(text: str) -> list[Json]:
 
 
 def offerings(entry: Json) -> set[tuple[str, ...]]:
-    """The capacity types and zones of the offerings."""
     return {
         tuple(
             str(value)
@@ -130,7 +129,6 @@ azure_machines = st.sampled_from(
 
 
 def zones_of(entry: Json) -> set[str]:
-    """The zones of the offerings."""
     requirements = [
         mapping(each)
         for offering in sequence(entry["offerings"])

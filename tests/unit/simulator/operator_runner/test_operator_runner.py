@@ -16,10 +16,7 @@ def test_record_identifies_its_process(tmp_path: Path) -> None:
     assert record.process() == psutil.Process(), "the process runs"
     recycled = replace(record, started=record.started - 3600)
     assert recycled.process() is None, "another process reuses the pid"
-
-
-def test_missing_or_invalid_record_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "host.json"
+    path = tmp_path / "other.json"
     assert read_record(path) is None, "there is no file"
     for text in ("", "[]", "{}", json.dumps({"pid": "x", "started": 1, "server": "s", "ready": True})):
         path.write_text(text)

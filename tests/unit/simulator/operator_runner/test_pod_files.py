@@ -11,16 +11,13 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-def test_volume_contains_exactly_the_data_of_its_object(tmp_path: Path) -> None:
+def test_volume_has_exactly_the_data_and_changes_atomically(tmp_path: Path) -> None:
     folder = tmp_path / "volume"
     assert write_volume(folder, {"a": b"1", "b": b"2"}), "the volume was empty"
     assert write_volume(folder, {"b": b"3", "c": b"4"}), "the data changed"
     shown = {each.name: each.read_bytes() for each in folder.iterdir() if not each.name.startswith("..")}
     assert shown == {"b": b"3", "c": b"4"}, "removed keys are gone, changed keys are new"
     assert len([each for each in folder.iterdir() if each.name.startswith("..content")]) == 1, "no old files"
-
-
-def test_volume_changes_atomically_only_on_changes_and_for_its_owner(tmp_path: Path) -> None:
     write_volume(tmp_path / "volume", {"a": b"1"})
     before = (tmp_path / "volume" / "..data").readlink()
     assert not write_volume(tmp_path / "volume", {"a": b"1"}), "a watching controller must not be notified"

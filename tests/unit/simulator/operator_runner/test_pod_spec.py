@@ -43,10 +43,20 @@ def value_from(**source: JsonValue) -> Json:
     return {"name": "X", "valueFrom": source}
 
 
-def test_references_are_expanded_in_order() -> None:
+def test_variables_are_expanded_in_order_and_env_takes_precedence() -> None:
     variables = resolved({"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(A)"})
     assert variables == {"A": "1", "B": "1-1"}, "a kubelet expands in order"
     assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "like a kubelet"
+    source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
+    assert resolved(source) == {}, "the container starts without it"
+    variables = resolved(
+        {"name": "CFG_level", "value": "info"},
+        env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
+    )
+    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
+    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, "it is optional"
+    with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
+        resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="$")))
@@ -69,19 +79,6 @@ def test_text_without_dollars_does_not_change(text: str) -> None:
 )
 def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expected: str) -> None:
     assert resolved(value_from(**source)) == {"X": expected}, f"the value of {source}"
-
-
-def test_env_takes_precedence_and_optional_sources_may_be_missing() -> None:
-    source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
-    assert resolved(source) == {}, "the container starts without it"
-    variables = resolved(
-        {"name": "CFG_level", "value": "info"},
-        env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
-    )
-    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
-    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, "it is optional"
-    with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
-        resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +145,7 @@ def mounting(*mounts: Json, volumes: list[Json]) -> Json:
     return pod(of=container(volumeMounts=mounts), spec={"volumes": volumes})
 
 
-def test_mounted_volumes_are_found() -> None:
+def test_mounted_volumes_are_found_without_tokens() -> None:
     mounted = mounting(
         {"name": "config", "mountPath": "/etc/config"},
         {"name": "cert", "mountPath": "/certs"},
@@ -168,9 +165,6 @@ def test_mounted_volumes_are_found() -> None:
         Volume(name="cert", kind="Secret", source="tls", optional=True, items={"a": "b"}),
         Volume(name="tmp", kind="Empty"),
     ], "each with its source, without unmounted volumes"
-
-
-def test_token_volumes_are_skipped_and_sub_paths_are_files() -> None:
     mounted = mounting(
         {"name": "kube-api-access", "mountPath": "/var/run"},
         volumes=[{"name": "kube-api-access", "projected": {}}],

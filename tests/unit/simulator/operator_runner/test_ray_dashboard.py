@@ -24,12 +24,16 @@ def heads(*pods: Json, requested: list[tuple[str, str]] | None = None):
 RUNNING = pod(status={"phase": "Running"})
 
 
-def test_job_runs_while_its_head_runs() -> None:
+def test_running_head_reports_its_job_and_accepts_a_submission() -> None:
     requested: list[tuple[str, str]] = []
     response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(RUNNING, requested=requested))
     assert mapping(response.body)["status"] == "RUNNING", "the head runs"
     assert mapping(response.body)["submission_id"] == "rj-1", "the requested job"
     assert requested == [("rj-head-svc", "tabular")], "the head is found by its Service"
+    response = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
+    assert response.body == {"job_id": "rj-1", "submission_id": "rj-1"}, "KubeRay requests this id"
+    assert answer("GET", f"{URL}/api/jobs/", {}, heads(RUNNING)).body == [], "there is no list of jobs"
+    assert answer("POST", f"{URL}/api/jobs/rj-1/stop", {}, heads(RUNNING)).body == {}, "a stop is accepted"
 
 
 @pytest.mark.parametrize(("annotation", "status"), [("complete", "SUCCEEDED"), ("fail", "FAILED")])
@@ -49,10 +53,3 @@ def test_only_a_running_head_that_is_not_silent_answers() -> None:
     for url in ("http://example.org/", "http://rj-head-svc.tabular.svc:80/api/jobs/x", "http://a.b:8265/"):
         response = answer("GET", url, {}, heads(RUNNING))
         assert response.status.startswith("502"), "requests must not leave this machine"
-
-
-def test_submission_and_other_requests_are_accepted() -> None:
-    response = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
-    assert response.body == {"job_id": "rj-1", "submission_id": "rj-1"}, "KubeRay requests this id"
-    assert answer("GET", f"{URL}/api/jobs/", {}, heads(RUNNING)).body == [], "there is no list of jobs"
-    assert answer("POST", f"{URL}/api/jobs/rj-1/stop", {}, heads(RUNNING)).body == {}, "a stop is accepted"

@@ -15,7 +15,7 @@ from tests.support.builders.engine_records import (
 )
 
 
-def test_the_object_of_an_interrupted_create_is_adopted_with_its_id() -> None:
+def test_an_interrupted_create_is_adopted_and_marks_its_predecessor() -> None:
     checkpoint = a_checkpoint([a_resource("bucket")], [a_pending_create("vpc")])
     deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
     assert [one["id"] for one in deployment["resources"]] == ["bucket-id", "vpc-1"], "the engine needs its id"
@@ -26,9 +26,6 @@ def test_the_object_of_an_interrupted_create_is_adopted_with_its_id() -> None:
     checkpoint = a_checkpoint([], [a_pending_create("vpc")], manifest={"version": "v3"})
     deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
     assert deployment["manifest"] == {"version": "v3"}, "the engine refuses a state without its manifest"
-
-
-def test_an_adopted_successor_marks_its_predecessor_for_deletion() -> None:
     checkpoint = a_checkpoint([a_resource("vpc", id="old")], [a_pending_create("vpc")])
     deployment = adopt(checkpoint, {urn("vpc"): "new"}).deployment or {}
     assert [(one["id"], one.get("delete", False)) for one in deployment["resources"]] == [

@@ -23,9 +23,7 @@ def test_equal_inputs_have_no_changes(properties: Properties) -> None:
 
 
 @given(_properties, _properties)
-def test_unequal_inputs_have_changes_and_undoing_them_has_the_opposite(
-    old: Properties, new: Properties
-) -> None:
+def test_changes_are_opposite_in_the_other_direction(old: Properties, new: Properties) -> None:
     there, back = changes(old, new), changes(new, old)
     opposite = {
         ChangeKind.ADD: ChangeKind.DELETE,

@@ -64,12 +64,16 @@ def test_a_progress_line_names_operations_and_durations() -> None:
     assert progress_line({}, now=30.0) is None, "an empty notice tells nothing"
 
 
-def test_progress_is_reported_while_the_engine_is_silent() -> None:
+def test_lines_and_progress_are_shown_at_once() -> None:
     screen = _Screen()
     with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         waiting.event(_begins("operator"))
         assert screen.first.wait(30), "the user does not know what takes so long"
     assert screen.lines[0].startswith("    waiting for operator ("), "not what is under way"
+    screen = _Screen()
+    with ProgressReporter(screen) as waiting:
+        waiting.line(" + vpc created")
+        assert screen.lines == [" + vpc created"], "the engine's line waits for something"
 
 
 def test_finished_operations_and_components_are_not_reported() -> None:
@@ -82,10 +86,3 @@ def test_finished_operations_and_components_are_not_reported() -> None:
         screen.first.clear()
         assert screen.first.wait(30), "the next silent period has no progress line"
     assert all("vpc" not in line and "component" not in line for line in screen.lines), "that is over"
-
-
-def test_the_engines_lines_are_shown_at_once() -> None:
-    screen = _Screen()
-    with ProgressReporter(screen) as waiting:
-        waiting.line(" + vpc created")
-        assert screen.lines == [" + vpc created"], "the engine's line waits for something"

@@ -49,13 +49,16 @@ def test_a_kubeconfig_is_read_as_mapping_json_and_yaml(kubeconfig: JsonValue) ->
     assert (found.command, found.option("--cluster-name")) == ("aws", "prod"), "it asks for a token of prod's"
 
 
-def test_a_kubeconfig_is_read_from_a_file_with_another_context_or_cluster(tmp_path: Path) -> None:
+def test_a_kubeconfig_is_read_from_a_file_and_its_options_in_both_notations(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(KUBECONFIG))
     assert _read(str(file)).server == "https://one.example", "a path is a kubeconfig as well"
     assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
     assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
     assert _read(KUBECONFIG, context="second").command == "", "its user has no token command"
+    assert Connection(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
+    assert Connection(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
+    assert Connection(arguments=("--role-arn",)).option("--role-arn") is None, "without a value there is none"
 
 
 @pytest.mark.parametrize(
@@ -63,9 +66,3 @@ def test_a_kubeconfig_is_read_from_a_file_with_another_context_or_cluster(tmp_pa
 )
 def test_an_invalid_kubeconfig_has_no_connection(kubeconfig: JsonValue) -> None:
     assert read_connection({"kubeconfig": kubeconfig}) is None, "it would be taken for a cluster"
-
-
-def test_an_option_is_found_in_both_notations() -> None:
-    assert Connection(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
-    assert Connection(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
-    assert Connection(arguments=("--role-arn",)).option("--role-arn") is None, "without a value there is none"

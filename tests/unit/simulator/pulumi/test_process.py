@@ -34,8 +34,6 @@ def _script(folder: Path, body: str) -> Path:
 
 
 class _Ends:
-    """Counts the calls of `on_end`."""
-
     def __init__(self) -> None:
         self.count = 0
 

@@ -27,7 +27,7 @@ def _workspace(root: Path, *stacks: str) -> Workspace:
     return Workspace(project_root=root)
 
 
-def test_the_copies_contain_no_folder_and_no_account() -> None:
+def test_the_copies_contain_no_account_and_no_secret() -> None:
     tracked = {"name": "holdfast", "main": "infra", "stackConfigDir": "stacks", "runtime": {"name": "python"}}
     assert rehearsed_project(tracked) == {"name": "holdfast", "runtime": "python"}, "the copy has its own"
     tracked: Json = {
@@ -37,9 +37,6 @@ def test_the_copies_contain_no_folder_and_no_account() -> None:
         "config": {},
     }
     assert rehearsed_stack(tracked, previous={}) == {"config": {}}, "the engine would call that account"
-
-
-def test_encrypted_values_become_placeholders_and_the_salt_is_kept() -> None:
     tracked = {"config": {"a:top": {"secure": "v1:x"}, "a:deep": {"list": [{"key": {"secure": "v1:y"}}]}}}
     copied = rehearsed_stack(tracked, previous={})
     assert copied["config"] == {
@@ -69,13 +66,10 @@ def test_configuration_without_secrets_is_copied_as_it_is(config: dict[str, Json
     assert rehearsed_stack({"config": config}, previous={}) == {"config": config}, "a value was changed"
 
 
-def test_an_unknown_stack_is_refused_with_the_existing_names(tmp_path: Path) -> None:
+def test_an_unknown_stack_and_an_invalid_file_are_refused(tmp_path: Path) -> None:
     workspace = _workspace(tmp_path, "local", "aws-dev")
     with pytest.raises(RehearsalError, match=r"no stack 'prod'.*stacks: aws-dev, local"):
         stack_file("prod", workspace)
-
-
-def test_a_file_without_a_yaml_mapping_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "Pulumi.broken.yaml"
     broken.write_text("config: [")
     with pytest.raises(RehearsalError, match=r"Pulumi\.broken\.yaml is not YAML"):

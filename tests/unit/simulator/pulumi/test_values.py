@@ -50,15 +50,15 @@ def test_a_stripped_value_holds_no_secret_and_the_same_unknowns(value: Value) ->
     assert has_unknown(stripped) == has_unknown(value), "stripping secrets touched an unknown"
 
 
-def test_secrets_and_unknowns_have_no_plain_form() -> None:
+def test_values_have_the_form_that_the_engine_reads() -> None:
     assert "hunter2" not in repr({"password": Secret("hunter2")}), "a secret leaked through repr"
     with pytest.raises(ValueError, match="UNKNOWN has no JSON form"):
         reveal({"arn": UNKNOWN})
-
-
-def test_whole_numbers_arrive_as_integers() -> None:
     arrived = from_struct(to_struct({"nodes": 3, "price": 0.5}))
     assert [type(arrived["nodes"]), type(arrived["price"])] == [int, float], "a count must be an integer"
+    sent = to_struct({"role": Reference(urn="urn:x", id=UNKNOWN)}).fields["role"].struct_value
+    assert sent[_SIGNATURE] == "5cf8f73096256a8f31e491e813e4eb8e", "the engine would read a plain object"
+    assert sent["id"] == "", "the engine refuses an unknown id in a reference"
 
 
 def test_marks_of_the_engine_are_unknown_secret_or_refused() -> None:
@@ -72,9 +72,3 @@ def test_marks_of_the_engine_are_unknown_secret_or_refused() -> None:
     wire.update({"code": [{_SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "path": "x.zip"}]})
     with pytest.raises(RehearsalError, match=r"code\[0\]: a file asset"):
         from_struct(wire)
-
-
-def test_a_reference_to_a_resource_not_yet_made_has_an_empty_id() -> None:
-    sent = to_struct({"role": Reference(urn="urn:x", id=UNKNOWN)}).fields["role"].struct_value
-    assert sent[_SIGNATURE] == "5cf8f73096256a8f31e491e813e4eb8e", "the engine would read a plain object"
-    assert sent["id"] == "", "the engine refuses an unknown id in a reference"

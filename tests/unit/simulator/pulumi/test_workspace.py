@@ -66,7 +66,7 @@ def test_an_installed_plugin_is_found_at_the_version_of_its_package(tmp_path: Pa
     assert installed_plugin("kubernetes", environment) is None, "half a download was taken for a plugin"
 
 
-def test_a_lent_plugin_is_a_folder_of_links(tmp_path: Path) -> None:
+def test_plugins_are_lent_as_links_and_packs_get_a_launcher(tmp_path: Path) -> None:
     plugin = tmp_path / "resource-kubernetes-v1.0.0"
     plugin.mkdir()
     (plugin / "pulumi-resource-kubernetes").write_text("x")
@@ -75,9 +75,6 @@ def test_a_lent_plugin_is_a_folder_of_links(tmp_path: Path) -> None:
     lent = tmp_path / "home" / "plugins" / plugin.name
     assert not lent.is_symlink(), "the engine passes over a folder that is itself a link"
     assert (lent / "pulumi-resource-kubernetes").read_text() == "x", "the plugin's program is not there"
-
-
-def test_packs_are_launched_by_ours_only_where_the_engines_own_is_not_on_the_path(tmp_path: Path) -> None:
     own = tmp_path / "bin" / "pulumi-analyzer-policy-python"
     own.parent.mkdir()
     own.touch(mode=0o755)
@@ -100,15 +97,12 @@ def _held(lock: Lock, started: float | None) -> bool:
     return is_held(lock, hostname=_HERE, started=lambda _: started)
 
 
-def test_a_lock_is_held_while_its_engine_runs() -> None:
+def test_only_locks_of_dead_runs_are_removed(tmp_path: Path) -> None:
     assert not _held(_lock(), started=None), "a killed run would lock the stack indefinitely"
     assert _held(_lock(), started=990.0), "two runs at once would spoil the state"
     assert not _held(_lock(), started=1500.0), "the process is younger than the lock"
     assert _held(_lock(hostname="elsewhere"), started=None), "its processes cannot be seen from here"
     assert engine_started(os.getpid()) is None, "this test is no engine"
-
-
-def test_only_locks_of_dead_runs_are_removed(tmp_path: Path) -> None:
     assert release_stale_locks(tmp_path / "none", stack="dev") == 0, "there is no lock"
     (tmp_path / "half.json").write_text('{"pid": 7, "host')
     assert read_locks(tmp_path) == (), "half a file was read as a lock"

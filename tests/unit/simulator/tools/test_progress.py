@@ -57,9 +57,6 @@ def test_terminal_shows_a_live_table() -> None:
         now.seconds += 61
     assert "k8s.io/api/core/v1 (1 packages)" in shown_by(console), "the table shows the current package"
     assert "1:01" in shown_by(console), "the table shows the elapsed time"
-
-
-def test_table_is_used_only_on_a_terminal() -> None:
     assert isinstance(progress_on(Console(file=io.StringIO(), force_terminal=True), 1), LiveProgress), (
         "a terminal gets a table"
     )

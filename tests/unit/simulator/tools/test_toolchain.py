@@ -99,15 +99,12 @@ def test_unreachable_proxy_is_reported_with_its_setting(line: str) -> None:
     assert line.strip() in message(line), "the message quotes the error"
 
 
-def test_cause_of_a_failed_build_is_reported() -> None:
+def test_failed_build_is_reported_by_its_cause_or_last_lines() -> None:
     text = message("go: x@v1: module lookup disabled by GOPROXY=off")
     assert "GOPROXY=off forbids" in text, "the setting is the cause"
     text = message("verifying x@v1: checksum mismatch", "SECURITY ERROR", "dial tcp: i/o timeout")
     assert "does not match go.sum" in text, "a retry does not help"
     assert "memory" in message("compile: signal: killed"), "Linux kills the largest process"
-
-
-def test_last_lines_are_shown_without_progress() -> None:
     lines = [
         "k8s.io/api/core/v1",
         "# some/package",

@@ -65,6 +65,9 @@ def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
     assert [name for name, *_ in made["machines"]] == ["m7i.large", "p4d.24xlarge"], "sorted by name"
     (row,) = table(described("m7i.large"))["machines"]
     assert row[COLUMNS.index("hourlyPrice")] is None, "the table contains no guesses"
+    crowded = Market(types={f"r-{i}": frozenset() for i in range(53)}, zones={}, prices={})
+    with pytest.raises(RehearsalError, match="53 regions"):
+        machine_table([described()], crowded)
 
 
 @pytest.mark.parametrize(
@@ -87,19 +90,10 @@ def test_older_generation_with_nitro_is_included() -> None:
     assert table(described(CurrentGeneration=False))["machines"], "EC2 still offers c5 and g5"
 
 
-def test_more_regions_than_letters_are_refused() -> None:
-    crowded = Market(types={f"r-{i}": frozenset() for i in range(53)}, zones={}, prices={})
-    with pytest.raises(RehearsalError, match="53 regions"):
-        machine_table([described()], crowded)
-
-
-def test_price_list_is_parsed_by_region_and_type() -> None:
+def test_price_list_and_committed_table_have_the_expected_form() -> None:
     assert prices(LISTS) == {
         "us-gov-east-1": {"c5.large": 0.102, "c5.metal": 4.896},
         "us-gov-west-1": {"u-6tb1.56xlarge": 46.4},
     }, "a line can have several types, with comments between"
-
-
-def test_committed_table_has_the_columns_of_the_generator() -> None:
     assert tuple(aws_table()["columns"]) == COLUMNS, "run `holdfast tools machine-tables`"
     assert {len(row) for row in aws_table()["machines"]} == {len(COLUMNS)}, "each row has all columns"

@@ -61,6 +61,9 @@ def test_table_has_a_line_for_each_machine_with_a_driver() -> None:
     assert row[COLUMNS.index("hourlyPrice")] == 0.25, "prices only order machines"
     names = [name for name, *_ in table(replace(MARKET, drivers=frozenset()))["machines"]]
     assert names == ["Standard_D4ds_v5"], "node auto-provisioning never selects it"
+    crowded = replace(MARKET, prices={f"r{i}": {} for i in range(63)})
+    with pytest.raises(RehearsalError, match="63 regions"):
+        azure_machine_table(crowded)
 
 
 @pytest.mark.parametrize(
@@ -80,27 +83,15 @@ def test_unsupported_size_is_omitted(reason: str, name: str) -> None:
     assert shape_of(name) is None, f"{name} is {reason}"
 
 
-def test_more_regions_than_characters_are_refused() -> None:
-    crowded = replace(MARKET, prices={f"r{i}": {} for i in range(63)})
-    with pytest.raises(RehearsalError, match="63 regions"):
-        azure_machine_table(crowded)
-
-
-def test_price_list_is_parsed_by_region_and_size() -> None:
+def test_price_list_zones_drivers_and_committed_table_have_the_expected_form() -> None:
     assert prices(LIST) == {
         "eastus": {"Basic_A0": 0.024, "Standard_D4ds_v5": 0.226},
         "usgovvirginia": {"Standard_E16-4ds_v5": 1.44},
     }, "all sizes of the list"
-
-
-def test_zones_and_drivers_are_parsed() -> None:
     mapped = [{"logicalZone": "2"}, {"logicalZone": "1"}]
     locations = [{"name": "eastus", "availabilityZoneMappings": mapped}, {"name": "westus"}]
     assert zones_of(json.dumps(locations)) == {"eastus": "12", "westus": ""}, "in order; empty without zones"
     listed = "standard_nd96asr_v4:\n  gpu: nvidia\nstandard_nd96isr_mi300x_v5:\n  gpu: amd\n"
     assert sizes_with_drivers(listed) == {"standard_nd96asr_v4"}, "the device plugin supports only NVIDIA"
-
-
-def test_committed_table_has_the_columns_of_the_generator() -> None:
     assert tuple(azure_table()["columns"]) == COLUMNS, "run `holdfast tools machine-tables`"
     assert {len(row) for row in azure_table()["machines"]} == {len(COLUMNS)}, "each row has all columns"
