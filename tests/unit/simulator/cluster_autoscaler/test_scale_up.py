@@ -88,20 +88,12 @@ def test_a_pod_without_tolerations_fits_only_nodes_without_taints() -> None:
 @pytest.mark.parametrize(
     ("toleration", "is_let_in"),
     [
-        (
-            {
-                "key": "cloud.google.com/gke-spot",
-                "operator": "Equal",
-                "value": "true",
-                "effect": "NoSchedule",
-            },
-            True,
-        ),
-        ({"key": "cloud.google.com/gke-spot", "value": "true"}, True),
-        ({"key": "cloud.google.com/gke-spot", "operator": "Exists"}, True),
+        ({"key": SPOT_TAINT["key"], "operator": "Equal", "value": "true", "effect": "NoSchedule"}, True),
+        ({"key": SPOT_TAINT["key"], "value": "true"}, True),
+        ({"key": SPOT_TAINT["key"], "operator": "Exists"}, True),
         ({"operator": "Exists"}, True),
-        ({"key": "cloud.google.com/gke-spot", "operator": "Equal", "value": "false"}, False),
-        ({"key": "cloud.google.com/gke-spot", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": SPOT_TAINT["key"], "operator": "Equal", "value": "false"}, False),
+        ({"key": SPOT_TAINT["key"], "operator": "Exists", "effect": "NoExecute"}, False),
         ({"key": "nvidia.com/gpu", "operator": "Exists"}, False),
     ],
 )

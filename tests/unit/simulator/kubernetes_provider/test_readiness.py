@@ -10,24 +10,14 @@ GENERATION = 3
 
 def deployment(**status: JsonValue) -> Json:
     """A ready Deployment of two pods, changed by `status`."""
-    ready: Json = {
-        "observedGeneration": GENERATION,
-        "replicas": 2,
-        "updatedReplicas": 2,
-        "availableReplicas": 2,
-        "readyReplicas": 2,
-    }
+    counts = ("replicas", "updatedReplicas", "availableReplicas", "readyReplicas")
+    ready: Json = {"observedGeneration": GENERATION, **dict.fromkeys(counts, 2)}
     return workload("Deployment", {"replicas": 2}, {**ready, **status})
 
 
 def workload(kind: str, spec: Json, status: Json) -> Json:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": "w", "generation": GENERATION},
-        "spec": spec,
-        "status": status,
-    }
+    metadata = {"name": "w", "generation": GENERATION}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec, "status": status}
 
 
 def core(kind: str, **fields: JsonValue) -> Json:
@@ -116,40 +106,29 @@ def test_core_kind_is_ready_according_to_its_status(obj: Json, progress: Progres
     assert verdict(obj)[0] is progress, f"wrong verdict for {obj}"
 
 
-@pytest.mark.parametrize(
-    ("conditions", "progress"),
-    [
-        ([], Progress.WAITING),
-        ([{"type": "Complete", "status": "True"}], Progress.READY),
-        ([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}], Progress.FAILED),
-    ],
-)
-def test_job_is_waiting_until_it_finishes(conditions: JsonValue, progress: Progress) -> None:
-    job: Json = {"apiVersion": "batch/v1", "kind": "Job", "status": {"conditions": conditions}}
-    assert verdict(job)[0] is progress, "dependents need its result"
+JOB: Json = {"apiVersion": "batch/v1", "kind": "Job"}
+CRD: Json = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 
 
 @pytest.mark.parametrize(
-    ("conditions", "progress"),
+    ("obj", "condition", "progress"),
     [
-        ([], Progress.WAITING),
-        ([{"type": "Established", "status": "True"}], Progress.READY),
-        ([{"type": "NamesAccepted", "status": "False", "message": "taken"}], Progress.FAILED),
+        (JOB, {}, Progress.WAITING),
+        (JOB, {"type": "Complete", "status": "True"}, Progress.READY),
+        (JOB, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}, Progress.FAILED),
+        (CRD, {}, Progress.WAITING),
+        (CRD, {"type": "Established", "status": "True"}, Progress.READY),
+        (CRD, {"type": "NamesAccepted", "status": "False", "message": "taken"}, Progress.FAILED),
     ],
 )
-def test_crd_is_waiting_until_it_is_established(conditions: JsonValue, progress: Progress) -> None:
-    crd: Json = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "status": {"conditions": conditions},
-    }
-    assert verdict(crd)[0] is progress, "the API server would refuse objects of the kind"
+def test_job_and_crd_are_waiting_until_a_condition(obj: Json, condition: Json, progress: Progress) -> None:
+    conditions = [condition] if condition else []
+    assert verdict({**obj, "status": {"conditions": conditions}})[0] is progress, "dependents need it"
 
 
-@pytest.mark.parametrize("kind", ["ConfigMap", "Namespace", "ServiceAccount"])
-def test_kind_without_a_rule_is_ready_at_once(kind: str) -> None:
-    assert rule_for(core(kind)) is None, "its status never changes"
-
-
-def test_custom_kind_with_the_name_of_a_core_kind_is_ready_at_once() -> None:
-    assert rule_for({"apiVersion": "x.io/v1", "kind": "Job"}) is None, "its status has another meaning"
+@pytest.mark.parametrize(
+    "obj",
+    [core("ConfigMap"), core("Namespace"), core("ServiceAccount"), {"apiVersion": "x.io/v1", "kind": "Job"}],
+)
+def test_kind_without_a_rule_is_ready_at_once(obj: Json) -> None:
+    assert rule_for(obj) is None, "its status never changes or has another meaning"

@@ -41,27 +41,16 @@ def test_a_violation_is_one_verdict_with_policy_level_resource_and_message() -> 
 
 
 def test_changing_steps_are_listed_once_in_order() -> None:
-    def begun(name: str, operation: str) -> EngineEvent:
+    def step(kind: str, name: str, operation: str) -> EngineEvent:
         metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
-        return event(resourcePreEvent={"metadata": metadata})
+        return event(**{kind: {"metadata": metadata}})
 
-    def done(name: str, operation: str) -> EngineEvent:
-        metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
-        return event(resOutputsEvent={"metadata": metadata})
-
-    found = steps(
-        [
-            begun("a", "same"),
-            begun("b", "update"),
-            done("b", "update"),
-            # What a refresh finds is known only when it is done.
-            begun("c", "refresh"),
-            done("c", "delete"),
-        ]
-    )
-    assert [step.summary for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
-        "the summary lists other changes"
-    )
+    begun, done = "resourcePreEvent", "resOutputsEvent"
+    update = [step(begun, "b", "update"), step(done, "b", "update")]
+    # What a refresh finds is known only when it is done.
+    refresh = [step(begun, "c", "refresh"), step(done, "c", "delete")]
+    found = [one.summary for one in steps([step(begun, "a", "same"), *update, *refresh])]
+    assert found == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], "other changes are listed"
 
 
 def test_problems_name_the_resource_and_the_cause_once() -> None:
@@ -91,17 +80,11 @@ def test_the_last_outputs_are_shown_with_placeholders() -> None:
 
 def test_changes_and_packs_come_from_the_summary() -> None:
     recorder = EventRecorder()
-    recorder(
-        event(
-            summaryEvent={
-                "resourceChanges": {"create": 2, "same": 3},
-                "durationSeconds": 1,
-                "PolicyPacks": {"holdfast|local|/somewhere/policies": "0.1.0"},
-            }
-        )
-    )
+    packs = {"holdfast|local|/somewhere/policies": "0.1.0"}
+    changes = {"create": 2, "same": 3}
+    recorder(event(summaryEvent={"resourceChanges": changes, "durationSeconds": 1, "PolicyPacks": packs}))
     outcome = recorder.outcome(command="up", stack="dev", seconds=1.0, stdout="")
-    assert outcome.changes == {"create": 2, "same": 3}, "counts are by the engine's operations"
+    assert outcome.changes == changes, "counts are by the engine's operations"
     assert outcome.changed == 2, "what stays the same is no change"
     assert outcome.packs == {"holdfast": "0.1.0"}, "a pack is named, not where it lies"
 

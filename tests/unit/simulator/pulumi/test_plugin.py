@@ -34,23 +34,20 @@ def _answer_to(failure: Exception) -> grpc.RpcError:
     return caught.value
 
 
-def _code(error: grpc.RpcError) -> grpc.StatusCode:
+def _call(error: grpc.RpcError) -> grpc.Call:
     assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
-    return error.code()
-
-
-def _details(error: grpc.RpcError) -> str:
-    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
-    return error.details() or ""
+    return error
 
 
 def test_an_error_arrives_as_one_line() -> None:
     error = _answer_to(RehearsalError("BucketAlreadyExists: ckpt"))
-    assert _details(error) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
+    assert str(_call(error).details()) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
     error = _answer_to(KeyError("vpcId"))
-    assert _code(error) is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
-    assert "GetPluginInfo: KeyError: 'vpcId' at " in _details(error), "the message does not say where to look"
-    assert "\n" not in _details(error), "a traceback reached the user"
+    assert _call(error).code() is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
+    assert "GetPluginInfo: KeyError: 'vpcId' at " in str(_call(error).details()), (
+        "the message does not say where to look"
+    )
+    assert "\n" not in str(_call(error).details()), "a traceback reached the user"
 
 
 def test_a_missing_method_is_unimplemented() -> None:
@@ -60,7 +57,9 @@ def test_a_missing_method_is_unimplemented() -> None:
         pytest.raises(grpc.RpcError) as caught,
     ):
         provider.Parameterize(provider_pb2.ParameterizeRequest())
-    assert _code(caught.value) is grpc.StatusCode.UNIMPLEMENTED, "the engine falls back only on this code"
+    assert _call(caught.value).code() is grpc.StatusCode.UNIMPLEMENTED, (
+        "the engine falls back only on this code"
+    )
 
 
 def test_an_initialization_failure_arrives_with_the_state() -> None:
@@ -69,8 +68,7 @@ def test_an_initialization_failure_arrives_with_the_state() -> None:
             resource_id="training/ladder", properties={"spec": {"tiers": 2}}, inputs={}, reasons=["timed out"]
         )
     )
-    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
-    metadata = cast("dict[str, bytes]", dict(cast("Any", error.trailing_metadata())))
+    metadata = cast("dict[str, bytes]", dict(cast("Any", _call(error).trailing_metadata())))
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
     detail = provider_pb2.ErrorResourceInitFailed.FromString(status.details[0].value)
     assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"]), "the object is kept"

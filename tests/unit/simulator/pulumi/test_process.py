@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,26 +33,19 @@ def _script(folder: Path, body: str) -> Path:
     return file
 
 
-class _Ends:
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self) -> None:
-        self.count += 1
-
-
 def _command(
     folder: Path,
     body: str,
     *,
     process: EngineProcess | None = None,
     environment: Mapping[str, str] | None = None,
+    on_end: Callable[[], None] = lambda: None,
 ) -> EngineCommand:
     return EngineCommand(
         executable=_script(folder, body),
         environment=environment or {"PATH": os.defpath},
         process=process or EngineProcess(),
-        on_end=_Ends(),
+        on_end=on_end,
     )
 
 
@@ -76,11 +69,13 @@ def test_flags_are_added_inside_the_block_alone(tmp_path: Path) -> None:
     assert after.stdout.endswith("refresh"), "the flag stayed"
 
 
-def test_a_command_that_fails_raises_and_is_remembered(tmp_path: Path) -> None:
-    command = _command(tmp_path, "echo broken >&2; exit 3")
+def test_a_command_that_fails_raises_is_remembered_and_ends(tmp_path: Path) -> None:
+    ends: list[str] = []
+    command = _command(tmp_path, "echo broken >&2; exit 3", on_end=lambda: ends.append("ended"))
     with pytest.raises(CommandError):
         command.run(["up"], str(tmp_path), {})
     assert _code(command) == 3, "its code tells how it ended"
+    assert ends == ["ended"], "the program would be left running"
 
 
 def test_the_engine_sees_only_the_given_environment(tmp_path: Path) -> None:
@@ -133,16 +128,6 @@ def test_killing_a_finished_engine_does_nothing() -> None:
     process.kill()
     process.interrupt()
     process.ended()
-
-
-def test_on_end_is_called_also_after_a_failure(tmp_path: Path) -> None:
-    ends = _Ends()
-    command = EngineCommand(
-        executable=_script(tmp_path, "exit 1"), environment={}, process=EngineProcess(), on_end=ends
-    )
-    with pytest.raises(CommandError):
-        command.run([], str(tmp_path), {})
-    assert ends.count == 1, "the program would be left running"
 
 
 class _Monitor(resource_pb2_grpc.ResourceMonitorServicer):
