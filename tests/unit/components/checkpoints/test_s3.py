@@ -153,16 +153,9 @@ TRAINING: Final = [
 ]
 #: Actions that would delete an old version or the bucket, change its settings or give others access.
 DESTRUCTIVE: Final = [
-    "s3:DeleteObjectVersion",
-    "s3:DeleteBucket",
-    "s3:PutBucketPolicy",
-    "s3:DeleteBucketPolicy",
-    "s3:PutBucketVersioning",
-    "s3:PutLifecycleConfiguration",
-    "s3:PutEncryptionConfiguration",
-    "s3:PutBucketPublicAccessBlock",
-    "s3:PutObjectAcl",
-    "s3:BypassGovernanceRetention",
+    *("s3:DeleteObjectVersion", "s3:DeleteBucket", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"),
+    *("s3:PutBucketVersioning", "s3:PutLifecycleConfiguration", "s3:PutEncryptionConfiguration"),
+    *("s3:PutBucketPublicAccessBlock", "s3:PutObjectAcl", "s3:BypassGovernanceRetention"),
 ]
 
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])?", fullmatch=True)

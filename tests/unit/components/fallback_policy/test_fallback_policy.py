@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
-from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.json import Json, JsonValue
-
-from dataclasses import replace
-
-from holdfast.components.fallback_policy.ladder import facts_object, machine_capacity_object
+from holdfast.components.fallback_policy.ladder import facts_object, ladder_spec, machine_capacity_object
 from holdfast.components.fallback_policy.schema import spec_schema
 from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.labels import POOL, CapacityType
+from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, SPOT
+from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import A100_SPOT, CONDUCT, FACTS, MACHINES, SHAPES, TIERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def schemas(value: JsonValue) -> Iterator[Json]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.cluster.aks import control_plane as aks
-from holdfast.components.cluster.gke import system_nodes as gke
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from tests.support.builders import aks_components, gke_components
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
@@ -37,18 +36,6 @@ def pod_settings(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
     """The settings of both operators' pods in these values."""
     jobset, kuberay = chart_values(args)
     return mapping(jobset, "controller"), kuberay
-
-
-def gke_system_nodes() -> Json:
-    args = gke.SystemPoolArgs(
-        nodes=gke.SystemNodesArgs(machine_type="e2-standard-4"),
-        project="ml",
-        location="europe-west4",
-        zones=["europe-west4-a"],
-        cluster="holdfast-dev",
-        service_account="nodes@ml.iam.gserviceaccount.com",
-    )
-    return mapping(record(lambda: gke.SystemPool("system", args)).one(":NodePool"), "nodeConfig")
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -108,17 +95,11 @@ def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
         )
 
 
-def test_operators_fit_the_system_nodes_of_aks() -> None:
-    profile = aks.SystemNodesArgs(vm_size="Standard_D4ds_v5").as_profile(version="1.36", subnet_id="subnet")
-    labels = profile.get("node_labels")
-    assert isinstance(labels, dict), "plain labels"
+def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
+    (aks,) = objects(aks_components.recorded_cluster().one(":ManagedCluster"), "agentPoolProfiles")
+    gke = mapping(gke_components.recorded_cluster().one(":NodePool"), "nodeConfig")
     for settings in pod_settings():
-        assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise its pods stay pending"
-    assert profile.get("node_taints") == ["CriticalAddonsOnly=true:NoSchedule"], "AKS's services tolerate it"
-
-
-def test_operators_fit_the_system_nodes_of_gke() -> None:
-    node = gke_system_nodes()
-    for settings in pod_settings():
-        assert mapping(settings, "nodeSelector").items() <= mapping(node, "labels").items(), "pods would wait"
-    assert not node.get("taints"), "GKE's own services run there and would not tolerate it"
+        for labels in (mapping(aks, "nodeLabels"), mapping(gke, "labels")):
+            assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise pods stay pending"
+    assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"], "AKS's services tolerate it"
+    assert not gke.get("taints"), "GKE's own services run there and would not tolerate it"

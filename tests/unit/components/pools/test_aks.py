@@ -85,52 +85,34 @@ def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_
     assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
 
 
-@pytest.mark.parametrize(
-    ("args", "labels"),
-    [
-        (
-            A100_SPOT,
-            {
-                "holdfast.dev/pool": "a100-spot",
-                "nvidia.com/gpu.present": "true",
-                "karpenter.sh/capacity-type": "spot",
-                "kubernetes.azure.com/scalesetpriority": "spot",
-            },
-        ),
-        (CPU, {"holdfast.dev/pool": "cpu", "karpenter.sh/capacity-type": "on-demand"}),
-    ],
-)
-def test_nodes_have_the_labels_of_a_karpenter_pool(args: AksPoolArgs, labels: dict[str, str]) -> None:
-    assert mapping(agent_pool(args), "nodeLabels") == labels, (
-        "the same manifests work in both modes; AKS's own label is removed unless it is set"
-    )
+GPU_LABEL = {"nvidia.com/gpu.present": "true"}
+SPOT_LABEL = {"kubernetes.azure.com/scalesetpriority": "spot"}
+GPU_TAINT = "nvidia.com/gpu=present:NoSchedule"
+SPOT_TAINTS = [
+    "karpenter.sh/capacity-type=spot:NoSchedule",
+    "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+]
 
 
 @pytest.mark.parametrize(
-    ("args", "taints"),
+    ("args", "labels", "taints"),
     [
-        (
-            A100_SPOT,
-            [
-                "karpenter.sh/capacity-type=spot:NoSchedule",
-                "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
-                "nvidia.com/gpu=present:NoSchedule",
-            ],
-        ),
-        (
-            CPU_SPOT,
-            [
-                "karpenter.sh/capacity-type=spot:NoSchedule",
-                "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
-            ],
-        ),
-        (A100, ["nvidia.com/gpu=present:NoSchedule"]),
-        (CPU, []),
+        (A100_SPOT, {**GPU_LABEL, **SPOT_LABEL}, [*SPOT_TAINTS, GPU_TAINT]),
+        (CPU_SPOT, SPOT_LABEL, SPOT_TAINTS),
+        (A100, GPU_LABEL, [GPU_TAINT]),
+        (CPU, {}, []),
     ],
     ids=["gpu-spot", "spot", "gpu", "default"],
 )
-def test_nodes_have_the_taints_that_admission_expects(args: AksPoolArgs, taints: list[str]) -> None:
-    assert value(agent_pool(args), "nodeTaints") == taints, "an update would remove AKS's own spot taint"
+def test_nodes_have_the_labels_and_taints_of_a_karpenter_pool_and_aks_own(
+    args: AksPoolArgs, labels: dict[str, str], taints: list[str]
+) -> None:
+    pool = agent_pool(args)
+    capacity = {"karpenter.sh/capacity-type": args.pool.capacity.value}
+    assert mapping(pool, "nodeLabels") == {"holdfast.dev/pool": args.pool.name, **capacity, **labels}, (
+        "the same manifests work in both modes; AKS's own label is removed unless it is set"
+    )
+    assert value(pool, "nodeTaints") == taints, "an update would remove AKS's own spot taint"
 
 
 def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
-from tests.support.inputs import mapping, objects, value
+from holdfast.components.pools.ec2 import (
+    ClusterPlacement,
+    Ec2NodeClassArgs,
+    EfaFabric,
+    EfaFabricArgs,
+    ec2_node_class,
+)
+from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
-from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
-from tests.support.fakes.pulumi_engine import Recording, record
-from tests.support.inputs import text
 
 ARGS = Ec2NodeClassArgs(
     node_role="holdfast-nodes",
