@@ -29,22 +29,14 @@ class Server:
 
 
 def test_listable_kinds_have_their_preferred_version() -> None:
-    verbs = ["create", "list"]
-    core: Json = {
-        "resources": [
-            {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": verbs},
-            {"name": "pods/log", "kind": "Pod", "namespaced": True, "verbs": verbs},
-            {"name": "bindings", "kind": "Binding", "namespaced": True, "verbs": ["create"]},
-        ]
-    }
-    widgets: Json = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": verbs}]}
-    groups: Json = {
-        "groups": [
-            {"name": "a", "preferredVersion": {"groupVersion": "a/v2"}},
-            {"name": "gone", "preferredVersion": {"groupVersion": "gone/v1"}},
-        ]
-    }
-    server = Server({"/api/v1": core, "/apis": groups, "/apis/a/v2": widgets})
+    def served(name: str, kind: str, *verbs: str) -> Json:
+        return {"name": name, "kind": kind, "namespaced": True, "verbs": ["create", *verbs]}
+
+    pods = [served("pods", "Pod", "list"), served("pods/log", "Pod", "list"), served("bindings", "Binding")]
+    preferred = {"a": "a/v2", "gone": "gone/v1"}
+    groups = [{"name": name, "preferredVersion": {"groupVersion": at}} for name, at in preferred.items()]
+    widgets: Json = {"resources": [served("widgets", "Widget", "list")]}
+    server = Server({"/api/v1": {"resources": pods}, "/apis": {"groups": groups}, "/apis/a/v2": widgets})
     assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")], "every listable kind"
 
 
@@ -64,19 +56,13 @@ def test_kind_is_requested_once_and_again_if_it_was_missing() -> None:
         Discovery(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
 
 
-@pytest.mark.parametrize(
-    ("namespaced", "namespace", "path"),
-    [
+def test_path_depends_on_scope_and_namespace() -> None:
+    for namespaced, namespace, path in (
         (True, "a", "/api/v1/namespaces/a/things/x"),
         (True, None, "/api/v1/namespaces/default/things/x"),
         (False, "a", "/api/v1/things/x"),
-    ],
-)
-def test_path_of_an_object_depends_on_its_scope(namespaced: bool, namespace: str | None, path: str) -> None:
-    endpoint = Endpoint(api_version="v1", kind="Thing", plural="things", namespaced=namespaced)
-    assert endpoint.item(namespace, "x") == path, "another path is another object"
-
-
-def test_collection_without_a_namespace_has_all_namespaces() -> None:
+    ):
+        endpoint = Endpoint(api_version="v1", kind="Thing", plural="things", namespaced=namespaced)
+        assert endpoint.item(namespace, "x") == path, "another path is another object"
     endpoint = Endpoint(api_version="a.b/v1", kind="Thing", plural="things", namespaced=True)
     assert endpoint.collection(None) == f"{root('a.b/v1')}/things", "the list must have all namespaces"

@@ -71,7 +71,7 @@ def _image(name: str) -> dict[str, Value]:
 def test_change_of_an_immutable_field_replaces_the_object(
     kind: str, api_version: str, field: str, old: Value, new: Value, path: str
 ) -> None:
-    found = diff(obj(kind, api_version, **{field: old}), obj(kind, api_version, **{field: new}))
+    found = diff({**obj(kind, api_version), field: old}, {**obj(kind, api_version), field: new})
     assert list(found.replaces) == [path], "the API server refuses the update"
 
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -38,6 +37,7 @@ def test_options_of_the_release_reach_helm() -> None:
     assert "--wait=legacy" in arguments, "the next resource needs a ready operator"
     assert arguments[arguments.index("--timeout") + 1] == "300s", "otherwise the default of helm applies"
     for arguments in (install_arguments(PLAN), upgrade_arguments(PLAN)):
+        assert "--server-side=false" in arguments, "changes by a controller would conflict with an upgrade"
         assert arguments[arguments.index("--values") + 1] == "-", "the process list would show secrets"
     shown = template_arguments(PLAN, kube_version="v1.36.3")
     hidden = template_arguments(replace(PLAN, skip_crds=True), kube_version="v1.36.3")
@@ -48,15 +48,10 @@ def test_options_of_the_release_reach_helm() -> None:
     assert "--ignore-not-found" in uninstall_arguments(PLAN), "a second destroy would fail"
 
 
-@pytest.mark.parametrize("arguments", [install_arguments, upgrade_arguments, uninstall_arguments])
-def test_skip_await_disables_the_wait(arguments: Callable[[Plan], list[str]]) -> None:
-    assert "--wait=legacy" not in arguments(replace(PLAN, skip_await=True)), "skipAwait"
-    assert "--wait=legacy" in arguments(replace(PLAN, skip_await=True, atomic=True)), "atomic needs the wait"
-
-
-@pytest.mark.parametrize("arguments", [install_arguments, upgrade_arguments])
-def test_client_side_apply_is_used_like_in_the_plugin(arguments: Callable[[Plan], list[str]]) -> None:
-    assert "--server-side=false" in arguments(PLAN), "changes by a controller would conflict with an upgrade"
+def test_skip_await_disables_the_wait_unless_atomic() -> None:
+    for arguments in (install_arguments, upgrade_arguments, uninstall_arguments):
+        assert "--wait=legacy" not in arguments(replace(PLAN, skip_await=True)), "skipAwait"
+        assert "--wait=legacy" in arguments(replace(PLAN, skip_await=True, atomic=True)), "atomic needs it"
 
 
 OCI = "oci://registry.example/charts/jobset"
@@ -65,43 +60,32 @@ OCI = "oci://registry.example/charts/jobset"
 @pytest.fixture
 def mirror(tmp_path: Path) -> ChartMirror:
     """A mirror with one chart, jobset 0.12.0."""
-    write_chart(tmp_path / "charts" / "jobset", version="0.12.0")
+    (tmp_path / "charts" / "jobset").mkdir(parents=True)
+    described = "apiVersion: v2\nname: jobset\nversion: 0.12.0\n"
+    (tmp_path / "charts" / "jobset" / "Chart.yaml").write_text(described)
     return ChartMirror(tmp_path / "charts", base=tmp_path)
 
 
-def write_chart(path: Path, *, version: str) -> None:
-    path.mkdir(parents=True)
-    (path / "Chart.yaml").write_text(f"apiVersion: v2\nname: {path.name}\nversion: {version}\n")
-
-
-@pytest.mark.parametrize(
-    ("chart", "version", "repo"),
-    [
+def test_chart_is_found_by_each_reference(mirror: ChartMirror) -> None:
+    for chart, version, repo in (
         (OCI, "0.12.0", None),
         (OCI, "v0.12.0", None),
         (OCI, None, None),
         ("jobset", "0.12.0", "https://charts.example"),
         ("charts/jobset", None, None),
-    ],
-)
-def test_chart_is_found(mirror: ChartMirror, chart: str, version: str | None, repo: str | None) -> None:
-    found = mirror.find(chart, version=version, repo=repo)
-    assert (found.name, found.version) == ("jobset", "0.12.0"), "another chart would be installed"
+    ):
+        found = mirror.find(chart, version=version, repo=repo)
+        assert (found.name, found.version) == ("jobset", "0.12.0"), "another chart would be installed"
 
 
-def test_other_version_and_missing_chart_file_are_refused(mirror: ChartMirror, tmp_path: Path) -> None:
+def test_other_version_and_missing_chart_are_refused(mirror: ChartMirror, tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match=r"version 0\.11\.0, but .* has version 0\.12\.0"):
         mirror.find(OCI, version="0.11.0", repo=None)
+    for chart, repo in (("oci://x/kueue", None), ("kueue", "https://x"), ("kueue", None)):
+        with pytest.raises(RehearsalError, match="jobset"):
+            mirror.find(chart, version=None, repo=repo)
     with pytest.raises(RehearsalError, match=r"Chart\.yaml"):
         Chart.at(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("chart", "repo"), [("oci://x/kueue", None), ("kueue", "https://x"), ("kueue", None)]
-)
-def test_missing_chart_is_refused(mirror: ChartMirror, chart: str, repo: str | None) -> None:
-    with pytest.raises(RehearsalError, match="jobset"):
-        mirror.find(chart, version=None, repo=repo)
 
 
 def test_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
@@ -151,16 +135,8 @@ class FakeCluster:
 
 def test_latest_revision_is_read_from_its_secret() -> None:
     record = latest_release(cast("KubeClient", FakeCluster()), "n", "jobset")
-    assert record == ReleaseRecord(
-        metadata={
-            "appVersion": "v0.12.0",
-            "chart": "jobset",
-            "name": "jobset",
-            "namespace": "n",
-            "revision": 2,
-            "status": "deployed",
-            "version": "0.12.0",
-        },
-        values={"replicas": 2},
-        manifest="kind: Pod",
-    ), "the record equals the output of `helm get`"
+    named = {"chart": "jobset", "name": "jobset", "namespace": "n"}
+    versions = {"appVersion": "v0.12.0", "version": "0.12.0"}
+    metadata: Json = {**named, **versions, "revision": 2, "status": "deployed"}
+    expected = ReleaseRecord(metadata=metadata, values={"replicas": 2}, manifest="kind: Pod")
+    assert record == expected, "the record equals the output of `helm get`"

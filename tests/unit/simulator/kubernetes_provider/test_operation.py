@@ -15,25 +15,16 @@ from holdfast.simulator.kubernetes_provider.operation import (
 )
 
 
-@pytest.mark.parametrize(
-    ("token", "kind"),
-    [
-        ("kubernetes:core/v1:ConfigMap", Kind(api_version="v1", kind="ConfigMap")),
-        ("kubernetes:apps/v1:Deployment", Kind(api_version="apps/v1", kind="Deployment")),
-        ("kubernetes:karpenter.sh/v1:NodePool", Kind(api_version="karpenter.sh/v1", kind="NodePool")),
-    ],
-)
-def test_token_maps_to_its_kind(token: str, kind: Kind) -> None:
-    assert kind_of(token) == kind, "the object would have another kind"
-
-
-@pytest.mark.parametrize("token", ["kubernetes:v1:Pod", "aws:s3/bucket:Bucket", "kubernetes:helm:"])
-def test_invalid_token_is_refused(token: str) -> None:
-    with pytest.raises(RehearsalError, match=token):
-        kind_of(token)
-
-
-def test_kind_with_a_name_that_ends_in_patch_is_no_patch() -> None:
+def test_token_maps_to_its_kind() -> None:
+    for token, api_version, kind in (
+        ("kubernetes:core/v1:ConfigMap", "v1", "ConfigMap"),
+        ("kubernetes:apps/v1:Deployment", "apps/v1", "Deployment"),
+        ("kubernetes:karpenter.sh/v1:NodePool", "karpenter.sh/v1", "NodePool"),
+    ):
+        assert kind_of(token) == Kind(api_version=api_version, kind=kind), f"{token} has another kind"
+    for invalid in ("kubernetes:v1:Pod", "aws:s3/bucket:Bucket", "kubernetes:helm:"):
+        with pytest.raises(RehearsalError, match=invalid):
+            kind_of(invalid)
     assert not is_patch("kubernetes:x.io/v1:SourcePatch", "SourcePatch"), "its object must be deleted"
     assert is_patch("kubernetes:core/v1:ConfigMapPatch", "ConfigMap"), "a deletion keeps the object"
 
@@ -42,18 +33,13 @@ def annotated(name: str, value: str) -> Json:
     return {"metadata": {"annotations": {f"pulumi.com/{name}": value}}}
 
 
-@pytest.mark.parametrize(
-    ("custom", "value", "seconds"), [(30, "20", 30), (0, "20", 20), (0, "soon", 600), (0, "", 600)]
-)
-def test_custom_timeout_precedes_annotation_and_default(custom: float, value: str, seconds: float) -> None:
-    assert timeout_seconds(annotated("timeoutSeconds", value), custom) == seconds, "in this order"
-
-
-@pytest.mark.parametrize(
-    ("value", "policy"), [("orphan", "Orphan"), ("Background", "Background"), ("", "Foreground")]
-)
-def test_deletion_propagation_is_foreground_unless_annotated(value: str, policy: str) -> None:
-    assert propagation(annotated("deletionPropagationPolicy", value)) == policy, "pods are deleted first"
+def test_timeout_and_propagation_are_read_from_annotations_and_have_defaults() -> None:
+    for custom, value, seconds in ((30, "20", 30), (0, "20", 20), (0, "soon", 600), (0, "", 600)):
+        found = timeout_seconds(annotated("timeoutSeconds", value), custom)
+        assert found == seconds, "a custom timeout precedes the annotation and the default"
+    for value, policy in (("orphan", "Orphan"), ("Background", "Background"), ("", "Foreground")):
+        found = propagation(annotated("deletionPropagationPolicy", value))
+        assert found == policy, "pods are deleted first unless annotated"
 
 
 def test_settings_have_the_defaults_of_the_plugin_and_unsupported_ones_a_fix() -> None:

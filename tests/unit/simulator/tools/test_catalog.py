@@ -69,40 +69,31 @@ def test_version_survives_formatting_and_parsing(one: Version) -> None:
         ("kwok version v0.8.0 go1.26.8 (linux/amd64)\n", "0.8.0"),
         ("Client Version: v1.36.3\nKustomize Version: v5.8.1\n", "1.36.3"),
         ("v1.7.12\ninstalled by building from source\n", "1.7.12"),
+        *((answer, "None") for answer in ("", "unknown flag: --version", "v1.36", "v3.246.0-alpha.1")),
     ],
 )
-def test_version_is_found_in_the_output_of_each_program(answer: str, found: str) -> None:
-    assert str(parse_version(answer)) == found, f"{answer!r} contains {found}"
-
-
-@pytest.mark.parametrize("answer", ["", "unknown flag: --version", "v1.36", "v3.246.0-alpha.1"])
-def test_output_without_a_release_has_no_version(answer: str) -> None:
-    assert parse_version(answer) is None, f"{answer!r} contains no released version"
+def test_released_version_is_found_in_the_output_of_each_program(answer: str, found: str) -> None:
+    assert str(parse_version(answer)) == found, f"the release in {answer!r} is {found}"
 
 
 @given(version_numbers, version_numbers)
-def test_exact_pin_accepts_only_itself(found: Version, pin: Version) -> None:
+def test_every_rule_accepts_the_pin_and_the_exact_one_only_itself(found: Version, pin: Version) -> None:
     assert Accepts.EXACT.good(found, pin) == (found == pin), "these programs must have the tested version"
-
-
-@given(version_numbers)
-def test_every_rule_accepts_the_pin(pin: Version) -> None:
     assert all(rule.good(pin, pin) for rule in Accepts), "the pinned version is tested"
 
 
 @pytest.mark.parametrize(
-    ("found", "good"),
-    [("3.245.0", True), ("3.246.1", True), ("3.244.9", False), ("4.0.0", False), ("2.999.0", False)],
+    ("rule", "pin", "accepted", "refused"),
+    [
+        (Accepts.SAME_MAJOR, "3.245.0", ("3.245.0", "3.246.1"), ("3.244.9", "4.0.0", "2.999.0")),
+        (Accepts.NEIGHBOR_MINOR, "1.36.3", ("1.35.9", "1.37.0"), ("1.34.0", "1.38.0")),
+    ],
 )
-def test_same_major_accepts_newer_versions(found: str, *, good: bool) -> None:
-    assert Accepts.SAME_MAJOR.good(version(found), version("3.245.0")) is good, f"{found} against 3.245.0"
-
-
-@pytest.mark.parametrize(
-    ("found", "good"), [("1.35.9", True), ("1.37.0", True), ("1.34.0", False), ("1.38.0", False)]
-)
-def test_neighbor_minor_accepts_one_minor_version_difference(found: str, *, good: bool) -> None:
-    assert Accepts.NEIGHBOR_MINOR.good(version(found), version("1.36.3")) is good, f"{found} against 1.36.3"
+def test_rule_accepts_neighbors_of_the_pin(
+    rule: Accepts, pin: str, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    for found in (*accepted, *refused):
+        assert rule.good(version(found), version(pin)) is (found in accepted), f"{found} against {pin}"
 
 
 FOLDER = Path("tools/example")
@@ -130,11 +121,8 @@ require (
 
 def test_pins_are_read_from_go_mod(tmp_path: Path) -> None:
     read = parse_go_mod(FOLDER, GO_MOD)
-    assert read.requires == {
-        "example.com/alone": "v1.0.0",
-        "example.com/one": "v1.2.3",
-        "example.com/one/cmd": "v2.0.0",
-    }, "a replacement is no pin"
+    pins = {"example.com/alone": "v1.0.0", "example.com/one": "v1.2.3", "example.com/one/cmd": "v2.0.0"}
+    assert read.requires == pins, "a replacement is no pin"
     assert str(read.go) == "1.26.0", "a version without a patch is the first release"
     assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), "like Go does"
     assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is a package, too"
@@ -190,23 +178,13 @@ def test_modules_and_charts_have_the_declared_versions() -> None:
         "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
     }, "a chart of another release can set unknown flags"
+    for tool, declared in (("jobset-controller", versions.JOBSET), ("kuberay-operator", versions.KUBERAY)):
+        assert str(tool_named(tool).pin(PROJECT)) == declared, "versions.py and tools/ must agree"
     (aks,) = (chart.pin(PROJECT) for chart in CHARTS if chart.name == "karpenter-azure")
     core = tool_named("karpenter-kwok").pin(PROJECT)
     assert (aks.major, aks.minor) == (core.major, core.minor), "another release may not read its CRDs"
     (nvidia,) = (chart for chart in CHARTS if chart.name == "nvidia-device-plugin")
     assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, "change both together"
-
-
-@pytest.mark.parametrize(
-    ("declared", "tool"),
-    [
-        (versions.JOBSET, "jobset-controller"),
-        (versions.KUBERAY, "kuberay-operator"),
-        (versions.KARPENTER, "karpenter-kwok"),
-    ],
-)
-def test_operator_has_the_deployed_version(declared: str, tool: str) -> None:
-    assert declared == str(tool_named(tool).pin(PROJECT)), "versions.py and tools/ must agree"
 
 
 @pytest.mark.engine
@@ -220,7 +198,6 @@ def test_operator_has_the_deployed_version(declared: str, tool: str) -> None:
     ],
 )
 def test_copied_chart_has_the_declared_version(chart: str, declared: str) -> None:
-    described = yaml.safe_load(
-        (PROJECT / ".tools" / "charts" / chart / "Chart.yaml").read_text(encoding="utf-8")
-    )
+    path = PROJECT / ".tools" / "charts" / chart / "Chart.yaml"
+    described = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert described["version"] == declared, "the rehearsal would refuse the release; run `make tools`"

@@ -40,18 +40,10 @@ def test_old_go_is_refused_unless_it_can_download_a_newer_one(tmp_path: Path) ->
     assert go.switches, "go downloads the toolchain of go.mod"
 
 
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("go1.26.8", "1.26.8"),
-        ("go1.26", "1.26.0"),
-        ("go1.27rc1", "0.0.0"),
-        ("devel go1.27-abc", "0.0.0"),
-        ("go1.26.8-X:x", "1.26.8"),
-    ],
-)
-def test_version_of_go_is_parsed(text: str, version: str) -> None:
-    assert str(parse_go_version(text)) == version, f"{text} is {version}"
+def test_version_of_go_is_parsed() -> None:
+    releases = {"go1.26.8": "1.26.8", "go1.26": "1.26.0", "go1.26.8-X:x": "1.26.8"}
+    for text, version in {**releases, "go1.27rc1": "0.0.0", "devel go1.27-abc": "0.0.0"}.items():
+        assert str(parse_go_version(text)) == version, f"{text} is {version}"
 
 
 def test_environment_of_the_user_does_not_affect_the_build() -> None:
@@ -72,31 +64,23 @@ def message(*lines: str) -> str:
     return diagnose("helm", lines, proxy="https://proxy.test", cache="/cache")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_full_disk_and_unreachable_proxy_are_reported_with_the_fix() -> None:
+    for line in (
         "write /tmp/go-build1/b001/_pkg_.a: no space left on device",
         "[Errno 28] No space left on device: '/x/.tools/partial/helm'",
         "mkdir /home/u/.cache: disk quota exceeded",
-    ],
-)
-def test_full_disk_is_reported_with_the_required_space(line: str) -> None:
-    assert message("# some/package", line).startswith("the disk is full: helm"), "it starts with the cause"
-    assert "/cache" in message(line), "the user can empty the cache"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
+    ):
+        text = message("# some/package", line)
+        assert text.startswith("the disk is full: helm"), "it starts with the cause"
+        assert "/cache" in text, "the user can empty the cache"
+    for line in (
         'go: helm.sh/helm/v4@v4.2.4: Get "https://proxy.test/x": dial tcp: lookup proxy.test: no such host',
         "dial tcp 10.0.0.1:443: i/o timeout",
         "dial tcp 10.0.0.1:443: connect: connection refused",
         "reading https://proxy.test/x: 403 Forbidden ",
-    ],
-)
-def test_unreachable_proxy_is_reported_with_its_setting(line: str) -> None:
-    assert "GOPROXY is https://proxy.test" in message(line), "the message names the proxy"
-    assert line.strip() in message(line), "the message quotes the error"
+    ):
+        assert "GOPROXY is https://proxy.test" in message(line), "the message names the proxy"
+        assert line.strip() in message(line), "the message quotes the error"
 
 
 def test_failed_build_is_reported_by_its_cause_or_last_lines() -> None:
@@ -105,14 +89,9 @@ def test_failed_build_is_reported_by_its_cause_or_last_lines() -> None:
     text = message("verifying x@v1: checksum mismatch", "SECURITY ERROR", "dial tcp: i/o timeout")
     assert "does not match go.sum" in text, "a retry does not help"
     assert "memory" in message("compile: signal: killed"), "Linux kills the largest process"
-    lines = [
-        "k8s.io/api/core/v1",
-        "# some/package",
-        "./x.go:3:1: undefined: Y",
-        "go: downloading a v1",
-        "other/pkg",
-    ]
-    assert tail(lines) == ["# some/package", "./x.go:3:1: undefined: Y"], "names of packages are omitted"
+    error = ["# some/package", "./x.go:3:1: undefined: Y"]
+    lines = ["k8s.io/api/core/v1", *error, "go: downloading a v1", "other/pkg"]
+    assert tail(lines) == error, "names of packages are omitted"
     assert "the build of helm failed" in message(*lines), "the message names no cause"
     lines = [f"error number {n}" for n in range(100)]
     assert tail(lines)[-1] == "error number 99", "the last line has the cause"
