@@ -30,12 +30,14 @@ from tests.support.fakes.aws_account import (
     answers,
     asked,
 )
+from tests.support.invalid_configs.mistakes import changed, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.json import Json
+    from tests.support.builders.configurations import Document
 
 PLATFORM = "holdfast:platform"
 STANDARD_SPOT = "L-34B43A08"
@@ -60,19 +62,29 @@ def test_another_account_is_the_only_problem() -> None:
     assert "Log in to 123456789012" in problem.fix, "and which one was meant"
 
 
-def test_a_stack_without_account_accepts_any() -> None:
-    platform = aws_platform(lambda d: d.pop("account"))
-    assert not refused(platform, account(number="210987654321")), "the stack names no account"
+EVERYTHING = frozenset(machine_catalogue("aws"))
+EVERYWHERE = dict.fromkeys(EVERYTHING, frozenset(ZONES))
+A100 = frozenset({"p4d.24xlarge", "p4de.24xlarge"})
+ONE_ZONE = {"p4d.24xlarge": frozenset({"us-west-2a"}), "p4de.24xlarge": frozenset[str]()}
+SMALL: Document = {"capacity": "on-demand", "instanceTypes": ["m7i.large"], "maxNodes": 20}
+SMALL_SPOT: Document = {"capacity": "spot", "families": ["c7i", "c6i"], "sizes": ["large"], "maxNodes": 8}
 
 
-def test_a_zone_that_the_account_lacks_is_a_problem() -> None:
-    found = account(zones=("us-west-2a", "us-west-2b", "us-west-2d"))
-    assert ".network.zones[2]" in refused(aws_platform(), found), "a region's zones differ by account"
-
-
-def test_more_zones_than_the_account_has_are_a_problem() -> None:
-    platform = aws_platform(lambda d: section(d, "network").update(zones=4))
-    assert refused(platform, account(zones=ZONES[:3])) == [".network.zones"], "a subnet would have no place"
+@pytest.mark.parametrize(
+    ("change", "found", "fields", "reason"),
+    [
+        (missing(".account", "")[0], account(number="210987654321"), [], "the stack names no account"),
+        (changed(""), account(zones=("us-west-2a", "us-west-2b", "us-west-2d")), [".network.zones[2]"], "zones differ from account to account"),
+        (changed(".network", zones=4), account(zones=ZONES[:3]), [".network.zones"], "a subnet would have no place"),
+        (changed(""), account(offered={**EVERYWHERE, **ONE_ZONE}), [], "one machine in one zone is enough"),
+        (changed(""), account(available={CapacityType.SPOT: EVERYTHING - A100, CapacityType.ON_DEMAND: EVERYTHING}), [".pools[2].capacity"], "no machine on spot; on-demand is fine"),
+        (changed("", pools=[{"name": "cpu", "default": True, **SMALL}, {"name": "cpu-spot", **SMALL_SPOT}], namespaces=[]), account(quotas={STANDARD: 5, STANDARD_SPOT: 5}), [], "a new account has 5 vCPUs of each kind"),
+    ],
+)  # fmt: skip
+def test_a_stack_is_refused_only_for_what_its_account_lacks(
+    change: Callable[[Document], object], found: Account, fields: list[str], reason: str
+) -> None:
+    assert refused(aws_platform(change), found) == fields, reason
 
 
 def test_a_pool_in_a_zone_outside_the_network_is_a_problem() -> None:
@@ -85,34 +97,12 @@ def test_a_pool_in_a_zone_outside_the_network_is_a_problem() -> None:
 
 
 def test_machines_in_no_zone_of_the_pool_are_a_problem() -> None:
-    everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
-    offered = {
-        **everywhere,
-        "p4d.24xlarge": frozenset({"us-west-2d"}),
-        "p4de.24xlarge": frozenset({"us-west-2d"}),
-    }
+    offered = {**EVERYWHERE, **dict.fromkeys(A100, frozenset({"us-west-2d"}))}
     problems = list(preflight_problems(aws_platform(), account(offered=offered)))
     assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"], (
         "the pools of these machines would wait forever"
     )
     assert "us-west-2d" in problems[0].allowed, "where they could be had is said"
-
-
-def test_one_machine_in_one_zone_is_enough() -> None:
-    everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
-    offered = {**everywhere, "p4d.24xlarge": frozenset({"us-west-2a"}), "p4de.24xlarge": frozenset[str]()}
-    assert not refused(aws_platform(), account(offered=offered)), "a pool is a choice"
-
-
-def test_a_pool_without_spot_machines_is_a_problem() -> None:
-    everything = frozenset(machine_catalogue("aws"))
-    available = {
-        CapacityType.SPOT: everything - {"p4d.24xlarge", "p4de.24xlarge"},
-        CapacityType.ON_DEMAND: everything,
-    }
-    assert refused(aws_platform(), account(available=available)) == [".pools[2].capacity"], (
-        "the on-demand one is fine"
-    )
 
 
 def test_a_quota_below_one_machine_is_a_problem() -> None:
@@ -123,19 +113,6 @@ def test_a_quota_below_one_machine_is_a_problem() -> None:
         "request-service-quota-increase --service-code ec2 --quota-code L-7212CCBC --desired-value 768"
         in (problem.fix)
     ), "8 machines of 96 vCPUs"
-
-
-def test_the_quotas_of_a_new_account_hold_a_development_stack() -> None:
-    platform = aws_platform(
-        lambda d: d.update(
-            pools=[
-                {**entry(d, "pools", 0), "instanceTypes": ["m7i.large"]},
-                {**entry(d, "pools", 1), "sizes": ["large"]},
-            ],
-            namespaces=[],
-        )
-    )
-    assert not refused(platform, account(quotas={STANDARD: 5, STANDARD_SPOT: 5})), "5 vCPUs of each kind"
 
 
 def test_a_quota_for_some_machines_causes_a_warning() -> None:
@@ -152,8 +129,7 @@ def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
 
 
 def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> None:
-    everything = frozenset(machine_catalogue("aws"))
-    available = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
+    available = dict.fromkeys(CapacityType, EVERYTHING - {"p4de.24xlarge"})
     (warning,) = preflight_warnings(aws_platform(), account(available=available))
     assert "pool a100-spot" in warning, "the pool is named"
     assert "p4de.24xlarge is not available on spot" in warning, "and what it does without"
@@ -193,17 +169,11 @@ def test_failed_queries_cause_one_warning() -> None:
     assert "\n" not in warning, "on one line"
 
 
-def test_a_number_of_zones_selects_the_first_of_the_account() -> None:
+def test_a_number_of_zones_selects_the_first_of_the_account_or_else_of_the_region() -> None:
     network = AwsNewNetwork(zones=2)
-    assert zones_of_network(network, account(), ("us-west-2x",)) == ("us-west-2a", "us-west-2b"), (
-        "always the same ones, or the plan would change"
-    )
-
-
-def test_an_account_with_unknown_zones_has_those_of_the_region() -> None:
-    assert zones_of_network(AwsNewNetwork(zones=2), account(zones=None), ZONES[1:]) == ZONES[1:3], (
-        "which most accounts see"
-    )
+    zones = zones_of_network(network, account(), ("us-west-2x",))
+    assert zones == ("us-west-2a", "us-west-2b"), "always the same ones, or the plan would change"
+    assert zones_of_network(network, account(zones=None), ZONES[1:]) == ZONES[1:3], "unknown to the account"
 
 
 @pytest.mark.parametrize(
@@ -232,13 +202,10 @@ def test_a_machine_counts_against_its_familys_quota(
     assert quota.code == code, "as AWS lists them"
 
 
-def test_a_family_without_a_documented_quota_has_none() -> None:
-    assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None, "its spot quota is not documented"
-
-
 def test_every_machine_on_demand_has_a_quota() -> None:
     without = [name for name in machine_catalogue("aws") if quota_of(name, CapacityType.ON_DEMAND) is None]
-    assert not [name for name in without if not name.startswith("mac")], "else a shortage would stay unseen"
+    assert not [name for name in without if not name.startswith("mac")], "a shortage would stay unseen"
+    assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None, "its spot quota is not documented"
 
 
 def test_a_pool_of_two_quotas_causes_no_problem_for_one() -> None:

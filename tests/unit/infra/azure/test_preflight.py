@@ -141,22 +141,16 @@ def test_a_private_cluster_that_does_not_answer_is_a_problem(*, public_name: boo
     assert f"{host} does not answer (timed out)" in problem.value, "and what was tried"
 
 
-def test_a_private_cluster_that_answers_causes_no_problem() -> None:
+def test_a_cluster_that_answers_or_does_not_exist_causes_no_problem() -> None:
     problem, knocked = reached(private(), None)
     assert (problem, len(knocked)) == (None, 1), "the run is where it has to be"
-
-
-def test_a_missing_cluster_causes_no_problem() -> None:
     assert reached(private(), "timed out", refused_to_answer) == (None, []), "a first `up` has none"
-
-
-def test_a_missing_host_name_causes_no_problem() -> None:
     found: list[str | None] = []
     asking(
         lambda: found.append(api_server_of("train", by_public_name=True)),
         lambda _token, _arguments: {"fqdn": "", "privateFQDN": "p"},
     )
-    assert found == [None], "there is nothing to call"
+    assert found == [None], "a missing host name: there is nothing to call"
 
 
 def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ from tests.support.builders.configurations import (
     GCP_KEY,
     GCP_PROJECT,
     GCP_REGION,
-    entry,
     gcp_document,
     gcp_platform,
     section,
@@ -44,6 +43,7 @@ from tests.support.fakes.gcp_project import (
     asked,
     project,
 )
+from tests.support.invalid_configs.mistakes import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -74,26 +74,29 @@ def test_a_channel_without_the_version_is_a_problem_that_names_others() -> None:
     assert problem.field == f"{PLATFORM}.cluster.channel", "the version is what admission needs"
     assert "1.35.8-gke.1225000" in problem.value, "what the channel has is said"
     assert "rapid, regular, extended" in problem.allowed, "and which have more"
-
-
-def test_a_version_of_no_channel_is_a_problem_without_a_suggestion() -> None:
-    platform = gcp_platform(lambda d: section(d, "cluster").update(version="1.99"))
-    (problem,) = preflight_problems(platform, project())
+    (problem,) = preflight_problems(
+        gcp_platform(lambda d: section(d, "cluster").update(version="1.99")), project()
+    )
     assert "none yet" in problem.allowed, "another channel would not help"
 
 
-def test_a_zone_that_the_project_lacks_is_a_problem() -> None:
-    platform = gcp_platform(lambda d: entry(d, "pools", 2).update(zones=["us-central1-f"]))
-    assert refused(platform, project(zones=ZONES[:3])) == [".pools[2].zones[0]"], "nodes have no place there"
-    assert refused(platform, project(zones=ZONES[1:])) == [".cluster.zones[0]"], "nor those of the system"
+ZONAL: Document = {"access": {"authorizedNetworks": ["10.0.0.0/8"]}, "location": "us-central1-f"}
+NO_SYSTEM_NODES = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
 
 
-def test_a_control_plane_in_a_zone_that_the_project_lacks_is_a_problem() -> None:
-    cluster: Document = {"access": {"authorizedNetworks": ["10.0.0.0/8"]}, "location": "us-central1-f"}
-    platform = gcp_platform(lambda d: d.update(cluster=cluster))
-    assert refused(platform, project(zones=ZONES[:3], cluster_zones=("us-central1-f",))) == [
-        ".cluster.location"
-    ], "the one place where it is written"
+@pytest.mark.parametrize(
+    ("change", "found", "field", "reason"),
+    [
+        (changed(".pools[2]", zones=["us-central1-f"]), project(zones=ZONES[:3]), ".pools[2].zones[0]", "its nodes would have no place"),
+        (changed(".pools[2]", zones=["us-central1-f"]), project(zones=ZONES[1:]), ".cluster.zones[0]", "nor those of the system"),
+        (changed("", cluster=ZONAL), project(zones=ZONES[:3], cluster_zones=("us-central1-f",)), ".cluster.location", "the control plane has no place"),
+        (changed(""), project(offered=NO_SYSTEM_NODES), ".cluster.zones", "the cluster would have no services"),
+    ],
+)  # fmt: skip
+def test_a_zone_that_the_project_lacks_is_a_problem(
+    change: Callable[[Document], object], found: Project, field: str, reason: str
+) -> None:
+    assert refused(gcp_platform(change), found) == [field], reason
 
 
 def test_a_pool_with_a_zone_without_its_machine_is_a_problem_that_names_other_zones() -> None:
@@ -111,17 +114,9 @@ def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> N
         f"{PLATFORM}.pools[2].machineType",
         f"{PLATFORM}.pools[3].machineType",
     ], "both pools of these machines would never be made"
-    assert "`zones: [us-central1-f]`" in problems[0].fix, "where it could be had is said"
-
-
-def test_a_machine_that_the_region_lacks_is_a_problem() -> None:
+    assert "`zones: [us-central1-f]`" in problems[0].fix, "the fix names the zone that has it"
     (problem, _) = preflight_problems(gcp_platform(), project(offered=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
-
-
-def test_system_nodes_that_a_zone_lacks_are_a_problem() -> None:
-    offered = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
-    assert refused(gcp_platform(), project(offered=offered)) == [".cluster.zones"], "no node for services"
 
 
 def test_failed_queries_cause_one_warning_and_no_problem() -> None:
@@ -138,17 +133,12 @@ def anywhere(**cluster: str) -> GcpPlatform:
     return gcp_platform(lambda d: (section(d, "cluster").pop("zones"), section(d, "cluster").update(cluster)))
 
 
-def test_configured_zones_are_those_of_the_cluster() -> None:
-    assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3], "whatever the project says"
-
-
-def test_a_control_plane_in_a_zone_has_its_nodes_there() -> None:
-    assert zones_of_cluster(anywhere(location="us-central1-f"), ZONES) == ("us-central1-f",), (
-        "and nowhere else"
+def test_nodes_are_in_the_configured_zones_or_those_of_the_control_plane() -> None:
+    assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3], (
+        "as configured, whatever the project says"
     )
-
-
-def test_a_control_plane_in_a_region_has_its_nodes_in_the_first_three_zones() -> None:
+    zonal = zones_of_cluster(anywhere(location="us-central1-f"), ZONES)
+    assert zonal == ("us-central1-f",), "a zonal control plane has its nodes there"
     assert zones_of_cluster(anywhere(), ZONES[1:]) == ZONES[1:], "always the same, or the plan would change"
     assert zones_of_cluster(anywhere(), None) == ZONES[:3], "the known ones, if the query failed"
 
