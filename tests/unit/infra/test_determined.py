@@ -46,26 +46,16 @@ def refused(*pools: JsonValue) -> tuple[Problem, ...]:
     return error.value.problems
 
 
-def test_the_pool_of_determineds_documentation_becomes_a_spot_pool() -> None:
-    assert converted(SPOT_G4DN)[1] == {
-        "name": "aws-spot-g4dn-metal",
-        "capacity": "spot",
-        "instanceTypes": ["g4dn.metal"],
-        "maxNodes": 10,
-    }, "each of its four facts has its field"
-
-
-def test_missing_fields_have_determineds_defaults() -> None:
-    assert converted({"pool_name": "bare", "provider": {"type": "aws"}})[1] == {
-        "name": "bare",
-        "capacity": "on-demand",
-        "instanceTypes": ["g4dn.metal"],
-        "maxNodes": 5,
-    }, "the same machines come up as did before"
-
-
-def test_a_volume_size_is_converted() -> None:
-    assert converted(changed(root_volume_size=300))[1]["volumeGiB"] == 300, "jobs may need the room"
+@pytest.mark.parametrize(
+    ("pool", "entry", "reason"),
+    [
+        (SPOT_G4DN, {"name": "aws-spot-g4dn-metal", "capacity": "spot", "instanceTypes": ["g4dn.metal"], "maxNodes": 10}, "each of its four facts has its field"),
+        ({"pool_name": "bare", "provider": {"type": "aws"}}, {"name": "bare", "capacity": "on-demand", "instanceTypes": ["g4dn.metal"], "maxNodes": 5}, "missing fields have Determined's defaults"),
+        (changed(root_volume_size=300), {"name": "aws-spot-g4dn-metal", "capacity": "spot", "instanceTypes": ["g4dn.metal"], "maxNodes": 10, "volumeGiB": 300}, "jobs may need the room"),
+    ],
+)  # fmt: skip
+def test_a_pool_of_determined_becomes_a_pool(pool: Document, entry: Document, reason: str) -> None:
+    assert converted(pool)[1] == entry, reason
 
 
 def test_a_price_cap_is_a_problem_with_the_reason() -> None:
@@ -129,18 +119,13 @@ def test_one_run_reports_all_problems() -> None:
     }, "one run reports all problems"
 
 
-def test_names_with_the_same_label_are_a_problem() -> None:
+def test_names_are_converted_with_a_note_and_must_differ() -> None:
     (problem,) = refused({**SPOT_G4DN, "pool_name": "a100 spot"}, {**SPOT_G4DN, "pool_name": "a100-spot"})
     assert problem.field == "resource_pools[1].pool_name", "two pools would have the same name"
-
-
-def test_an_invalid_name_is_converted_with_a_note() -> None:
     conversion = convert(MasterFile(pools=[{**SPOT_G4DN, "pool_name": "A100_Spot"}], auxiliary_pool=None))
     assert conversion.pools[1].name == "a100-spot", "jobs select nodes by it"
-    assert any('"A100_Spot" is renamed to a100-spot' in note for note in conversion.notes), "authors know"
-
-
-def test_ignored_fields_cause_a_note() -> None:
+    renamed = '"A100_Spot" is renamed to a100-spot'
+    assert any(renamed in note for note in conversion.notes), "job authors must know"
     conversion = convert(MasterFile(pools=[changed(ssh_key_name="ops", tag_key="team")], auxiliary_pool=None))
     assert any("ssh_key_name, tag_key" in note for note in conversion.notes), "nothing vanishes in silence"
 
@@ -149,14 +134,11 @@ CPU: Document = {"pool_name": "aux", "provider": {"type": "aws", "instance_type"
 CPU_TWO: Document = {"pool_name": "cpu", "provider": {"type": "aws", "instance_type": "c5.xlarge"}}
 
 
-def test_the_auxiliary_pool_becomes_the_default() -> None:
+def test_the_auxiliary_pool_becomes_the_default_and_otherwise_one_is_added() -> None:
     pools = converted(CPU_TWO, CPU, auxiliary_pool="aux")
     assert [pool["name"] for pool in pools if pool.get("default")] == ["aux"], "the default as before"
-
-
-def test_a_default_pool_is_added_under_a_free_name_if_there_is_none() -> None:
     pools = converted({**SPOT_G4DN, "pool_name": "cpu"})
-    assert [pool["name"] for pool in pools if pool.get("default")] == ["cpu-2"], "a stack has exactly one"
+    assert [pool["name"] for pool in pools if pool.get("default")] == ["cpu-2"], "under a free name"
 
 
 def test_a_master_file_parses_as_in_determined(tmp_path: Path) -> None:

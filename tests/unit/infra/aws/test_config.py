@@ -23,6 +23,7 @@ from tests.support.builders.configurations import (
     read_aws,
     section,
 )
+from tests.support.invalid_configs.mistakes import changed
 
 if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
@@ -55,12 +56,6 @@ def test_one_pool_and_access_are_enough() -> None:
     assert platform.network == AwsNewNetwork(), "a network is made"
 
 
-def test_the_region_comes_from_the_provider_settings() -> None:
-    assert aws_platform(
-        region="us-east-1", change=lambda d: section(d, "network").update(zones=2)
-    ).region == ("us-east-1"), "there is one place for it"
-
-
 @pytest.mark.parametrize(
     ("region", "partition"), [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
 )
@@ -74,7 +69,9 @@ def test_the_region_determines_the_partition(region: str, partition: str) -> Non
             namespaces=[],
         )
 
-    assert aws_platform(change, region).partition == partition, "an ARN of another partition is invalid"
+    platform = aws_platform(change, region)
+    assert platform.region == region, "the provider's setting is the one place for it"
+    assert platform.partition == partition, "an ARN of another partition is invalid"
 
 
 def test_a_pool_by_family_has_the_machines_of_the_region() -> None:
@@ -107,23 +104,14 @@ def test_a_pool_by_family_has_gpus() -> None:
     assert pool.capacity is CapacityType.SPOT, "so does this one"
 
 
-def test_vpc_and_subnet_ids_select_an_existing_network() -> None:
-    platform = aws_platform(lambda d: d.update(network=BROUGHT))
-    assert isinstance(platform.network, AwsExistingNetwork), "nothing else says so"
-
-
-def test_a_pool_in_an_existing_network_may_use_any_zone_of_the_region() -> None:
-    document = aws_document(
-        lambda d: (d.update(network=BROUGHT), entry(d, "pools", 2).update(zones=["us-west-2d"]))
+def test_an_existing_network_may_have_any_zone_and_a_placement_group_needs_one() -> None:
+    assert isinstance(aws_platform(changed("", network=BROUGHT)).network, AwsExistingNetwork), "by its ids"
+    existing = aws_document(
+        lambda d: (d.update(network=BROUGHT), changed(".pools[2]", zones=["us-west-2d"])(d))
     )
-    assert not aws_problems(document), "only the account knows where the subnets are"
-
-
-def test_a_placement_group_in_one_zone_is_valid() -> None:
-    document = aws_document(
-        lambda d: entry(d, "pools", 2).update(placementGroup=True, zones=["us-west-2b"], efa=True)
-    )
-    assert not aws_problems(document), "that is where its machines can be close together"
+    assert not aws_problems(existing), "only the account knows where the subnets are"
+    placed = aws_document(changed(".pools[2]", placementGroup=True, zones=["us-west-2b"], efa=True))
+    assert not aws_problems(placed), "that is where its machines can be close together"
 
 
 def tracked(stack: str) -> AwsPlatform:

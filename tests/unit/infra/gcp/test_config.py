@@ -28,6 +28,7 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.invalid_configs.gcp import BROUGHT
+from tests.support.invalid_configs.mistakes import changed
 
 if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform
@@ -60,37 +61,24 @@ def test_one_pool_and_access_are_enough() -> None:
     assert platform.checkpoints.recovery is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
-def test_project_and_region_come_from_the_provider_settings() -> None:
-    platform = gcp_platform()
-    assert (platform.project, platform.region) == (GCP_PROJECT, GCP_REGION), "there is one place for each"
-
-
-def test_a_zone_as_location_makes_a_zonal_cluster() -> None:
+def test_project_region_and_location_come_from_the_settings_and_the_document() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(location="us-central1-b"))
+    assert (platform.project, platform.region) == (GCP_PROJECT, GCP_REGION), "there is one place for each"
     assert platform.location == "us-central1-b", "its control plane is there alone"
+    network = gcp_platform(lambda d: d.update(network=BROUGHT)).network
+    assert isinstance(network, GcpExistingNetwork), "a network's name selects an existing one"
 
 
-def test_a_pool_has_the_gpus_of_its_machine() -> None:
-    pool = gcp_platform().pools[2]
-    machine = pool.machine()
-    assert machine is not None, "it is known"
-    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "the GPUs of the machine type"
-    assert pool.as_pool().has_gpus, "so do the rules"
-
-
-def test_a_pool_has_the_gpus_that_are_attached_to_its_machine() -> None:
-    pool = gcp_platform(
-        lambda d: (
-            d.pop("namespaces"),
-            entry(d, "pools", 1).update(
-                machineType="n1-standard-8", accelerator={"type": "nvidia-tesla-t4", "count": 2}
-            ),
-        )
-    ).pools[1]
-    machine = pool.machine()
-    assert machine is not None, "it is known"
-    assert (machine.gpus, machine.accelerator) == (2, "nvidia-tesla-t4"), "as many as were asked for"
-    assert pool.as_pool().has_gpus, "GKE will taint its nodes"
+def test_a_pool_has_the_gpus_of_its_machine_or_those_that_are_attached_to_it() -> None:
+    attached: Document = {"type": "nvidia-tesla-t4", "count": 2}
+    on_n1 = changed(".pools[1]", machineType="n1-standard-8", accelerator=attached)
+    own = gcp_platform().pools[2]
+    other = gcp_platform(lambda d: (d.pop("namespaces"), on_n1(d))).pools[1]
+    for pool, gpus in ((own, (8, "nvidia-tesla-a100")), (other, (2, "nvidia-tesla-t4"))):
+        machine = pool.machine()
+        assert machine is not None, "it is known"
+        assert (machine.gpus, machine.accelerator) == gpus, "as many as the machine has"
+        assert pool.as_pool().has_gpus, "GKE will taint its nodes"
 
 
 @pytest.mark.parametrize(("given_seconds", "seconds"), [(None, 30), (0, 0), (30, 30), (120, 120)])
@@ -107,11 +95,6 @@ def test_upgrades_are_surge_upgrades_by_default() -> None:
     assert [pool.upgrades for pool in platform.pools[:2]] == [Upgrades.BLUE_GREEN, Upgrades.SURGE], (
         "there is no capacity for a second set of A100 machines"
     )
-
-
-def test_a_network_name_selects_an_existing_network() -> None:
-    platform = gcp_platform(lambda d: d.update(network=BROUGHT))
-    assert isinstance(platform.network, GcpExistingNetwork), "nothing else says so"
 
 
 def test_pools_of_a_class_stay_in_their_order() -> None:
