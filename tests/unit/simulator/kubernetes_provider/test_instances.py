@@ -33,26 +33,22 @@ def _settings(
     return {"kubeconfig": kubeconfig, **more}
 
 
-def test_another_cluster_replaces_the_instance_and_another_address_of_it_does_not() -> None:
-    changed = replacing(_settings(), _settings("https://two.example"))
-    assert [one.top for one in changed] == ["kubeconfig"], "the objects are in the old cluster"
-    changed = replacing(_settings(), {"kubeconfig": UNKNOWN})
-    assert [one.top for one in changed] == ["kubeconfig"], "it may select another cluster"
-    same = _settings()
-    assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
-    here, moved = (_settings(clusterIdentifier="a"), _settings("https://two.example", clusterIdentifier="a"))
-    assert replacing(here, moved) == [], "it is the same cluster at another address"
-    changed = replacing(here, _settings(clusterIdentifier="b"))
-    assert [one.top for one in changed] == ["clusterIdentifier"], "it is another cluster at the same address"
+def _replacing(old: Properties, new: Properties) -> list[str]:
+    return [change.top for change in replacing(old, new)]
 
 
-@pytest.mark.parametrize(
-    "new",
-    [_settings(), _settings(arguments=("--profile", "x")), _settings(namespace="a")],
-    ids=["no change", "another token command", "another setting"],
-)
-def test_change_that_selects_the_same_cluster_replaces_nothing(new: Properties) -> None:
-    assert replacing(_settings(), new) == [], "a replacement recreates every object"
+def test_another_cluster_replaces_the_instance() -> None:
+    old = _settings()
+    elsewhere = "https://two.example"
+    assert _replacing(old, _settings(elsewhere)) == ["kubeconfig"], "the objects are in the old cluster"
+    assert _replacing(old, {"kubeconfig": UNKNOWN}) == ["kubeconfig"], "it may select another cluster"
+    secret: Properties = {"kubeconfig": Secret(old["kubeconfig"])}
+    for same in (_settings(), secret, _settings(arguments=("--profile", "x")), _settings(namespace="a")):
+        assert _replacing(old, same) == [], "a replacement recreates every object"
+    named = _settings(clusterIdentifier="a")
+    assert _replacing(named, _settings(elsewhere, clusterIdentifier="a")) == [], "the same at another address"
+    other = _replacing(named, _settings(clusterIdentifier="b"))
+    assert other == ["clusterIdentifier"], "it is another cluster at the same address"
 
 
 _REASON = "unable to load schema information from the API server: no such host"
@@ -85,20 +81,20 @@ def test_plan_for_an_unreachable_cluster_returns_the_inputs() -> None:
 
 
 def test_operations_on_an_unreachable_cluster_are_refused_with_the_reason() -> None:
-    with pytest.raises(
-        ClusterUnreachableError, match=f"^configured Kubernetes cluster is unreachable: {_REASON}$"
-    ):
-        _unreachable().create(_operation(), {})
-    with pytest.raises(ClusterUnreachableError, match="configured Kubernetes cluster is unreachable"):
-        _unreachable().update(_operation(), "default/one", {}, {}, ())
+    resources, obj, release = _unreachable(), _operation(), _operation(RELEASE)
+    unreachable = f"^configured Kubernetes cluster is unreachable: {_REASON}$"
+    with pytest.raises(ClusterUnreachableError, match=unreachable):
+        resources.create(obj, {})
+    with pytest.raises(ClusterUnreachableError, match=unreachable):
+        resources.update(obj, "default/one", {}, {}, ())
     with pytest.raises(ClusterUnreachableError, match="can't create Helm Release with unreachable cluster"):
-        _unreachable().create(_operation(RELEASE), {})
+        resources.create(release, {})
     with pytest.raises(ClusterUnreachableError, match="can't delete Helm Release with unreachable cluster"):
-        _unreachable().remove(_operation(RELEASE), "default/one", {})
+        resources.remove(release, "default/one", {})
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        _unreachable().read(_operation(), "default/one", {}, {})
+        resources.read(obj, "default/one", {}, {})
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        _unreachable().remove(_operation(), "default/one", {})
+        resources.remove(obj, "default/one", {})
 
 
 @pytest.mark.parametrize(

@@ -42,15 +42,10 @@ def offerings(entry: Json) -> set[tuple[str, ...]]:
 
 
 @given(machines)
-def test_machine_is_offered_in_every_zone_and_on_spot_if_available(machine: Machine) -> None:
+def test_machine_has_its_offerings_gpus_and_efa_interfaces(machine: Machine) -> None:
     (entry,) = entries(instance_types([machine], ZONES))
     capacities = ("on-demand", "spot") if machine.on_spot else ("on-demand",)
     assert offerings(entry) == {(capacity, zone) for capacity in capacities for zone in ZONES}, "no others"
-
-
-@given(machines)
-def test_machine_has_the_gpus_and_efa_interfaces_of_its_type(machine: Machine) -> None:
-    (entry,) = entries(instance_types([machine], ZONES))
     resources = mapping(entry["resources"])
     assert resources.get("nvidia.com/gpu", "0") == str(machine.gpus), "GPU pods need them"
     assert resources.get("vpc.amazonaws.com/efa", "0") == str(machine.efa_interfaces), "EFA pods need them"
@@ -58,16 +53,12 @@ def test_machine_has_the_gpus_and_efa_interfaces_of_its_type(machine: Machine) -
 
 
 def test_plain_machine_has_no_gpu_label_and_a_spot_price_of_a_tenth() -> None:
-    (entry,) = entries(instance_types([machine_catalogue("aws")["m7i.large"]], ZONES[:1]))
-    prices = sorted(
-        price
-        for offering in sequence(entry["offerings"])
-        if isinstance(price := mapping(offering)["Price"], float)
-    )
-    assert prices[0] == pytest.approx(prices[1] / 10, abs=1e-6), "like in the cost model"
-    assert not any("gpu" in label for label in machine_labels(machine_catalogue("aws")["m7i.large"])), (
-        "a pod that selects GPUs by label must not match it"
-    )
+    plain = machine_catalogue("aws")["m7i.large"]
+    (entry,) = entries(instance_types([plain], ZONES[:1]))
+    found = (mapping(offering)["Price"] for offering in sequence(entry["offerings"]))
+    spot, on_demand = sorted(price for price in found if isinstance(price, float))
+    assert spot == pytest.approx(on_demand / 10, abs=1e-6), "like in the cost model"
+    assert not any("gpu" in label for label in machine_labels(plain)), "pods select GPUs by label"
 
 
 @pytest.mark.parametrize(
@@ -106,21 +97,20 @@ def add_subnet(cloud: CloudState, name: str, zone: str) -> None:
 def test_region_has_only_its_own_machines(cloud: CloudState) -> None:
     names = {str(entry["name"]) for entry in entries(Ec2InstanceTypes(cloud).for_node(node("eu-west-1")))}
     assert names == {name for name in machine_catalogue("aws") if is_sold_in(name, "eu-west-1")}, "no other"
+    for region in (None, "mars-north-1"):
+        with pytest.raises(CannotRunError, match=r"no machine for the region of node system-0"):
+            Ec2InstanceTypes(cloud).for_node(node(region))
 
 
 def test_machines_are_offered_in_zones_with_a_subnet_or_in_three(cloud: CloudState) -> None:
-    (first, *_) = entries(Ec2InstanceTypes(cloud).for_node(node("us-east-1")))
-    assert len({zone for _, zone in offerings(first)}) == 3, "the user owns the subnets"
-    for zone in ("us-east-1d", "us-east-1b", "us-east-1b", "eu-west-1a"):
-        add_subnet(cloud, f"subnet-{len(cloud.read().all())}", zone)
-    (first, *_) = entries(Ec2InstanceTypes(cloud).for_node(node("us-east-1")))
-    assert {zone for _, zone in offerings(first)} == {"us-east-1b", "us-east-1d"}, "machines need a network"
+    def zones() -> set[str]:
+        (first, *_) = entries(Ec2InstanceTypes(cloud).for_node(node("us-east-1")))
+        return {zone for _, zone in offerings(first)}
 
-
-@pytest.mark.parametrize("region", [None, "mars-north-1"])
-def test_unknown_region_has_an_error(cloud: CloudState, region: str | None) -> None:
-    with pytest.raises(CannotRunError, match=r"no machine for the region of node system-0"):
-        Ec2InstanceTypes(cloud).for_node(node(region))
+    assert len(zones()) == 3, "the user owns the subnets"
+    for name, zone in enumerate(("us-east-1d", "us-east-1b", "us-east-1b", "eu-west-1a")):
+        add_subnet(cloud, f"subnet-{name}", zone)
+    assert zones() == {"us-east-1b", "us-east-1d"}, "machines need a network"
 
 
 azure_machines = st.sampled_from(

@@ -102,82 +102,54 @@ def test_quantity_is_rounded_up_to_the_divisor(amount: int, divisor: int) -> Non
     assert units - 1 < Fraction(amount, divisor) <= units, "like the downward API"
 
 
-def test_scheduled_pod_runs() -> None:
+def test_only_a_scheduled_pod_that_is_neither_deleted_nor_finished_runs() -> None:
     assert should_run(pod()), "the pod has a node"
     assert should_run(pod(status={"phase": "Running"})), "also after a restart of the runner"
-
-
-@pytest.mark.parametrize(
-    "unwanted",
-    [
-        pod(spec={"nodeName": ""}),
-        pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
-        pod(status={"phase": "Failed"}),
-        pod(status={"phase": "Succeeded"}),
-    ],
-    ids=["no node", "being deleted", "failed", "succeeded"],
-)
-def test_unscheduled_deleted_or_finished_pod_does_not_run(unwanted: Json) -> None:
-    assert not should_run(unwanted), "the pod needs no process"
+    deleted = pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    finished = [pod(status={"phase": phase}) for phase in ("Failed", "Succeeded")]
+    for unwanted in (pod(spec={"nodeName": ""}), deleted, *finished):
+        assert not should_run(unwanted), f"{unwanted} needs no process"
 
 
 def test_ports_probe_and_defaults_are_resolved() -> None:
     ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
     assert ports == {"http": 1, "2": 2}, "Services use both"
     assert readiness_probe(container()) == Probe(port=8080, path="/readyz"), "the port http is 8080"
-    assert readiness_probe(container(readinessProbe={"httpGet": {"port": 9}})) == Probe(port=9, path="/"), (
-        "the default path is the root"
-    )
+    at_root = readiness_probe(container(readinessProbe={"httpGet": {"port": 9}}))
+    assert at_root == Probe(port=9, path="/"), "the default path is the root"
+    for probe in ({}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}):
+        assert readiness_probe(container(readinessProbe=probe)) is None, "it is ready when it runs"
     assert service_account_of(pod()) == "default", "the default service account"
     assert grace_seconds_of(pod()) == 30, "the default grace period"
     assert restarts_of(pod()) == 0, "there was no restart"
 
 
-@pytest.mark.parametrize("probe", [{}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}])
-def test_container_without_an_http_probe_has_no_probe(probe: Json) -> None:
-    assert readiness_probe(container(readinessProbe=probe)) is None, "the container is ready when it runs"
-
-
 CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}
 
 
-def mounting(*mounts: Json, volumes: list[Json]) -> Json:
-    return pod(of=container(volumeMounts=mounts), spec={"volumes": volumes})
+def mounting(*volumes: Json, sub_path: str = "") -> Json:
+    """A pod that mounts each volume below `/`."""
+    below = {"subPath": sub_path} if sub_path else {}
+    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}", **below} for volume in volumes]
+    unused: Json = {"name": "unused", "hostPath": {"path": "/"}}
+    return pod(of=container(volumeMounts=mounts), spec={"volumes": [*volumes, unused]})
 
 
 def test_mounted_volumes_are_found_without_tokens() -> None:
-    mounted = mounting(
-        {"name": "config", "mountPath": "/etc/config"},
-        {"name": "cert", "mountPath": "/certs"},
-        {"name": "tmp", "mountPath": "/tmp"},
-        volumes=[
-            CONFIG,
-            {
-                "name": "cert",
-                "secret": {"secretName": "tls", "optional": True, "items": [{"key": "a", "path": "b"}]},
-            },
-            {"name": "tmp", "emptyDir": {}},
-            {"name": "unused", "hostPath": {"path": "/"}},
-        ],
-    )
+    secret: Json = {"secretName": "tls", "optional": True, "items": [{"key": "a", "path": "b"}]}
+    mounted = mounting(CONFIG, {"name": "cert", "secret": secret}, {"name": "tmp", "emptyDir": {}})
     assert volumes_of(mounted) == [
         Volume(name="config", kind="ConfigMap", source="settings"),
         Volume(name="cert", kind="Secret", source="tls", optional=True, items={"a": "b"}),
         Volume(name="tmp", kind="Empty"),
     ], "each with its source, without unmounted volumes"
-    mounted = mounting(
-        {"name": "kube-api-access", "mountPath": "/var/run"},
-        volumes=[{"name": "kube-api-access", "projected": {}}],
-    )
-    assert volumes_of(mounted) == [], "the kubeconfig replaces it"
-    assert mounts_of(mounted, Path("/pods")) == {}, "its path is not translated"
-    mounted = mounting(
-        {"name": "data", "mountPath": "/data"}, volumes=[{"name": "data", "hostPath": {"path": "/"}}]
-    )
+    token = mounting({"name": "kube-api-access", "projected": {}})
+    assert volumes_of(token) == [], "the kubeconfig replaces it"
+    assert mounts_of(token, Path("/pods")) == {}, "its path is not translated"
     with pytest.raises(CannotRunError, match="volume data has type hostPath"):
-        volumes_of(mounted)
-    mounted = mounting({"name": "config", "mountPath": "/app.yaml", "subPath": "app.yaml"}, volumes=[CONFIG])
-    assert mounts_of(mounted, Path("/pods")) == {"/app.yaml": Path("/pods/config/app.yaml")}, "one file"
+        volumes_of(mounting({"name": "data", "hostPath": {"path": "/"}}))
+    one_file = mounts_of(mounting(CONFIG, sub_path="app.yaml"), Path("/pods"))
+    assert one_file == {"/config": Path("/pods/config/app.yaml")}, "the file, not its folder"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,6 @@ def test_project_and_stack_file_are_copied_and_the_salt_survives(tmp_path: Path)
     folder = _prepared(tmp_path)
     assert folder.project.is_relative_to(tmp_path / ".rehearsal" / "dev"), "the tracked files never change"
     assert read_yaml(folder.project / "Pulumi.dev.yaml") == {"config": {}}, "the stack file was not copied"
-    folder = _prepared(tmp_path)
     copy = folder.project / "Pulumi.dev.yaml"
     copy.write_text("config: {}\nencryptionsalt: v1:x\n")
     _prepared(tmp_path)
@@ -54,11 +54,8 @@ def test_the_passphrase_is_drawn_once_for_each_stack_and_its_owner(tmp_path: Pat
 
 def test_an_installed_plugin_is_found_at_the_version_of_its_package(tmp_path: Path) -> None:
     (tmp_path / "plugins" / "resource-kubernetes-v0.0.1").mkdir(parents=True)
-    assert installed_plugin("kubernetes", {"PULUMI_HOME": str(tmp_path)}) is None, "not this version"
-    from importlib.metadata import version
-
     environment = {"PULUMI_HOME": str(tmp_path)}
-    assert installed_plugin("kubernetes", environment) is None, "nothing is installed"
+    assert installed_plugin("kubernetes", environment) is None, "not this version"
     plugin = tmp_path / "plugins" / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
     plugin.mkdir(parents=True)
     assert installed_plugin("kubernetes", environment) == plugin, "the installed plugin is not used"
