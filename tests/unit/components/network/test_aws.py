@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
 
 
-class NodeGroup(CustomResource):
-    """A resource in the subnets."""
-
-    def __init__(self, subnets: object) -> None:
-        super().__init__("test:index:NodeGroup", "nodes", {"subnets": subnets})
-
-
 def recorded(
     *, zones: tuple[str, ...] = ZONES, nat: Literal["single", "per-zone"] = "single", preview: bool = False
 ) -> Recording:
@@ -42,7 +35,7 @@ def recorded(
                 cidr="10.40.0.0/16", zones=zones, region="us-east-1", nat=nat, label="holdfast-dev"
             ),
         )
-        NodeGroup(list(network.private_subnet_ids))
+        CustomResource("test:index:NodeGroup", "nodes", {"subnets": list(network.private_subnet_ids)})
 
     return record(build, preview=preview)
 
@@ -153,7 +146,7 @@ def test_an_isolated_network_has_an_endpoint_for_every_service_and_s3() -> None:
     def build() -> None:
         args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=ZONES[:2], region="us-east-1")
         network: Network = AwsIsolatedNetwork("network", args)
-        NodeGroup(list(network.private_subnet_ids))
+        CustomResource("test:index:NodeGroup", "nodes", {"subnets": list(network.private_subnet_ids)})
 
     made = record(build)
     for kind in (":InternetGateway", ":NatGateway", ":Eip", ":Route"):

@@ -1,28 +1,18 @@
-"""Networks on Azure: created and existing."""
+"""Networks on Azure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from tests.support.fakes.cloud_outputs import AZURE_ADDRESS
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.components.network.azure import NodeSubnet
-
-SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
-
-
-class Nodes(CustomResource):
-    """A resource in the subnet."""
-
-    def __init__(self, subnet: object, egress: object) -> None:
-        super().__init__("test:index:Nodes", "nodes", {"subnet": subnet, "egress": egress})
 
 
 def recorded(*, nodes_cidr: str | None = None, preview: bool = False) -> Recording:
@@ -38,7 +28,8 @@ def recorded(*, nodes_cidr: str | None = None, preview: bool = False) -> Recordi
             ),
         )
         assert network.outbound == "userAssignedNATGateway", "AKS checks it on creation"
-        Nodes(network.subnet_id, list(network.egress_cidrs))
+        egress = list(network.egress_cidrs)
+        CustomResource("test:index:Nodes", "nodes", {"subnet": network.subnet_id, "egress": egress})
 
     return record(build, preview=preview)
 
@@ -76,19 +67,3 @@ def test_nodes_have_the_gateways_static_address_and_are_deleted_before_it() -> N
 def test_on_the_first_preview_the_subnet_is_unknown() -> None:
     recording = recorded(preview=True)
     assert not isinstance(value(recording.one(":Nodes"), "subnet"), str), "it does not exist yet"
-
-
-@pytest.mark.parametrize("outbound", ["userAssignedNATGateway", "userDefinedRouting"])
-def test_an_existing_network_is_left_unchanged(outbound: str) -> None:
-    def build() -> None:
-        network: NodeSubnet = ExistingAzureNetwork(
-            subnet_id=SUBNET,
-            outbound="userDefinedRouting" if outbound == "userDefinedRouting" else "userAssignedNATGateway",
-            egress_cidrs=("198.51.100.7/32",),
-        )
-        assert network.outbound == outbound, "its owner knows the source ranges"
-        Nodes(network.subnet_id, list(network.egress_cidrs))
-
-    recording = record(build)
-    assert [one.type for one in recording] == ["test:index:Nodes"], "nothing is created in the user's network"
-    assert value(recording.one(":Nodes"), "subnet") == SUBNET, "the subnet's ID"

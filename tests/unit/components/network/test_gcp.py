@@ -1,4 +1,4 @@
-"""Networks on Google Cloud: created and existing."""
+"""Networks on Google Cloud."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
+from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.components.network.gcp import VpcNativeNetwork
-
-
-class NodePool(CustomResource):
-    """A resource in the subnetwork."""
-
-    def __init__(self, subnetwork: object) -> None:
-        super().__init__("test:index:NodePool", "nodes", {"subnetwork": subnetwork})
 
 
 def recorded(*, label: str | None = "holdfast-dev", preview: bool = False) -> Recording:
@@ -35,7 +28,7 @@ def recorded(*, label: str | None = "holdfast-dev", preview: bool = False) -> Re
             ),
         )
         assert (network.pods_range, network.services_range) == ("pods", "services"), "clusters use these"
-        NodePool(network.subnetwork_id)
+        CustomResource("test:index:NodePool", "nodes", {"subnetwork": network.subnetwork_id})
 
     return record(build, preview=preview)
 
@@ -80,15 +73,3 @@ def test_egress_is_deleted_after_the_subnetworks_contents(preview: bool) -> None
     assert len(way) == 4, "one of each"
     before = made.everything_before(made.one(":NodePool"))
     assert way <= before, f"draining nodes need {way - before}"
-
-
-def test_an_existing_network_is_left_unchanged() -> None:
-    brought: VpcNativeNetwork = ExistingGcpNetwork(
-        network="projects/shared/global/networks/ml",
-        subnetwork="projects/shared/regions/europe-west4/subnetworks/nodes",
-        pods_range="gke-pods",
-        services_range="gke-services",
-    )
-    assert brought.network_id == "projects/shared/global/networks/ml", "a shared VPC is in another project"
-    assert brought.subnetwork_id == "projects/shared/regions/europe-west4/subnetworks/nodes", "as configured"
-    assert (brought.pods_range, brought.services_range) == ("gke-pods", "gke-services"), "its own ranges"
