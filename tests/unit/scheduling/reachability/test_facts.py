@@ -26,62 +26,33 @@ SMALL, LARGE, LEAN = machine(4, 16), machine(16, 64), machine(16, 32)
 
 
 @pytest.mark.parametrize(
-    ("limits", "held"),
+    ("requests", "machines", "limits", "guaranteed", "at_most", "reason"),
     [
-        (Limits(nodes=3), 15),
-        (Limits(cpu_millis=48_000), 15),
-        (Limits(cpu_millis=47_999), 10),
-        (Limits(memory_mib=2 * 64 * 1024), 10),
-        (Limits(nodes=3, cpu_millis=16_000), 5),
-        (Limits(nodes=0), 0),
-        (Limits(cpu_millis=15_999), 0),
+        *((pod(3), [LARGE], limits, held, held, "the narrowest limit decides for machines of one size") for limits, held in [
+            (Limits(nodes=3), 15), (Limits(cpu_millis=48_000), 15), (Limits(cpu_millis=47_999), 10), (Limits(memory_mib=2 * 64 * 1024), 10),
+            (Limits(nodes=3, cpu_millis=16_000), 5), (Limits(nodes=0), 0), (Limits(cpu_millis=15_999), 0),
+        ]),
+        (pod(3), [SMALL, LARGE], Limits(), None, None, "no limit is set"),
+        (pod(3), [LARGE], Limits(gpus=0), None, None, "the machine has no GPUs to count"),
+        (pod(17), [SMALL, LARGE], Limits(), 0, 0, "17 CPUs fit nowhere"),
+        (pod(3), [SMALL, LARGE], Limits(cpu_millis=40_000), 12, 12, "five on each of two large ones, one on each of two small ones"),
+        # Eight small ones are within the limit, but each planned one could become the large one, and only two of those are.
+        (pod(1, gib=15), [SMALL, LEAN], Limits(cpu_millis=32_000), 4, 8, "the types are not known before the purchase"),
+        # The components write such limits: a number of nodes, and the resources of as many of the largest machine.
+        (pod(1, gib=15), [SMALL, LEAN], Limits(nodes=4, cpu_millis=4 * 16_000), 8, 8, "two on each of four"),
+        (pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=0), 0, 0, "a limit of 0 decides, whatever is unknown"),
     ],
-)
-def test_narrowest_limit_decides_for_machines_of_one_size(limits: Limits, held: int) -> None:
-    assert pod_capacity(pod(3), [LARGE], limits) == PodCapacity(guaranteed=held, at_most=held), (
-        "the count is exact"
+)  # fmt: skip
+def test_pool_holds_as_many_pods_as_its_limits_allow(
+    requests: Resources, machines: list[MachineCapacity], limits: Limits, guaranteed: int | None, at_most: int | None, reason: str
+) -> None:  # fmt: skip
+    assert pod_capacity(requests, machines, limits) == PodCapacity(guaranteed=guaranteed, at_most=at_most), (
+        reason
     )
 
 
-def test_pool_without_limits_holds_any_number_of_pods() -> None:
-    assert pod_capacity(pod(3), [SMALL, LARGE], Limits()) == PodCapacity(guaranteed=None, at_most=None), (
-        "no limit is set"
-    )
-    gpus_alone = Limits(gpus=0)
-    assert pod_capacity(pod(3), [LARGE], gpus_alone) == PodCapacity(guaranteed=None, at_most=None), (
-        "the machine has no GPUs to count"
-    )
-
-
-def test_pod_larger_than_every_machine_fits_nowhere() -> None:
-    assert pod_capacity(pod(17), [SMALL, LARGE], Limits()) == PodCapacity(guaranteed=0, at_most=0), "17 CPUs"
-
-
-def test_rest_of_a_limit_is_used_by_smaller_machines() -> None:
-    limits = Limits(cpu_millis=40_000)
-    found = pod_capacity(pod(3), [SMALL, LARGE], limits)
-    assert found == PodCapacity(guaranteed=12, at_most=12), "5 on each large one, 1 on each small one"
-
-
-def test_planned_machine_counts_as_the_largest_type_it_could_become() -> None:
-    # Eight small ones are within the limit, but each planned one could become the large one, and only two of those are.
-    found = pod_capacity(pod(1, gib=15), [SMALL, LEAN], Limits(cpu_millis=32_000))
-    assert found == PodCapacity(guaranteed=4, at_most=8), "the types are not known before the purchase"
-
-
-def test_limits_for_the_largest_machine_give_an_exact_count() -> None:
-    # The components write such limits: a number of nodes, and the resources of as many of the largest machine.
-    limits = Limits(nodes=4, cpu_millis=4 * 16_000)
-    assert pod_capacity(pod(1, gib=15), [SMALL, LEAN], limits) == PodCapacity(guaranteed=8, at_most=8), (
-        "two on each of four"
-    )
-
-
-def test_unknown_limit_is_undetermined_unless_another_limit_is_zero() -> None:
+def test_unknown_limit_is_undetermined() -> None:
     assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, "it may be 0"
-    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=0)) == PodCapacity(
-        guaranteed=0, at_most=0
-    ), "the limit of 0 decides"
 
 
 sizes = st.builds(machine, st.integers(1, 64), st.integers(1, 256), st.sampled_from([0, 0, 1, 8]))
