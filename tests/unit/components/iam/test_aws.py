@@ -49,23 +49,17 @@ def test_a_document_has_the_current_version_and_no_empty_fields() -> None:
     assert obj(json.loads(document()))["Version"] == "2012-10-17", "without it IAM uses the rules of 2008"
 
 
-def test_only_the_given_service_may_assume_its_role() -> None:
+def test_only_the_given_service_or_workload_may_assume_a_role() -> None:
     trust = service_trust("ec2.amazonaws.com")
     assert is_allowed([trust], Request(action="sts:AssumeRole", service="ec2.amazonaws.com")), "its own role"
     assert not is_allowed([trust], Request(action="sts:AssumeRole", service="lambda.amazonaws.com")), (
         "another service's role"
     )
-
-
-@pytest.mark.parametrize("action", ["sts:AssumeRole", "sts:TagSession"])
-def test_the_pod_identity_trust_allows_assuming_and_tagging(action: str) -> None:
-    assert is_allowed([pod_identity_trust(WORKLOAD)], assuming(action)), "the agent needs both"
-
-
-@pytest.mark.parametrize("other", [{"name": "prod"}, {"namespace": "tabular"}, {"account": "default"}])
-def test_another_workload_cannot_assume_the_role(other: dict[str, str]) -> None:
     trust = pod_identity_trust(WORKLOAD)
-    assert not is_allowed([trust], assuming(**other)), f"{other} must not get the permissions"
+    for action in ("sts:AssumeRole", "sts:TagSession"):
+        assert is_allowed([trust], assuming(action)), f"the agent needs {action}"
+    for other in ({"name": "prod"}, {"namespace": "tabular"}, {"account": "default"}):
+        assert not is_allowed([trust], assuming(**other)), f"{other} must not get the permissions"
 
 
 def test_arns_have_the_configured_partition() -> None:

@@ -136,7 +136,7 @@ def test_everything_allowed_is_allowed_by_the_template(request: Request) -> None
 @given(request=REQUESTS)
 def test_everything_allowed_when_isolated_is_allowed_otherwise(request: Request) -> None:
     isolated = [controller_policy(policy, ISOLATED) for policy in CONTROLLER_POLICIES]
-    assert not is_allowed(isolated, request) or is_allowed(OURS, request), f"{request} when isolated only"
+    assert not is_allowed(isolated, request) or is_allowed(OURS, request), f"isolated only: {request}"
 
 
 def test_it_launches_only_machines_with_its_clusters_tags() -> None:
