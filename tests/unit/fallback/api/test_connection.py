@@ -13,6 +13,7 @@ from holdfast.fallback.api.access import ApiAccess
 from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.fallback.api.connection import Connection, error_of
 from holdfast.scheduling.errors import ConfigError
+from tests.support.coroutines import in_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -51,7 +52,8 @@ async def connected(
             await connection.close()
 
 
-def test_a_request_has_body_content_type_and_token() -> None:
+@in_event_loop
+async def test_a_request_has_body_content_type_and_token() -> None:
     async def echo(request: web.Request) -> web.Response:
         return web.json_response(
             {
@@ -62,37 +64,32 @@ def test_a_request_has_body_content_type_and_token() -> None:
             }
         )
 
-    async def run() -> None:
-        seen: list[tuple[str, int]] = []
-        async with connected(echo, seen) as connection:
-            answer = await connection.request(
-                "PATCH", "/x", query={"a": "b"}, body={"n": 1}, content_type="application/json-patch+json"
-            )
-        assert answer == {
-            "body": {"n": 1},
-            "type": "application/json-patch+json",
-            "who": "Bearer secret",
-            "query": {"a": "b"},
-        }, "as it was given"
-        assert seen == [("PATCH", 200)], "and it was counted"
-
-    asyncio.run(run())
+    seen: list[tuple[str, int]] = []
+    async with connected(echo, seen) as connection:
+        answer = await connection.request(
+            "PATCH", "/x", query={"a": "b"}, body={"n": 1}, content_type="application/json-patch+json"
+        )
+    assert answer == {
+        "body": {"n": 1},
+        "type": "application/json-patch+json",
+        "who": "Bearer secret",
+        "query": {"a": "b"},
+    }, "as it was given"
+    assert seen == [("PATCH", 200)], "and it was counted"
 
 
-def test_an_error_has_the_servers_message() -> None:
+@in_event_loop
+async def test_an_error_has_the_servers_message() -> None:
     async def throttle(_: web.Request) -> web.Response:
         return web.json_response(
             {"reason": "TooManyRequests", "message": "slow down"}, status=429, headers={"Retry-After": "7"}
         )
 
-    async def run() -> None:
-        async with connected(throttle) as connection:
-            with pytest.raises(ApiError, match="slow down") as refused:
-                await connection.request("GET", "/x")
-        assert refused.value.is_overload, "it is the server's trouble"
-        assert refused.value.retry_after_seconds == 7, "and it says for how long"
-
-    asyncio.run(run())
+    async with connected(throttle) as connection:
+        with pytest.raises(ApiError, match="slow down") as refused:
+            await connection.request("GET", "/x")
+    assert refused.value.is_overload, "it is the server's trouble"
+    assert refused.value.retry_after_seconds == 7, "and it says for how long"
 
 
 @pytest.mark.parametrize("body", [b"404 page not found\n", b"<html>bad gateway</html>", b"[1]", b"", b"\xff"])
@@ -102,7 +99,8 @@ def test_an_error_may_have_any_body(body: bytes) -> None:
     assert str(error), "and an event is recorded"
 
 
-def test_a_stream_is_split_into_lines() -> None:
+@in_event_loop
+async def test_a_stream_is_split_into_lines() -> None:
     long = b"x" * 3_000_000
 
     async def pieces(request: web.Request) -> web.StreamResponse:
@@ -113,84 +111,73 @@ def test_a_stream_is_split_into_lines() -> None:
             await asyncio.sleep(0)
         return response
 
-    async def run() -> None:
-        async with connected(pieces) as connection:
-            lines = [line async for line in connection.lines("/x", {}, silent_seconds=5)]
-        assert lines == [b"one", b"two", b"three", long], "whole lines, however long; a half one is no line"
-
-    asyncio.run(run())
+    async with connected(pieces) as connection:
+        lines = [line async for line in connection.lines("/x", {}, silent_seconds=5)]
+    assert lines == [b"one", b"two", b"three", long], "whole lines, however long; a half one is no line"
 
 
-def test_a_silent_stream_times_out() -> None:
-    async def run() -> None:
-        over = asyncio.Event()
+@in_event_loop
+async def test_a_silent_stream_times_out() -> None:
+    over = asyncio.Event()
 
-        async def silent(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse()
-            await response.prepare(request)
-            await response.write(b"one\n")
-            await over.wait()
-            return response
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one\n")
+        await over.wait()
+        return response
 
-        async with connected(silent) as connection:
-            lines = connection.lines("/x", {}, silent_seconds=0.05)
-            assert await anext(lines) == b"one", "what came before counts"
-            with pytest.raises(Unreachable):
-                await anext(lines)
-            over.set()
-
-    asyncio.run(run())
+    async with connected(silent) as connection:
+        lines = connection.lines("/x", {}, silent_seconds=0.05)
+        assert await anext(lines) == b"one", "what came before counts"
+        with pytest.raises(Unreachable):
+            await anext(lines)
+        over.set()
 
 
-def test_a_late_response_times_out() -> None:
-    async def run() -> None:
-        over = asyncio.Event()
+@in_event_loop
+async def test_a_late_response_times_out() -> None:
+    over = asyncio.Event()
 
-        async def slow(_: web.Request) -> web.Response:
-            await over.wait()
-            return web.Response()
+    async def slow(_: web.Request) -> web.Response:
+        await over.wait()
+        return web.Response()
 
-        seen: list[tuple[str, int]] = []
-        async with connected(slow, seen) as connection:
-            with pytest.raises(Unreachable):
-                await connection.request("PUT", "/x", seconds=0.05)
-            over.set()
-        assert seen == [("PUT", 0)], "it is unknown whether it was carried out"
-
-    asyncio.run(run())
+    seen: list[tuple[str, int]] = []
+    async with connected(slow, seen) as connection:
+        with pytest.raises(Unreachable):
+            await connection.request("PUT", "/x", seconds=0.05)
+        over.set()
+    assert seen == [("PUT", 0)], "it is unknown whether it was carried out"
 
 
-def test_a_changed_server_address_is_used() -> None:
+@in_event_loop
+async def test_a_changed_server_address_is_used() -> None:
     async def here(_: web.Request) -> web.Response:
         return web.json_response({"where": "here"})
 
-    async def run() -> None:
-        async with server(here) as there:
-            addresses = iter(["http://127.0.0.1:1", there])
-            connection = Connection(lambda: ApiAccess(server=next(addresses, there)))
-            with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
-                await connection.request("GET", "/x")
-            assert await connection.request("GET", "/x") == {"where": "here"}, "the kubeconfig says so"
-            await connection.close()
-
-    asyncio.run(run())
+    async with server(here) as there:
+        addresses = iter(["http://127.0.0.1:1", there])
+        connection = Connection(lambda: ApiAccess(server=next(addresses, there)))
+        with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
+            await connection.request("GET", "/x")
+        assert await connection.request("GET", "/x") == {"where": "here"}, "the kubeconfig says so"
+        await connection.close()
 
 
-def test_a_temporarily_unreadable_token_is_retried(tmp_path: Path) -> None:
+@in_event_loop
+async def test_a_temporarily_unreadable_token_is_retried(tmp_path: Path) -> None:
     async def who(request: web.Request) -> web.Response:
         return web.json_response({"who": request.headers.get("Authorization")})
 
-    async def run() -> None:
-        async with server(who) as address:
-            token = tmp_path / "token"
-            connection = Connection(lambda: ApiAccess(server=address, token_file=token))
-            with pytest.raises(Unreachable, match="token"):
-                await connection.request("GET", "/x")
-            token.write_text("here")
-            assert await connection.request("GET", "/x") == {"who": "Bearer here"}, "the kubelet was at it"
-            await connection.close()
-
-    asyncio.run(run())
+    async with server(who) as address:
+        token = tmp_path / "token"
+        connection = Connection(lambda: ApiAccess(server=address, token_file=token))
+        with pytest.raises(Unreachable, match="token"):
+            await connection.request("GET", "/x")
+        token.write_text("here")
+        assert await connection.request("GET", "/x") == {"who": "Bearer here"}, "the kubelet was at it"
+        await connection.close()
 
 
 def test_an_invalid_access_is_rejected_at_the_start() -> None:
@@ -198,26 +185,22 @@ def test_an_invalid_access_is_rejected_at_the_start() -> None:
         Connection(lambda: ApiAccess(server="https://x", authority=b"nonsense"))
 
 
-def test_a_redirect_is_not_followed() -> None:
+@in_event_loop
+async def test_a_redirect_is_not_followed() -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/steal"})
 
-    async def run() -> None:
-        async with connected(elsewhere) as connection:
-            with pytest.raises(ApiError) as refused:
-                await connection.request("GET", "/x")
-        assert refused.value.status == 302, "an API server does not redirect"
-
-    asyncio.run(run())
+    async with connected(elsewhere) as connection:
+        with pytest.raises(ApiError) as refused:
+            await connection.request("GET", "/x")
+    assert refused.value.status == 302, "an API server does not redirect"
 
 
-def test_an_invalid_json_response_is_an_error() -> None:
+@in_event_loop
+async def test_an_invalid_json_response_is_an_error() -> None:
     async def page(_: web.Request) -> web.Response:
         return web.Response(text="<html>sign in</html>")
 
-    async def run() -> None:
-        async with connected(page) as connection:
-            with pytest.raises(Unreachable):
-                await connection.request("GET", "/x")
-
-    asyncio.run(run())
+    async with connected(page) as connection:
+        with pytest.raises(Unreachable):
+            await connection.request("GET", "/x")

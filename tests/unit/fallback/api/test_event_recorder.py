@@ -16,6 +16,7 @@ from holdfast.fallback.api.event_recorder import (
     ObjectEvent,
     event_object,
 )
+from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
 from tests.support.json_objects import obj
 
@@ -73,41 +74,37 @@ def test_an_event_is_what_kubectl_shows() -> None:
     assert obj(event["involvedObject"])["uid"] == "u", "about this very job"
 
 
-def test_events_are_counted_on_by_the_next_process() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        for process in ("first", "second"):
-            recorder = EventRecorder(Client(api), instance=process)
-            task = asyncio.create_task(recorder.run())
-            recorder.record(SAID)
-            recorder.record(SAID)
-            await asyncio.sleep(1)
-            task.cancel()
-        (event,) = api.of(EVENT)
-        assert event["count"] == 2, "each process has written it once"
-
-    run_virtually(run())
-
-
-def test_a_failed_event_does_not_block_others() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        written: list[bool] = []
-
-        def refuse_first(sent: Sent) -> None:
-            if not written:
-                raise ApiError(403, "Forbidden", "no")
-
-        api.fail = refuse_first
-        recorder = EventRecorder(Client(api), instance="me", written=written.append)
+@virtually
+async def test_events_are_counted_on_by_the_next_process() -> None:
+    api = FakeApi()
+    for process in ("first", "second"):
+        recorder = EventRecorder(Client(api), instance=process)
         task = asyncio.create_task(recorder.run())
         recorder.record(SAID)
-        recorder.record(replace(SAID, message="another"))
+        recorder.record(SAID)
         await asyncio.sleep(1)
         task.cancel()
-        assert written == [False, True], "the first was dropped"
+    (event,) = api.of(EVENT)
+    assert event["count"] == 2, "each process has written it once"
 
-    run_virtually(run())
+
+@virtually
+async def test_a_failed_event_does_not_block_others() -> None:
+    api = FakeApi()
+    written: list[bool] = []
+
+    def refuse_first(sent: Sent) -> None:
+        if not written:
+            raise ApiError(403, "Forbidden", "no")
+
+    api.fail = refuse_first
+    recorder = EventRecorder(Client(api), instance="me", written=written.append)
+    task = asyncio.create_task(recorder.run())
+    recorder.record(SAID)
+    recorder.record(replace(SAID, message="another"))
+    await asyncio.sleep(1)
+    task.cancel()
+    assert written == [False, True], "the first was dropped"
 
 
 def test_a_replica_that_loses_leadership_drops_its_events_with_one_log_line(
@@ -141,19 +138,17 @@ def test_a_replica_that_loses_leadership_drops_its_events_with_one_log_line(
     ], "a thousand lines would hide what matters"
 
 
-def test_a_repeated_event_that_was_deleted_is_created_again() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        recorder = EventRecorder(Client(api), instance="me")
-        task = asyncio.create_task(recorder.run())
-        recorder.record(SAID)
-        await asyncio.sleep(REPEAT_SECONDS + 1)
-        (event,) = api.of(EVENT)
-        await api.drop(EVENT, "vision", event["metadata"]["name"])
-        recorder.record(SAID)
-        await asyncio.sleep(1)
-        task.cancel()
-        (again,) = api.of(EVENT)
-        assert again["count"] == 2, "the API server had removed it after an hour"
-
-    run_virtually(run())
+@virtually
+async def test_a_repeated_event_that_was_deleted_is_created_again() -> None:
+    api = FakeApi()
+    recorder = EventRecorder(Client(api), instance="me")
+    task = asyncio.create_task(recorder.run())
+    recorder.record(SAID)
+    await asyncio.sleep(REPEAT_SECONDS + 1)
+    (event,) = api.of(EVENT)
+    await api.drop(EVENT, "vision", event["metadata"]["name"])
+    recorder.record(SAID)
+    await asyncio.sleep(1)
+    task.cancel()
+    (again,) = api.of(EVENT)
+    assert again["count"] == 2, "the API server had removed it after an hour"

@@ -11,7 +11,8 @@ import pytest
 from holdfast.fallback.api.cache import Cache
 from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer
-from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
+from tests.support.coroutines import virtually
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -61,93 +62,82 @@ def names(informer: Informer[str]) -> list[str]:
     return sorted(name for _, name in informer.cache.known())
 
 
-def test_all_pages_of_a_list_are_taken_in() -> None:
-    async def run() -> None:
-        api = FakeApi(page=2)
-        for number in range(5):
-            await api.put(POD, pod(f"p{number}"))
-        async with following(api) as informer:
-            assert names(informer) == ["p0", "p1", "p2", "p3", "p4"], "three pages"
-
-    run_virtually(run())
+@virtually
+async def test_all_pages_of_a_list_are_taken_in() -> None:
+    api = FakeApi(page=2)
+    for number in range(5):
+        await api.put(POD, pod(f"p{number}"))
+    async with following(api) as informer:
+        assert names(informer) == ["p0", "p1", "p2", "p3", "p4"], "three pages"
 
 
-def test_watch_events_update_the_cache() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        async with following(api) as informer:
-            await api.put(POD, pod("new"))
-            await until(lambda: names(informer) == ["new"])
-            await api.put(POD, pod("new", "Failed"))
-            await until(lambda: informer.cache.get("vision", "new") == "Failed")
-            await api.drop(POD, "vision", "new")
-            await until(lambda: not names(informer))
-            assert informer.lists == 1, "a watch needs no second list"
-
-    run_virtually(run())
+@virtually
+async def test_watch_events_update_the_cache() -> None:
+    api = FakeApi()
+    async with following(api) as informer:
+        await api.put(POD, pod("new"))
+        await until(lambda: names(informer) == ["new"])
+        await api.put(POD, pod("new", "Failed"))
+        await until(lambda: informer.cache.get("vision", "new") == "Failed")
+        await api.drop(POD, "vision", "new")
+        await until(lambda: not names(informer))
+        assert informer.lists == 1, "a watch needs no second list"
 
 
-def test_only_objects_with_the_labels_are_requested() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        await api.put(POD, pod("mine", job="x"))
-        await api.put(POD, pod("other"))
-        async with following(api, labels="job") as informer:
-            await api.put(POD, pod("later", job="y"))
-            await api.put(POD, pod("stranger"))
-            await until(lambda: names(informer) == ["later", "mine"])
-
-    run_virtually(run())
+@virtually
+async def test_only_objects_with_the_labels_are_requested() -> None:
+    api = FakeApi()
+    await api.put(POD, pod("mine", job="x"))
+    await api.put(POD, pod("other"))
+    async with following(api, labels="job") as informer:
+        await api.put(POD, pod("later", job="y"))
+        await api.put(POD, pod("stranger"))
+        await until(lambda: names(informer) == ["later", "mine"])
 
 
-def test_a_broken_watch_continues_where_it_ended() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        async with following(api) as informer:
-            await api.break_watches()
-            await api.put(POD, pod("meanwhile"))
-            await until(lambda: names(informer) == ["meanwhile"])
-            assert informer.lists == 1, "nothing was listed again"
-            assert informer.watches >= 2, "it was watched again"
-
-    run_virtually(run())
+@virtually
+async def test_a_broken_watch_continues_where_it_ended() -> None:
+    api = FakeApi()
+    async with following(api) as informer:
+        await api.break_watches()
+        await api.put(POD, pod("meanwhile"))
+        await until(lambda: names(informer) == ["meanwhile"])
+        assert informer.lists == 1, "nothing was listed again"
+        assert informer.watches >= 2, "it was watched again"
 
 
-def test_objects_deleted_during_a_lost_watch_are_removed() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        await api.put(POD, pod("old"))
-        async with following(api) as informer:
-            await api.drop(POD, "vision", "old")
-            await api.put(POD, pod("new"))
-            await api.break_watches(forget=True)
-            await until(lambda: names(informer) == ["new"])
-            await until(lambda: informer.lists == 2)
-
-    run_virtually(run())
+@virtually
+async def test_objects_deleted_during_a_lost_watch_are_removed() -> None:
+    api = FakeApi()
+    await api.put(POD, pod("old"))
+    async with following(api) as informer:
+        await api.drop(POD, "vision", "old")
+        await api.put(POD, pod("new"))
+        await api.break_watches(forget=True)
+        await until(lambda: names(informer) == ["new"])
+        await until(lambda: informer.lists == 2)
 
 
-def test_a_server_that_rejects_watches_is_listed_with_backoff() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        async with following(api) as informer:
+@virtually
+async def test_a_server_that_rejects_watches_is_listed_with_backoff() -> None:
+    api = FakeApi()
+    async with following(api) as informer:
 
-            def refuse(sent: Sent) -> None:
-                if sent.method == "WATCH":
-                    raise ApiError(500, "InternalError", "broken")
+        def refuse(sent: Sent) -> None:
+            if sent.method == "WATCH":
+                raise ApiError(500, "InternalError", "broken")
 
-            api.fail = refuse
-            await api.break_watches()
-            asked = len(api.sent)
-            await asyncio.sleep(60)
-            await api.put(POD, pod("unwatched"))
-            await until(lambda: names(informer) == ["unwatched"])
-            assert len(api.sent) - asked < 30, "a minute of it took a request every few seconds at most"
-
-    run_virtually(run())
+        api.fail = refuse
+        await api.break_watches()
+        asked = len(api.sent)
+        await asyncio.sleep(60)
+        await api.put(POD, pod("unwatched"))
+        await until(lambda: names(informer) == ["unwatched"])
+        assert len(api.sent) - asked < 30, "a minute of it took a request every few seconds at most"
 
 
-def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
+@virtually
+async def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
     class Ending(FakeApi):
         """Ends each watch before it has begun."""
 
@@ -156,98 +146,85 @@ def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
             return
             yield b""
 
-    async def run() -> None:
-        api = Ending()
-        async with following(api):
-            await asyncio.sleep(60)
-            assert len(api.sent) < 40, "as if it had rejected them"
-
-    run_virtually(run())
+    api = Ending()
+    async with following(api):
+        await asyncio.sleep(60)
+        assert len(api.sent) < 40, "as if it had rejected them"
 
 
-def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
-    async def run() -> None:
-        api = FakeApi(absent={"pods"})
-        async with following(api) as informer:
-            assert not informer.is_served, "no server serves it"
-            assert names(informer) == [], "so there are none, and that is known"
-            api.absent.clear()
-            await api.put(POD, pod("first"))
-            await until(lambda: names(informer) == ["first"])
-            assert informer.is_served, "it came with its operator"
-
-    run_virtually(run())
+@virtually
+async def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
+    api = FakeApi(absent={"pods"})
+    async with following(api) as informer:
+        assert not informer.is_served, "no server serves it"
+        assert names(informer) == [], "so there are none, and that is known"
+        api.absent.clear()
+        await api.put(POD, pod("first"))
+        await until(lambda: names(informer) == ["first"])
+        assert informer.is_served, "it came with its operator"
 
 
-def test_a_kind_with_objects_is_removed_only_after_repeated_404s() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        await api.put(POD, pod("known"))
-        async with following(api) as informer:
-            gone: list[object] = []
-            informer.cache.add_handler(gone.append)
-            refusals = iter([True, True])
+@virtually
+async def test_a_kind_with_objects_is_removed_only_after_repeated_404s() -> None:
+    api = FakeApi()
+    await api.put(POD, pod("known"))
+    async with following(api) as informer:
+        gone: list[object] = []
+        informer.cache.add_handler(gone.append)
+        refusals = iter([True, True])
 
-            def starting(sent: Sent) -> None:
-                if sent.method == "GET" and next(refusals, False):
-                    raise ApiError(404, "NotFound", "404 page not found")
+        def starting(sent: Sent) -> None:
+            if sent.method == "GET" and next(refusals, False):
+                raise ApiError(404, "NotFound", "404 page not found")
 
-            api.fail = starting
-            await api.break_watches(forget=True)
-            await until(lambda: informer.lists >= 4)
-            assert not gone, "a server that is starting says so too, and every job would have been forgotten"
-            api.fail = lambda _: None
-            api.absent.add("pods")
-            await api.break_watches(forget=True)
-            await until(lambda: not names(informer))
-
-    run_virtually(run())
-
-
-def test_an_unreachable_server_is_retried() -> None:
-    async def run() -> None:
-        api = FakeApi()
-
-        def silent(_: Sent) -> None:
-            raise Unreachable("fake", "refused")
-
-        api.fail = silent
-        informer = Informer(Client(api), POD, Cache(phase))
-        task = asyncio.create_task(informer.run())
-        await asyncio.sleep(300)
-        assert not informer.is_synced, "nothing is known, and nothing is made up"
-        assert len(api.sent) < 40, "five minutes without a server are not five minutes of asking"
+        api.fail = starting
+        await api.break_watches(forget=True)
+        await until(lambda: informer.lists >= 4)
+        assert not gone, "a server that is starting says so too, and every job would have been forgotten"
         api.fail = lambda _: None
-        await informer.wait_synced()
-        task.cancel()
-
-    run_virtually(run())
-
-
-def test_relisting_adds_objects_that_were_ignored() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        await api.put(POD, pod("dropped"))
-        wanted: set[str] = set()
-        cache = Cache[str](lambda found: phase(found) if wanted else None)
-        informer = Informer(Client(api), POD, cache)
-        task = asyncio.create_task(informer.run())
-        await informer.wait_synced()
-        assert not len(cache), "of no interest yet"
-        wanted.add("everything")
-        informer.relist()
-        await until(lambda: len(cache) == 1)
-        task.cancel()
-
-    run_virtually(run())
+        api.absent.add("pods")
+        await api.break_watches(forget=True)
+        await until(lambda: not names(informer))
 
 
-def test_an_internal_error_ends_the_informer() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})
-        informer = Informer(Client(api), POD, Cache(phase))
-        with pytest.raises(KeyError, match="status"):
-            await asyncio.wait_for(informer.run(), 10)  # the process ends with an error and is restarted
+@virtually
+async def test_an_unreachable_server_is_retried() -> None:
+    api = FakeApi()
 
-    run_virtually(run())
+    def silent(_: Sent) -> None:
+        raise Unreachable("fake", "refused")
+
+    api.fail = silent
+    informer = Informer(Client(api), POD, Cache(phase))
+    task = asyncio.create_task(informer.run())
+    await asyncio.sleep(300)
+    assert not informer.is_synced, "nothing is known, and nothing is made up"
+    assert len(api.sent) < 40, "five minutes without a server are not five minutes of asking"
+    api.fail = lambda _: None
+    await informer.wait_synced()
+    task.cancel()
+
+
+@virtually
+async def test_relisting_adds_objects_that_were_ignored() -> None:
+    api = FakeApi()
+    await api.put(POD, pod("dropped"))
+    wanted: set[str] = set()
+    cache = Cache[str](lambda found: phase(found) if wanted else None)
+    informer = Informer(Client(api), POD, cache)
+    task = asyncio.create_task(informer.run())
+    await informer.wait_synced()
+    assert not len(cache), "of no interest yet"
+    wanted.add("everything")
+    informer.relist()
+    await until(lambda: len(cache) == 1)
+    task.cancel()
+
+
+@virtually
+async def test_an_internal_error_ends_the_informer() -> None:
+    api = FakeApi()
+    await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})
+    informer = Informer(Client(api), POD, Cache(phase))
+    with pytest.raises(KeyError, match="status"):
+        await asyncio.wait_for(informer.run(), 10)  # the process ends with an error and is restarted

@@ -23,7 +23,8 @@ from holdfast.fallback.api.leader_election import (
     acquired_lease,
     released_lease,
 )
-from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
+from tests.support.coroutines import virtually
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -99,141 +100,127 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> float:
     return clock() - began
 
 
-def test_the_first_replica_leads_and_the_second_waits() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        first = Replica(api, "first")
-        await until(lambda: first.fence.is_open)
-        second = Replica(api, "second")
-        await asyncio.sleep(300)
-        assert (first.terms, second.terms) == (1, 0), "it renews, and so it stays"
-        await first.end()
-        assert await until(lambda: second.fence.is_open) < 4, "a lease that was given back is free at once"
-        await second.end()
-
-    run_virtually(run())
+@virtually
+async def test_the_first_replica_leads_and_the_second_waits() -> None:
+    api = FakeApi()
+    first = Replica(api, "first")
+    await until(lambda: first.fence.is_open)
+    second = Replica(api, "second")
+    await asyncio.sleep(300)
+    assert (first.terms, second.terms) == (1, 0), "it renews, and so it stays"
+    await first.end()
+    assert await until(lambda: second.fence.is_open) < 4, "a lease that was given back is free at once"
+    await second.end()
 
 
-def test_an_isolated_leader_stops_before_another_leads() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        first, second = Replica(api, "first"), Replica(api, "second")
-        await until(lambda: first.fence.is_open)
-        first.lost = True
-        assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1, "it cannot renew"
-        with pytest.raises(LeadershipLost):
-            first.fence.seconds_left()
-        assert not second.fence.is_open, "no replica leads for a while"
-        assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS, "then the other does"
-        first.lost = False
-        await asyncio.sleep(60)
-        assert not first.fence.is_open, "and goes on doing so"
-        await first.end()
-        await second.end()
-
-    run_virtually(run())
+@virtually
+async def test_an_isolated_leader_stops_before_another_leads() -> None:
+    api = FakeApi()
+    first, second = Replica(api, "first"), Replica(api, "second")
+    await until(lambda: first.fence.is_open)
+    first.lost = True
+    assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1, "it cannot renew"
+    with pytest.raises(LeadershipLost):
+        first.fence.seconds_left()
+    assert not second.fence.is_open, "no replica leads for a while"
+    assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS, "then the other does"
+    first.lost = False
+    await asyncio.sleep(60)
+    assert not first.fence.is_open, "and goes on doing so"
+    await first.end()
+    await second.end()
 
 
-def test_a_lost_renewal_response_does_not_end_leadership() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        only = Replica(api, "only")
-        await until(lambda: only.fence.is_open)
-        lost = iter([True, False, True, False, True])
-        arrives = api.request
+@virtually
+async def test_a_lost_renewal_response_does_not_end_leadership() -> None:
+    api = FakeApi()
+    only = Replica(api, "only")
+    await until(lambda: only.fence.is_open)
+    lost = iter([True, False, True, False, True])
+    arrives = api.request
 
-        async def lose_answer(method: str, path: str, **given: Any) -> Json:
-            answer = await arrives(method, path, **given)
-            if method == "PUT" and next(lost, False):
-                raise Unreachable("fake", "the answer was lost")
-            return answer
+    async def lose_answer(method: str, path: str, **given: Any) -> Json:
+        answer = await arrives(method, path, **given)
+        if method == "PUT" and next(lost, False):
+            raise Unreachable("fake", "the answer was lost")
+        return answer
 
-        api.request = lose_answer
-        await asyncio.sleep(60)
-        assert only.fence.is_open, "it read the lease, and found its own name"
-        assert only.terms == 1, "without a break"
-        await only.end()
-
-    run_virtually(run())
+    api.request = lose_answer
+    await asyncio.sleep(60)
+    assert only.fence.is_open, "it read the lease, and found its own name"
+    assert only.terms == 1, "without a break"
+    await only.end()
 
 
-def test_a_lease_that_another_replica_overwrites_ends_leadership() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        only = Replica(api, "only")
-        await until(lambda: only.fence.is_open)
-        lease = api.get(LEASE, "ns", "lease")
-        assert lease is not None, "it is there"
-        await api.put(LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "intruder"}})
-        await until(lambda: not only.fence.is_open, seconds=5)
-        assert await until(lambda: only.fence.is_open) >= 10, "the intruder does not renew, and is waited out"
-        await only.end()
-
-    run_virtually(run())
+@virtually
+async def test_a_lease_that_another_replica_overwrites_ends_leadership() -> None:
+    api = FakeApi()
+    only = Replica(api, "only")
+    await until(lambda: only.fence.is_open)
+    lease = api.get(LEASE, "ns", "lease")
+    assert lease is not None, "it is there"
+    await api.put(LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "intruder"}})
+    await until(lambda: not only.fence.is_open, seconds=5)
+    assert await until(lambda: only.fence.is_open) >= 10, "the intruder does not renew, and is waited out"
+    await only.end()
 
 
-def test_a_write_times_out_with_the_leadership() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        only = Replica(api, "only")
-        await until(lambda: only.fence.is_open)
+@virtually
+async def test_a_write_times_out_with_the_leadership() -> None:
+    api = FakeApi()
+    only = Replica(api, "only")
+    await until(lambda: only.fence.is_open)
+    await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
+    assert api.sent[-1].seconds <= RENEW_SECONDS, "a request that hangs must not arrive in another's term"
+    await only.end()
+    with pytest.raises(LeadershipLost):
+        await only.client.delete(POD, "ns", "p", uid="uid-of-p")
+    assert api.get(POD, "ns", "p") is not None, "it was not asked for"
+    assert (await only.client.get(POD, "ns", "p"))["metadata"], "a standby replica may read"
+
+
+@virtually
+async def test_a_throttled_client_sends_only_lease_requests() -> None:
+    api = FakeApi()
+    only = Replica(api, "only")
+    await until(lambda: only.fence.is_open)
+
+    def throttle(sent: Sent) -> None:
+        if sent.method == "POST" and "pods" in sent.path:
+            raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=20)
+
+    api.fail = throttle
+    clock = asyncio.get_running_loop().time
+    with pytest.raises(ApiError):
         await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
-        assert api.sent[-1].seconds <= RENEW_SECONDS, "a request that hangs must not arrive in another's term"
-        await only.end()
-        with pytest.raises(LeadershipLost):
-            await only.client.delete(POD, "ns", "p", uid="uid-of-p")
-        assert api.get(POD, "ns", "p") is not None, "it was not asked for"
-        assert (await only.client.get(POD, "ns", "p"))["metadata"], "a standby replica may read"
-
-    run_virtually(run())
-
-
-def test_a_throttled_client_sends_only_lease_requests() -> None:
-    async def run() -> None:
-        api = FakeApi()
-        only = Replica(api, "only")
-        await until(lambda: only.fence.is_open)
-
-        def throttle(sent: Sent) -> None:
-            if sent.method == "POST" and "pods" in sent.path:
-                raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=20)
-
-        api.fail = throttle
-        clock = asyncio.get_running_loop().time
-        with pytest.raises(ApiError):
-            await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
-        began = clock()
-        await only.client.page(POD)
-        assert clock() - began == pytest.approx(20, abs=0.1), "everybody waits, not only who was refused"
-        assert only.fence.is_open, "the lease was renewed meanwhile"
-        await only.end()
-
-    run_virtually(run())
+    began = clock()
+    await only.client.page(POD)
+    assert clock() - began == pytest.approx(20, abs=0.1), "everybody waits, not only who was refused"
+    assert only.fence.is_open, "the lease was renewed meanwhile"
+    await only.end()
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_two_replicas_never_lead_whatever_requests_are_lost(seed: int) -> None:
+@virtually
+async def test_two_replicas_never_lead_whatever_requests_are_lost(seed: int) -> None:
     chance = random.Random(seed)
 
-    async def run() -> None:
-        api = FakeApi()
-        replicas = [Replica(api, f"r{number}") for number in range(3)]
-        led = 0
-        for _ in range(400):
-            await asyncio.sleep(chance.uniform(0.1, 2))
-            leading = [each for each in replicas if each.fence.is_open]
-            assert len(leading) <= 1, f"{[each.name for each in leading]} lead at once"
-            led += len(leading)
-            unlucky = chance.choice(replicas)
-            unlucky.lost = chance.random() < 0.3
-        assert led > 100, "a replica led most of the time"
-        for each in replicas:
-            each.lost = False
-        for each in replicas:
-            await each.end()
-        assert obj(obj(api.get(LEASE, "ns", "lease"))["spec"])["holderIdentity"] == "", "it was given back"
-
-    run_virtually(run())
+    api = FakeApi()
+    replicas = [Replica(api, f"r{number}") for number in range(3)]
+    led = 0
+    for _ in range(400):
+        await asyncio.sleep(chance.uniform(0.1, 2))
+        leading = [each for each in replicas if each.fence.is_open]
+        assert len(leading) <= 1, f"{[each.name for each in leading]} lead at once"
+        led += len(leading)
+        unlucky = chance.choice(replicas)
+        unlucky.lost = chance.random() < 0.3
+    assert led > 100, "a replica led most of the time"
+    for each in replicas:
+        each.lost = False
+    for each in replicas:
+        await each.end()
+    assert obj(obj(api.get(LEASE, "ns", "lease"))["spec"])["holderIdentity"] == "", "it was given back"
 
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

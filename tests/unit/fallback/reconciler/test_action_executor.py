@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +49,7 @@ from tests.support.builders.fallback_objects import (
     snapshot,
     worker,
 )
+from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj, objects
 
@@ -101,138 +101,120 @@ class ExecutorFixture:
         return [f"{each.method} {each.path.rpartition('/')[2]}" for each in sent]
 
 
-def test_writes_of_one_decision_use_the_previous_response() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset())
-        context = await fixture.observe()
+@in_event_loop
+async def test_writes_of_one_decision_use_the_previous_response() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe()
+    await fixture.actor.execute(
+        context,
+        (
+            WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
+            Suspend(state=STATE_NOW, pool="spot-b"),
+        ),
+    )
+    assert fixture.state() == STATE_NOW, "the second was made from what the first left"
+    assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"
+    kept = fixture.caches.job(context.key)
+    assert kept is not None, "it is known"
+    assert obj(kept.read()["spec"])["suspend"] is True, "before any watch has shown it"
+
+
+@in_event_loop
+async def test_a_changed_job_is_not_written() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe()
+    await fixture.api.put(JOBSET, {**fixture.job(), "spec": {"suspend": True}})
+    with pytest.raises(JobChanged):
         await fixture.actor.execute(
-            context,
-            (
-                WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
-                Suspend(state=STATE_NOW, pool="spot-b"),
-            ),
+            context, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
         )
-        assert fixture.state() == STATE_NOW, "the second was made from what the first left"
-        assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"
-        kept = fixture.caches.job(context.key)
-        assert kept is not None, "it is known"
-        assert obj(kept.read()["spec"])["suspend"] is True, "before any watch has shown it"
-
-    asyncio.run(run())
+    assert fixture.writes() == ["PATCH train"], "the rest is decided again"
 
 
-def test_a_changed_job_is_not_written() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset())
-        context = await fixture.observe()
-        await fixture.api.put(JOBSET, {**fixture.job(), "spec": {"suspend": True}})
-        with pytest.raises(JobChanged):
-            await fixture.actor.execute(
-                context, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
-            )
-        assert fixture.writes() == ["PATCH train"], "the rest is decided again"
-
-    asyncio.run(run())
-
-
-def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset(suspend=True))
-        context = await fixture.observe()
-        await fixture.api.put(POD, worker("hidden", node="n"))
-        with pytest.raises(PodsRemain, match="hidden"):
-            await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-        assert fixture.writes() == [], "no cache has it"
-        await fixture.api.drop(POD, NAMESPACE, "hidden")
-        await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
+@in_event_loop
+async def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
+    fixture = ExecutorFixture(jobset(suspend=True))
+    context = await fixture.observe()
+    await fixture.api.put(POD, worker("hidden", node="n"))
+    with pytest.raises(PodsRemain, match="hidden"):
         await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-        assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
-
-    asyncio.run(run())
-
-
-def test_a_rayjobs_pods_are_found_by_their_cluster() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(rayjob(suspend=True, status="Suspended"))
-        context = await fixture.observe()
-        await fixture.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
-        await fixture.api.put(POD, ray_worker("left"))
-        with pytest.raises(PodsRemain, match="1 pods of the job are left, for example left"):
-            await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-
-    asyncio.run(run())
+    assert fixture.writes() == [], "no cache has it"
+    await fixture.api.drop(POD, NAMESPACE, "hidden")
+    await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
+    await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
+    assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
 
 
-def test_a_changed_child_job_is_not_deleted() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset(suspend=True))
-        child = child_job(jobset(), suspend=True, selector={POOL: "old"})
-        context = await fixture.observe(children=(child,))
-        (there,) = fixture.api.of(JOB)
-        await fixture.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
-        await fixture.actor.execute(context, (DeleteChildren(),))
-        assert fixture.api.of(JOB), "another client has resumed it: it may have pods"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_a_rayjobs_pods_are_found_by_their_cluster() -> None:
+    fixture = ExecutorFixture(rayjob(suspend=True, status="Suspended"))
+    context = await fixture.observe()
+    await fixture.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
+    await fixture.api.put(POD, ray_worker("left"))
+    with pytest.raises(PodsRemain, match="1 pods of the job are left, for example left"):
+        await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
 
 
-def test_outdated_children_are_deleted() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset(suspend=True))
-        child = child_job(jobset(), suspend=True, selector={POOL: "old"})
-        context = await fixture.observe(children=(child,))
-        await fixture.actor.execute(context, (DeleteChildren(), DeleteChildren()))
-        assert not fixture.api.of(JOB), "and deleting them twice is no error"
-
-    asyncio.run(run())
-
-
-def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset())
-        context = await fixture.observe(worker("lost", node="n"), worker("lives", node="m"))
-        await fixture.actor.execute(context, (ForceDelete(pods=("lost", "unknown")),))
-        assert fixture.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
-        (deletion,) = [each for each in fixture.api.sent if each.method == "DELETE"]
-        assert obj(deletion.body)["gracePeriodSeconds"] == 0, "no kubelet will ever confirm it"
-        assert obj(obj(deletion.body)["preconditions"])["uid"] == "uid-of-lost", "nor another of its name"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_a_changed_child_job_is_not_deleted() -> None:
+    fixture = ExecutorFixture(jobset(suspend=True))
+    child = child_job(jobset(), suspend=True, selector={POOL: "old"})
+    context = await fixture.observe(children=(child,))
+    (there,) = fixture.api.of(JOB)
+    await fixture.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
+    await fixture.actor.execute(context, (DeleteChildren(),))
+    assert fixture.api.of(JOB), "another client has resumed it: it may have pods"
 
 
-def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> None:
-    async def run() -> None:
-        fixture = ExecutorFixture(jobset())
-        context = await fixture.observe(worker("w0", node="n"), worker("w1", node="n"))
-        await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
-        assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
-        assert CHECKPOINT_REQUESTED in obj(obj(fixture.job()["metadata"])["annotations"]), (
-            "and then it is on record"
-        )
-
-    asyncio.run(run())
+@in_event_loop
+async def test_outdated_children_are_deleted() -> None:
+    fixture = ExecutorFixture(jobset(suspend=True))
+    child = child_job(jobset(), suspend=True, selector={POOL: "old"})
+    context = await fixture.observe(children=(child,))
+    await fixture.actor.execute(context, (DeleteChildren(), DeleteChildren()))
+    assert not fixture.api.of(JOB), "and deleting them twice is no error"
 
 
-def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
-    async def run() -> None:
-        annotations = {"fallback.holdfast.dev/recreate": "true"}
-        fixture = ExecutorFixture(rayjob(status="Failed", annotations=annotations))
-        context = await fixture.observe()
-        recreate = Recreate(state=replace(STATE_NOW, uid=""), pool="spot-b")
+@in_event_loop
+async def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe(worker("lost", node="n"), worker("lives", node="m"))
+    await fixture.actor.execute(context, (ForceDelete(pods=("lost", "unknown")),))
+    assert fixture.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
+    (deletion,) = [each for each in fixture.api.sent if each.method == "DELETE"]
+    assert obj(deletion.body)["gracePeriodSeconds"] == 0, "no kubelet will ever confirm it"
+    assert obj(obj(deletion.body)["preconditions"])["uid"] == "uid-of-lost", "nor another of its name"
 
-        def refuse(sent: Sent) -> None:
-            if sent.method == "PATCH":
-                raise ApiError(500, "InternalError", "no")
 
-        fixture.api.fail = refuse
-        with pytest.raises(ApiError):
-            await fixture.actor.execute(context, (recreate,))
-        assert len(fixture.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
-        fixture.api.fail = lambda _: None
+@in_event_loop
+async def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe(worker("w0", node="n"), worker("w1", node="n"))
+    await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
+    assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
+    assert CHECKPOINT_REQUESTED in obj(obj(fixture.job()["metadata"])["annotations"]), (
+        "and then it is on record"
+    )
+
+
+@in_event_loop
+async def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
+    annotations = {"fallback.holdfast.dev/recreate": "true"}
+    fixture = ExecutorFixture(rayjob(status="Failed", annotations=annotations))
+    context = await fixture.observe()
+    recreate = Recreate(state=replace(STATE_NOW, uid=""), pool="spot-b")
+
+    def refuse(sent: Sent) -> None:
+        if sent.method == "PATCH":
+            raise ApiError(500, "InternalError", "no")
+
+    fixture.api.fail = refuse
+    with pytest.raises(ApiError):
         await fixture.actor.execute(context, (recreate,))
-        assert len(fixture.api.of(RAYJOB)) == 2, "made again it is the same one"
-
-    asyncio.run(run())
+    assert len(fixture.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
+    fixture.api.fail = lambda _: None
+    await fixture.actor.execute(context, (recreate,))
+    assert len(fixture.api.of(RAYJOB)) == 2, "made again it is the same one"
 
 
 class ReservationFixture(ExecutorFixture):
@@ -251,79 +233,69 @@ class ReservationFixture(ExecutorFixture):
         return [each["key"] for each in objects(found)]
 
 
-def test_a_reservation_is_created_tainted_and_released() -> None:
-    async def run() -> None:
-        fixture = ReservationFixture(jobset())
-        context = await fixture.observe()
-        await fixture.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
-        hold = CreatePlaceholders(pool="spot-b", shapes=SHAPES)
-        await fixture.actor.execute(context, (hold,))
-        await fixture.actor.execute(context, (hold,))
-        pods = fixture.api.of(POD)
-        assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
-        assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, (
-            "where no quota counts"
-        )
-        tolerated = [each["key"] for each in pods[0]["spec"]["tolerations"]]
-        assert "spot" in tolerated, "the tier's own taints, by the policy's facts"
-        for pod in pods:
-            await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
-        await fixture.sync()
-        await fixture.actor.execute(context, (TaintReservedNodes(),))
-        assert fixture.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
-        await fixture.sync()
-        await fixture.actor.execute(context, (DeletePlaceholders(),))
-        assert not fixture.api.of(POD), "they make room"
-        assert fixture.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
-        await fixture.actor.execute(context, (ReleaseReservation(),))
-        assert fixture.taints("n") == ["kept"], "then for everybody"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_a_reservation_is_created_tainted_and_released() -> None:
+    fixture = ReservationFixture(jobset())
+    context = await fixture.observe()
+    await fixture.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
+    hold = CreatePlaceholders(pool="spot-b", shapes=SHAPES)
+    await fixture.actor.execute(context, (hold,))
+    await fixture.actor.execute(context, (hold,))
+    pods = fixture.api.of(POD)
+    assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
+    assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, "where no quota counts"
+    tolerated = [each["key"] for each in pods[0]["spec"]["tolerations"]]
+    assert "spot" in tolerated, "the tier's own taints, by the policy's facts"
+    for pod in pods:
+        await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+    await fixture.sync()
+    await fixture.actor.execute(context, (TaintReservedNodes(),))
+    assert fixture.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
+    await fixture.sync()
+    await fixture.actor.execute(context, (DeletePlaceholders(),))
+    assert not fixture.api.of(POD), "they make room"
+    assert fixture.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
+    await fixture.actor.execute(context, (ReleaseReservation(),))
+    assert fixture.taints("n") == ["kept"], "then for everybody"
 
 
-def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
+@in_event_loop
+async def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
     def another_client_writes_first(sent: Sent) -> None:
         if (sent.method, sent.path) == ("PATCH", "/api/v1/nodes/n"):
             raise ApiError(409, "Conflict", "the object has been modified")
 
-    async def run() -> None:
-        fixture = ReservationFixture(jobset())
-        context = await fixture.observe()
-        await fixture.api.put(NODE, {"metadata": {"name": "n"}})
-        await fixture.actor.execute(context, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
-        for pod in fixture.api.of(POD):
-            await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
-        await fixture.sync()
-        fixture.api.fail = another_client_writes_first
-        with pytest.raises(ApiError) as refused:
-            await fixture.actor.execute(context, (TaintReservedNodes(),))
-        assert not isinstance(refused.value, JobChanged), (
-            "otherwise the job would not be reconciled until it changes"
-        )
-
-    asyncio.run(run())
+    fixture = ReservationFixture(jobset())
+    context = await fixture.observe()
+    await fixture.api.put(NODE, {"metadata": {"name": "n"}})
+    await fixture.actor.execute(context, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
+    for pod in fixture.api.of(POD):
+        await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+    await fixture.sync()
+    fixture.api.fail = another_client_writes_first
+    with pytest.raises(ApiError) as refused:
+        await fixture.actor.execute(context, (TaintReservedNodes(),))
+    assert not isinstance(refused.value, JobChanged), (
+        "otherwise the job would not be reconciled until it changes"
+    )
 
 
-def test_orphaned_reservations_are_released() -> None:
-    async def run() -> None:
-        fixture = ReservationFixture(jobset())
-        await fixture.observe()
-        for uid, node in ((UID, "mine"), ("gone", "orphan")):
-            taint: Json = {"key": RESERVED_FOR, "value": uid, "effect": "NoSchedule"}
-            spec: Json = {"taints": [taint]}
-            await fixture.api.put(
-                NODE, {"metadata": {"name": node, "labels": {RESERVED_FOR: uid}}, "spec": spec}
-            )
-            metadata: Json = {
-                "name": f"hold-{uid}",
-                "namespace": RESERVATION_NAMESPACE,
-                "labels": {RESERVED_FOR: uid},
-            }
-            await fixture.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
-        await fixture.sync()
-        await fixture.holder.release_orphans()
-        assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"], "its job is there"
-        assert fixture.taints("orphan") == [], "it is unused and costs money"
-        assert fixture.taints("mine") == [RESERVED_FOR], "this one is waited for"
-
-    asyncio.run(run())
+@in_event_loop
+async def test_orphaned_reservations_are_released() -> None:
+    fixture = ReservationFixture(jobset())
+    await fixture.observe()
+    for uid, node in ((UID, "mine"), ("gone", "orphan")):
+        taint: Json = {"key": RESERVED_FOR, "value": uid, "effect": "NoSchedule"}
+        spec: Json = {"taints": [taint]}
+        await fixture.api.put(NODE, {"metadata": {"name": node, "labels": {RESERVED_FOR: uid}}, "spec": spec})
+        metadata: Json = {
+            "name": f"hold-{uid}",
+            "namespace": RESERVATION_NAMESPACE,
+            "labels": {RESERVED_FOR: uid},
+        }
+        await fixture.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
+    await fixture.sync()
+    await fixture.holder.release_orphans()
+    assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"], "its job is there"
+    assert fixture.taints("orphan") == [], "it is unused and costs money"
+    assert fixture.taints("mine") == [RESERVED_FOR], "this one is waited for"

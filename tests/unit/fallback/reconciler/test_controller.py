@@ -25,7 +25,8 @@ from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
-from tests.support.fakes.api_server import FakeApi, run_virtually
+from tests.support.coroutines import virtually
+from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
 from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
 from tests.support.json_objects import obj
@@ -162,95 +163,87 @@ class Cluster:
             await self.operator.evict(self.chance.choice(pods))
 
 
-def test_a_job_fails_over_along_its_ladder() -> None:
-    async def run() -> None:
-        cluster = Cluster(1)
-        await cluster.begin("train")
-        process = Process(cluster.api)
-        for pool in ("spot-a", "spot-b"):
-            await cluster.until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
-            await cluster.evict_one("train")
-        await cluster.until(lambda: cluster.runs_on("train", "on-demand"), "it runs on-demand")
-        state = cluster.state("train")
-        assert state is not None, "it is kept"
-        assert state.moves == 2, "two tiers were entered"
-        await cluster.until(
-            lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells"
-        )
-        reasons = {event["reason"] for event in cluster.api.of(EVENT)}
-        assert {"Placed", "Moved", "FailuresSpent"} <= reasons, "each step is an Event"
-        assert not cluster.operator.overlaps, "one gang at a time"
-        await process.end()
-        await cluster.end()
-
-    run_virtually(run())
+@virtually
+async def test_a_job_fails_over_along_its_ladder() -> None:
+    cluster = Cluster(1)
+    await cluster.begin("train")
+    process = Process(cluster.api)
+    for pool in ("spot-a", "spot-b"):
+        await cluster.until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
+        await cluster.evict_one("train")
+    await cluster.until(lambda: cluster.runs_on("train", "on-demand"), "it runs on-demand")
+    state = cluster.state("train")
+    assert state is not None, "it is kept"
+    assert state.moves == 2, "two tiers were entered"
+    await cluster.until(lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
+    reasons = {event["reason"] for event in cluster.api.of(EVENT)}
+    assert {"Placed", "Moved", "FailuresSpent"} <= reasons, "each step is an Event"
+    assert not cluster.operator.overlaps, "one gang at a time"
+    await process.end()
+    await cluster.end()
 
 
 @pytest.mark.parametrize("write", range(6))
 @pytest.mark.parametrize("fate", ["lose", "lose answer"])
-def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> None:
-    async def run() -> None:
-        cluster = Cluster(write)
-        await cluster.begin("train")
-        process = Process(cluster.api)
-        await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
-        writes = iter(range(1000))
+@virtually
+async def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> None:
+    cluster = Cluster(write)
+    await cluster.begin("train")
+    process = Process(cluster.api)
+    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
+    writes = iter(range(1000))
 
-        def die(method: str, path: str) -> str:
-            if method == "GET" or "/leases/" in path or "/events" in path or next(writes) != write:
-                return "pass"
-            process.connection.is_dead = True
-            return fate
+    def die(method: str, path: str) -> str:
+        if method == "GET" or "/leases/" in path or "/events" in path or next(writes) != write:
+            return "pass"
+        process.connection.is_dead = True
+        return fate
 
-        process.connection.fate = die
-        await cluster.evict_one("train")
-        await asyncio.sleep(20)
-        await process.kill()
-        process = Process(cluster.api)
-        await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
-        state = cluster.state("train")
-        assert state is not None, "it is kept"
-        assert state.moves == 1, "once"
-        assert not cluster.operator.overlaps, "one gang at a time"
-        await process.end()
-        await cluster.end()
-
-    run_virtually(run())
+    process.connection.fate = die
+    await cluster.evict_one("train")
+    await asyncio.sleep(20)
+    await process.kill()
+    process = Process(cluster.api)
+    await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
+    state = cluster.state("train")
+    assert state is not None, "it is kept"
+    assert state.moves == 1, "once"
+    assert not cluster.operator.overlaps, "one gang at a time"
+    await process.end()
+    await cluster.end()
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> None:
-    async def run() -> None:
-        cluster = Cluster(seed)
-        chance, names = cluster.chance, [f"job-{number}" for number in range(4)]
-        await cluster.begin(*names)
+@virtually
+async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> None:
+    cluster = Cluster(seed)
+    chance, names = cluster.chance, [f"job-{number}" for number in range(4)]
+    await cluster.begin(*names)
 
-        def fate(method: str, _: str) -> str:
-            if chance.random() > 0.1:
-                return "pass"
-            return chance.choice(["lose", "lose answer", "throttle", "fail"])
+    def fate(method: str, _: str) -> str:
+        if chance.random() > 0.1:
+            return "pass"
+        return chance.choice(["lose", "lose answer", "throttle", "fail"])
 
-        process = Process(cluster.api)
-        for _ in range(25):
-            process.connection.fate = fate
-            await asyncio.sleep(chance.uniform(0.2, 12))
-            match chance.choice(["evict", "evict", "evict", "kill", "break", "forget"]):
-                case "evict":
-                    await cluster.evict_one(chance.choice(names))
-                case "kill":
-                    await process.kill()
-                    process = Process(cluster.api)
-                case "break":
-                    await cluster.api.break_watches()
-                case _:
-                    await cluster.api.break_watches(forget=True)
-        process.connection.fate = lambda _method, _path: "pass"
-        for name in names:
-            await cluster.until(
-                lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
-            )
-        assert not cluster.operator.overlaps, "never two gangs of one job"
-        await process.end()
-        await cluster.end()
-
-    run_virtually(run())
+    process = Process(cluster.api)
+    for _ in range(25):
+        process.connection.fate = fate
+        await asyncio.sleep(chance.uniform(0.2, 12))
+        match chance.choice(["evict", "evict", "evict", "kill", "break", "forget"]):
+            case "evict":
+                await cluster.evict_one(chance.choice(names))
+            case "kill":
+                await process.kill()
+                process = Process(cluster.api)
+            case "break":
+                await cluster.api.break_watches()
+            case _:
+                await cluster.api.break_watches(forget=True)
+    process.connection.fate = lambda _method, _path: "pass"
+    for name in names:
+        await cluster.until(
+            lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
+        )
+    assert not cluster.operator.overlaps, "never two gangs of one job"
+    await process.end()
+    await cluster.end()

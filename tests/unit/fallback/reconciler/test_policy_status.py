@@ -22,53 +22,50 @@ from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
-from tests.support.fakes.api_server import FakeApi, run_virtually
+from tests.support.coroutines import virtually
+from tests.support.fakes.api_server import FakeApi
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.fallback.reconciler.cached_objects import CachedPolicy
 
 
-def test_a_debounced_task_runs_once_for_several_requests() -> None:
-    async def run() -> None:
-        done: list[float] = []
+@virtually
+async def test_a_debounced_task_runs_once_for_several_requests() -> None:
+    done: list[float] = []
 
-        async def do() -> None:
-            done.append(asyncio.get_running_loop().time())
+    async def do() -> None:
+        done.append(asyncio.get_running_loop().time())
 
-        task_under_test = DebouncedTask("sweeping", do, seconds=3)
-        task = asyncio.create_task(task_under_test.run())
-        for _ in range(10):
-            task_under_test.request()
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(10)
-        assert len(done) == 1, "after a while"
+    task_under_test = DebouncedTask("sweeping", do, seconds=3)
+    task = asyncio.create_task(task_under_test.run())
+    for _ in range(10):
         task_under_test.request()
-        await asyncio.sleep(5)
-        assert len(done) == 2, "and again after the next request"
-        task.cancel()
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(10)
+    assert len(done) == 1, "after a while"
+    task_under_test.request()
+    await asyncio.sleep(5)
+    assert len(done) == 2, "and again after the next request"
+    task.cancel()
 
-    run_virtually(run())
 
+@virtually
+async def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
+    tries: list[float] = []
 
-def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
-    async def run() -> None:
-        tries: list[float] = []
+    async def do() -> None:
+        tries.append(asyncio.get_running_loop().time())
+        if len(tries) < 5:
+            raise Unreachable("server", "gone")
 
-        async def do() -> None:
-            tries.append(asyncio.get_running_loop().time())
-            if len(tries) < 5:
-                raise Unreachable("server", "gone")
-
-        task_under_test = DebouncedTask("sweeping", do, seconds=1)
-        task = asyncio.create_task(task_under_test.run())
-        task_under_test.request()
-        await asyncio.sleep(200)
-        assert len(tries) == 5, "until it is done"
-        assert tries[4] - tries[3] > tries[1] - tries[0], "not all at once"
-        task.cancel()
-
-    run_virtually(run())
+    task_under_test = DebouncedTask("sweeping", do, seconds=1)
+    task = asyncio.create_task(task_under_test.run())
+    task_under_test.request()
+    await asyncio.sleep(200)
+    assert len(tries) == 5, "until it is done"
+    assert tries[4] - tries[3] > tries[1] - tries[0], "not all at once"
+    task.cancel()
 
 
 class StatusFixture:
@@ -89,53 +86,47 @@ class StatusFixture:
         return sum(each.method == "PATCH" for each in self.api.sent)
 
 
-def test_a_status_is_written_only_when_it_differs() -> None:
-    async def run() -> None:
-        fixture = StatusFixture()
-        await fixture.put()
-        key = JobKey("JobSet", NAMESPACE, "train")
-        fixture.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
+@virtually
+async def test_a_status_is_written_only_when_it_differs() -> None:
+    fixture = StatusFixture()
+    await fixture.put()
+    key = JobKey("JobSet", NAMESPACE, "train")
+    fixture.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
+    await fixture.summaries.write()
+    assert fixture.patches() == 1, "a job is new"
+    fixture.caches.policies.put(fixture.api.of(FALLBACK_POLICY)[0])
+    kept: CachedPolicy | None = fixture.caches.policies.get(NAMESPACE, "ladder")
+    assert kept is not None, "it is kept"
+    assert kept.status["summary"] == "1 running", "with what was written"
+    fixture.summaries.changed(NAMESPACE)
+    await fixture.summaries.write()
+    assert fixture.patches() == 1, "nothing has changed"
+
+
+@virtually
+async def test_a_failed_status_write_is_retried() -> None:
+    fixture = StatusFixture()
+    await fixture.put()
+    fixture.summaries.changed(NAMESPACE)
+
+    def refuse(_: object) -> None:
+        raise ApiError(500, "InternalError", "no")
+
+    fixture.api.fail = refuse
+    try:
         await fixture.summaries.write()
-        assert fixture.patches() == 1, "a job is new"
-        fixture.caches.policies.put(fixture.api.of(FALLBACK_POLICY)[0])
-        kept: CachedPolicy | None = fixture.caches.policies.get(NAMESPACE, "ladder")
-        assert kept is not None, "it is kept"
-        assert kept.status["summary"] == "1 running", "with what was written"
-        fixture.summaries.changed(NAMESPACE)
-        await fixture.summaries.write()
-        assert fixture.patches() == 1, "nothing has changed"
-
-    run_virtually(run())
+    except ApiError:
+        fixture.api.fail = lambda _: None
+    await fixture.summaries.write()
+    assert fixture.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
 
 
-def test_a_failed_status_write_is_retried() -> None:
-    async def run() -> None:
-        fixture = StatusFixture()
-        await fixture.put()
-        fixture.summaries.changed(NAMESPACE)
-
-        def refuse(_: object) -> None:
-            raise ApiError(500, "InternalError", "no")
-
-        fixture.api.fail = refuse
-        try:
-            await fixture.summaries.write()
-        except ApiError:
-            fixture.api.fail = lambda _: None
-        await fixture.summaries.write()
-        assert fixture.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
-
-    run_virtually(run())
-
-
-def test_a_namespace_without_a_ladder_has_no_status() -> None:
-    async def run() -> None:
-        fixture = StatusFixture()
-        fixture.summaries.changed("nowhere")
-        await fixture.summaries.write()
-        assert fixture.patches() == 0, "there is nothing to write it in"
-
-    run_virtually(run())
+@virtually
+async def test_a_namespace_without_a_ladder_has_no_status() -> None:
+    fixture = StatusFixture()
+    fixture.summaries.changed("nowhere")
+    await fixture.summaries.write()
+    assert fixture.patches() == 0, "there is nothing to write it in"
 
 
 POLICY = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from holdfast.fallback.reconciler.metrics import MetricName, Metrics
 from holdfast.fallback.reconciler.process import JsonFormatter, serve_http
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
+from tests.support.coroutines import in_event_loop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,29 +76,27 @@ def test_an_exception_is_part_of_its_line() -> None:
     assert "KeyError" in json.loads(JsonFormatter().format(record))["exception"], "with where it came from"
 
 
-def test_health_readiness_and_metrics_are_served() -> None:
-    async def run() -> None:
-        ready = [False]
-        metrics = Metrics(process=False)
-        metrics.leader.set(1)
-        async with (
-            serve_http("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
-            aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
-        ):
+@in_event_loop
+async def test_health_readiness_and_metrics_are_served() -> None:
+    ready = [False]
+    metrics = Metrics(process=False)
+    metrics.leader.set(1)
+    async with (
+        serve_http("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
 
-            async def get(path: str) -> tuple[int, str]:
-                async with session.get(path) as answer:
-                    return answer.status, await answer.text()
+        async def get(path: str) -> tuple[int, str]:
+            async with session.get(path) as answer:
+                return answer.status, await answer.text()
 
-            assert (await get("/healthz"))[0] == 200, "it is alive"
-            assert (await get("/readyz"))[0] == 503, "and has not seen the cluster"
-            ready[0] = True
-            assert (await get("/readyz"))[0] == 200, "now it has"
-            status, text = await get("/metrics")
-            assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True), "in Prometheus' format"
-            assert (await get("/else"))[0] == 404, "and nothing else"
-
-    asyncio.run(run())
+        assert (await get("/healthz"))[0] == 200, "it is alive"
+        assert (await get("/readyz"))[0] == 503, "and has not seen the cluster"
+        ready[0] = True
+        assert (await get("/readyz"))[0] == 200, "now it has"
+        status, text = await get("/metrics")
+        assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True), "in Prometheus' format"
+        assert (await get("/else"))[0] == 404, "and nothing else"
 
 
 def test_gauges_are_read_at_each_scrape() -> None:

@@ -26,7 +26,7 @@ from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
-from tests.support.fakes.api_server import run_virtually
+from tests.support.coroutines import virtually
 
 if TYPE_CHECKING:
     import pytest
@@ -105,104 +105,86 @@ class ReconcilerFixture:
         return line in self.metrics.text().decode().splitlines()
 
 
-def test_a_job_is_observed_acted_on_and_reported() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture()
-        await fixture.work(1)
-        assert [type(action) for (action,) in fixture.acted] == [WriteState], "its state is written"
-        assert [event.reason for event in fixture.event] == ["Placed"], "and the log names what was found"
-        assert fixture.settled == 1, "its clock is settled"
-        assert len(fixture.job_index.in_namespace(NAMESPACE)) == 1, "it is counted"
-
-    run_virtually(run())
+@virtually
+async def test_a_job_is_observed_acted_on_and_reported() -> None:
+    fixture = ReconcilerFixture()
+    await fixture.work(1)
+    assert [type(action) for (action,) in fixture.acted] == [WriteState], "its state is written"
+    assert [event.reason for event in fixture.event] == ["Placed"], "and the log names what was found"
+    assert fixture.settled == 1, "its clock is settled"
+    assert len(fixture.job_index.in_namespace(NAMESPACE)) == 1, "it is counted"
 
 
-def test_a_standby_replica_observes_and_writes_nothing() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture(is_leader=False)
-        await fixture.work(1)
-        assert (fixture.acted, fixture.event) == ([], []), "not a word"
-
-    run_virtually(run())
+@virtually
+async def test_a_standby_replica_observes_and_writes_nothing() -> None:
+    fixture = ReconcilerFixture(is_leader=False)
+    await fixture.work(1)
+    assert (fixture.acted, fixture.event) == ([], []), "not a word"
 
 
-def test_failed_actions_record_no_event() -> None:
-    async def run() -> None:
-        for error in (
-            ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=3),
-            Unreachable("server", "gone"),
-            PodsRemain("2 pods are left"),
-            ApiError(404, "NotFound", "gone"),
-            ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
-        ):
-            fixture = ReconcilerFixture(errors=[error])
-            await fixture.work(0.01)
-            assert fixture.event == [], f"{error}: it may not have come about"
-            assert fixture.settled == 0, "nor was any jump of the clock recorded"
-            await fixture.work(10)
-            assert len(fixture.acted) >= 1, f"{error}: it is tried again"
-            assert [event.reason for event in fixture.event][:1] == ["Placed"], "then an event is recorded"
-
-    run_virtually(run())
+@virtually
+async def test_failed_actions_record_no_event() -> None:
+    for error in (
+        ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=3),
+        Unreachable("server", "gone"),
+        PodsRemain("2 pods are left"),
+        ApiError(404, "NotFound", "gone"),
+        ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
+    ):
+        fixture = ReconcilerFixture(errors=[error])
+        await fixture.work(0.01)
+        assert fixture.event == [], f"{error}: it may not have come about"
+        assert fixture.settled == 0, "nor was any jump of the clock recorded"
+        await fixture.work(10)
+        assert len(fixture.acted) >= 1, f"{error}: it is tried again"
+        assert [event.reason for event in fixture.event][:1] == ["Placed"], "then an event is recorded"
 
 
-def test_a_rejected_version_is_not_written_again() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture(errors=[JobChanged(409, "Conflict", "modified")])
-        await fixture.work(120)
-        assert fixture.acted == [], "the rejected version stays rejected"
-        assert fixture.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
-
-    run_virtually(run())
+@virtually
+async def test_a_rejected_version_is_not_written_again() -> None:
+    fixture = ReconcilerFixture(errors=[JobChanged(409, "Conflict", "modified")])
+    await fixture.work(120)
+    assert fixture.acted == [], "the rejected version stays rejected"
+    assert fixture.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
 
 
-def test_a_permanent_rejection_is_recorded_with_the_servers_message() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture(
-            errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3
-        )
-        await fixture.work(0.05)
-        (event,) = fixture.event
-        assert (event.reason, event.is_warning) == ("WriteRejected", True), "a user must fix it"
-        assert "forbidden by a webhook" in event.message, "and finds out which"
-        await fixture.work(60)
-        assert len(fixture.acted) >= 1, "and once it is fixed the job continues"
-
-    run_virtually(run())
+@virtually
+async def test_a_permanent_rejection_is_recorded_with_the_servers_message() -> None:
+    fixture = ReconcilerFixture(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
+    await fixture.work(0.05)
+    (event,) = fixture.event
+    assert (event.reason, event.is_warning) == ("WriteRejected", True), "a user must fix it"
+    assert "forbidden by a webhook" in event.message, "and finds out which"
+    await fixture.work(60)
+    assert len(fixture.acted) >= 1, "and once it is fixed the job continues"
 
 
-def test_a_replica_that_loses_leadership_stops_writing() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture(errors=[LeadershipLost()])
-        await fixture.work(600)
-        assert fixture.event == [], "it says nothing"
-        assert fixture.acted == [], "and does not retry: the leader does"
-
-    run_virtually(run())
+@virtually
+async def test_a_replica_that_loses_leadership_stops_writing() -> None:
+    fixture = ReconcilerFixture(errors=[LeadershipLost()])
+    await fixture.work(600)
+    assert fixture.event == [], "it says nothing"
+    assert fixture.acted == [], "and does not retry: the leader does"
 
 
-def test_an_error_in_one_job_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture()
-        with caplog.at_level(logging.ERROR):
-            await fixture.work(5, BROKEN, TRAIN)
-        assert len(fixture.acted) == 1, "the other job is served"
-        assert any(getattr(each, "job", None) == "JobSet/vision/broken" for each in caplog.records), (
-            "and the broken one is named"
-        )
-
-    run_virtually(run())
+@virtually
+async def test_an_error_in_one_job_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
+    fixture = ReconcilerFixture()
+    with caplog.at_level(logging.ERROR):
+        await fixture.work(5, BROKEN, TRAIN)
+    assert len(fixture.acted) == 1, "the other job is served"
+    assert any(getattr(each, "job", None) == "JobSet/vision/broken" for each in caplog.records), (
+        "and the broken one is named"
+    )
 
 
-def test_a_deleted_job_is_removed_everywhere() -> None:
-    async def run() -> None:
-        fixture = ReconcilerFixture()
-        await fixture.work(1)
-        fixture.gone = True
-        await fixture.work(1)
-        assert fixture.job_index.in_namespace(NAMESPACE) == [], "it is no longer counted"
-
-    run_virtually(run())
+@virtually
+async def test_a_deleted_job_is_removed_everywhere() -> None:
+    fixture = ReconcilerFixture()
+    await fixture.work(1)
+    fixture.gone = True
+    await fixture.work(1)
+    assert fixture.job_index.in_namespace(NAMESPACE) == [], "it is no longer counted"
 
 
 KEY = JobKey("JobSet", "vision", "train")

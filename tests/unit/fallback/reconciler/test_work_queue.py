@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.reconciler.work_queue import WorkQueue
-from tests.support.fakes.api_server import run_virtually
+from tests.support.coroutines import virtually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -48,104 +48,90 @@ async def working(queue: WorkQueue[str], done: list[str]) -> AsyncGenerator[None
                 await task
 
 
-def test_a_key_added_several_times_is_queued_once() -> None:
-    async def run() -> None:
-        queue, done = WorkQueue[str](), list[str]()
-        for key in "abaacb":
-            queue.add(key)
-        async with working(queue, done):
-            await asyncio.sleep(1)
-        assert done == ["a", "b", "c"], "in the order they came"
-
-    run_virtually(run())
+@virtually
+async def test_a_key_added_several_times_is_queued_once() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    for key in "abaacb":
+        queue.add(key)
+    async with working(queue, done):
+        await asyncio.sleep(1)
+    assert done == ["a", "b", "c"], "in the order they came"
 
 
-def test_a_key_added_while_in_work_is_queued_after_it() -> None:
-    async def run() -> None:
-        queue = WorkQueue[str]()
-        queue.add("a")
-        assert await queue.get() == "a", "it is being worked on"
-        queue.add("a")
-        queue.add("a")
-        assert len(queue) == 0, "no other worker gets it meanwhile"
-        queue.done("a")
-        assert len(queue) == 1, "once more after that"
-
-    run_virtually(run())
+@virtually
+async def test_a_key_added_while_in_work_is_queued_after_it() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert await queue.get() == "a", "it is being worked on"
+    queue.add("a")
+    queue.add("a")
+    assert len(queue) == 0, "no other worker gets it meanwhile"
+    queue.done("a")
+    assert len(queue) == 1, "once more after that"
 
 
-def test_a_key_is_queued_at_its_latest_time() -> None:
-    async def run() -> None:
-        wall, done = WallClock(), list[str]()
-        queue = WorkQueue[str](now=wall.now)
-        async with working(queue, done):
-            queue.add_at("a", NOON + timedelta(hours=1))
-            queue.add_at("a", NOON + timedelta(minutes=1))
-            queue.add_at("b", NOON + timedelta(minutes=2))
-            queue.add_at("b", None)
-            await asyncio.sleep(59)
-            assert not done, "not before"
-            await asyncio.sleep(2)
-            assert done == ["a"], "at the new time"
-            await asyncio.sleep(4000)
-            assert done == ["a"], "and not at the old one; nor what was taken back"
-
-    run_virtually(run())
+@virtually
+async def test_a_key_is_queued_at_its_latest_time() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(hours=1))
+        queue.add_at("a", NOON + timedelta(minutes=1))
+        queue.add_at("b", NOON + timedelta(minutes=2))
+        queue.add_at("b", None)
+        await asyncio.sleep(59)
+        assert not done, "not before"
+        await asyncio.sleep(2)
+        assert done == ["a"], "at the new time"
+        await asyncio.sleep(4000)
+        assert done == ["a"], "and not at the old one; nor what was taken back"
 
 
-def test_a_clock_set_forward_queues_due_keys() -> None:
-    async def run() -> None:
-        wall, done = WallClock(), list[str]()
-        queue = WorkQueue[str](now=wall.now)
-        async with working(queue, done):
-            queue.add_at("a", NOON + timedelta(hours=1))
-            await asyncio.sleep(10)
-            wall.off = timedelta(hours=1)
-            await asyncio.sleep(6)
-            assert done == ["a"], "within seconds"
-
-    run_virtually(run())
+@virtually
+async def test_a_clock_set_forward_queues_due_keys() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(hours=1))
+        await asyncio.sleep(10)
+        wall.off = timedelta(hours=1)
+        await asyncio.sleep(6)
+        assert done == ["a"], "within seconds"
 
 
-def test_a_clock_set_back_does_not_queue_early() -> None:
-    async def run() -> None:
-        wall, done = WallClock(), list[str]()
-        queue = WorkQueue[str](now=wall.now)
-        async with working(queue, done):
-            queue.add_at("a", NOON + timedelta(minutes=1))
-            wall.off = timedelta(hours=-1)
-            await asyncio.sleep(120)
-            assert not done, "it is not time by the clock that counts"
-
-    run_virtually(run())
+@virtually
+async def test_a_clock_set_back_does_not_queue_early() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(minutes=1))
+        wall.off = timedelta(hours=-1)
+        await asyncio.sleep(120)
+        assert not done, "it is not time by the clock that counts"
 
 
-def test_retries_back_off() -> None:
-    async def run() -> None:
-        queue, done = WorkQueue[str](), list[str]()
-        async with working(queue, done):
-            for _ in range(12):
-                queue.retry("a")
-                await asyncio.sleep(0.3)
-            assert len(done) < 6, "each time later"
-            await asyncio.sleep(300)
-            done.clear()
-            queue.succeed("a")
+@virtually
+async def test_retries_back_off() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    async with working(queue, done):
+        for _ in range(12):
             queue.retry("a")
             await asyncio.sleep(0.3)
-            assert done == ["a"], "after a success at once"
+        assert len(done) < 6, "each time later"
+        await asyncio.sleep(300)
+        done.clear()
+        queue.succeed("a")
+        queue.retry("a")
+        await asyncio.sleep(0.3)
+        assert done == ["a"], "after a success at once"
 
-    run_virtually(run())
 
-
-def test_replaced_timers_are_removed() -> None:
-    async def run() -> None:
-        wall, done = WallClock(), list[str]()
-        queue = WorkQueue[str](now=wall.now)
-        async with working(queue, done):
-            for number in range(10_000):
-                queue.add_at("a", NOON + timedelta(days=1, seconds=number))
-            await asyncio.sleep(1)
-            assert queue.planned <= 100, "one is wanted"
-
-    run_virtually(run())
+@virtually
+async def test_replaced_timers_are_removed() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        for number in range(10_000):
+            queue.add_at("a", NOON + timedelta(days=1, seconds=number))
+        await asyncio.sleep(1)
+        assert queue.planned <= 100, "one is wanted"

@@ -1,0 +1,32 @@
+"""Tests that are coroutines: they run in an event loop, with real or virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec
+
+from tests.support.fakes.api_server import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+P = ParamSpec("P")
+
+
+def in_event_loop(test: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+def virtually(test: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:
+    """Time passes only while everything waits."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        run_virtually(test(*args, **kwargs))
+
+    return run
