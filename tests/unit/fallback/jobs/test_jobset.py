@@ -10,7 +10,7 @@ import pytest
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.actions import Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.builders.fallback_objects import (
@@ -69,7 +69,7 @@ def test_a_job_that_runs_is_seen_with_all_its_pods_placed() -> None:
     assert now.losses == (), "nothing was lost"
 
 
-def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
+def test_a_pod_is_placed_by_its_live_node_and_started_by_its_containers() -> None:
     job = jobset(replicated_job(selector=ON_A, parallelism=4))
     bound = condition("PodScheduled", at=NOW - timedelta(minutes=3))
     pods = [
@@ -85,9 +85,6 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
     assert now.starting_since == NOW - timedelta(minutes=3), "since it got its node"
     assert now.pods_missing == 1, "the one that ends is not yet replaced"
     assert now.pods_remaining == 4, "the one that ends is still there"
-
-
-def test_a_pod_on_an_unreachable_node_is_not_placed() -> None:
     now = observed(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
     assert now.pods_placed == 0, "capacity that is lost must be procured again"
 
@@ -125,14 +122,11 @@ def test_only_templates_that_admission_has_labeled_follow() -> None:
     assert obj(moves["nodeSelector"]) == {"holdfast.dev/pool": "spot-b"}, "while the workers move"
 
 
-def test_pods_that_have_completed_are_not_expected_any_more() -> None:
+def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None:
     job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
     done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})
     half = child_job(job, index=1, status={"succeeded": 3})
     assert observed(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
-
-
-def test_a_template_that_waits_for_another_expects_no_pods() -> None:
     later = replicated_job("worker", selector=ON_A, dependsOn=[{"name": "driver", "status": "Ready"}])
     job = jobset(replicated_job("driver", selector=ON_A, parallelism=1), later)
     first = child_job(job, place=0)
@@ -140,9 +134,6 @@ def test_a_template_that_waits_for_another_expects_no_pods() -> None:
         "its Job is not made before the driver is ready"
     )
     assert observed(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
-
-
-def test_a_job_started_in_order_expects_the_started_templates_pods() -> None:
     order: Json = {"startupPolicyOrder": "InOrder"}
     job = jobset(
         replicated_job("driver", selector=ON_A, parallelism=1),
@@ -177,7 +168,7 @@ def test_a_job_ends_by_its_conditions(kind: str, outcome: Outcome | None) -> Non
     assert now.can_be_suspended is (outcome is None), "what has ended is left alone"
 
 
-def test_a_failed_job_has_its_failure_cause() -> None:
+def test_a_failed_job_has_its_failure_cause_and_the_operators_counters() -> None:
     job = jobset(status={"conditions": [condition("Failed", at=NOW)]})
     evicted = worker(
         "a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW
@@ -191,14 +182,11 @@ def test_a_failed_job_has_its_failure_cause() -> None:
         "nothing else is known"
     )
     assert observed(snapshot(job, nodes=nodes)).failure_cause is None, "the failure was not observed"
-
-
-def test_the_operators_counters_are_passed_on() -> None:
     now = observed(snapshot(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2})))
     assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
 
 
-def test_a_suspension_is_complete_when_all_child_jobs_are_suspended() -> None:
+def test_a_suspension_is_complete_when_jobset_and_pods_are_done() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     assert observed(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
         "JobSet is done"
@@ -207,9 +195,6 @@ def test_a_suspension_is_complete_when_all_child_jobs_are_suspended() -> None:
         "the condition is that of the last suspension: JobSet has not come to this one"
     )
     assert observed(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
-
-
-def test_a_suspension_is_incomplete_while_jobset_must_handle_a_failure() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
     assert observed(snapshot(job, children=[failing])).is_suspension_complete is False, (
@@ -219,6 +204,15 @@ def test_a_suspension_is_incomplete_while_jobset_must_handle_a_failure() -> None
     assert observed(snapshot(job, children=[done])).is_suspension_complete is True, (
         "what is complete is left as it is"
     )
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
+    now = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert (now.pods_remaining, now.is_suspension_complete) == (0, False), (
+        "it has ended, and its Job has yet to fail of that"
+    )
+    failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
+    now = observed(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
 def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
@@ -233,18 +227,6 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
     assert (now.is_suspension_complete, now.outdated_children) == (True, 1), (
         "it may never look at it again, with FailureTarget there for good"
     )
-
-
-def test_a_suspension_is_incomplete_while_a_pod_terminates() -> None:
-    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
-    now = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
-    assert (now.pods_remaining, now.is_suspension_complete) == (0, False), (
-        "it has ended, and its Job has yet to fail of that"
-    )
-    failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
-    now = observed(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
-    assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
 def test_terminating_pods_remain_and_ended_ones_do_not() -> None:
@@ -267,7 +249,7 @@ def test_a_suspension_selects_the_pool_and_removes_other_capacity_selectors() ->
     assert obj(patch["spec"])["suspend"] is True, "in one update"
 
 
-def test_an_update_is_fenced_and_carries_the_state() -> None:
+def test_an_update_is_fenced_and_a_resumption_ends_the_suspension() -> None:
     for patch in (
         KIND.suspension(jobset(), Suspend(state=STATE, pool="cpu"), "the state"),
         KIND.resumption(jobset(), Resume(state=STATE, pool="cpu"), "the state"),
@@ -277,6 +259,11 @@ def test_an_update_is_fenced_and_carries_the_state() -> None:
             "uid": UID,
             "annotations": {"fallback.holdfast.dev/state": "the state"},
         }, "a job that has changed since, or another of its name, refuses it"
+    patch = KIND.resumption(jobset(suspend=True), Resume(state=STATE, pool="cpu"), "")
+    assert obj(patch["spec"])["suspend"] is False, "and selects the pool in the same update"
+    assert obj(pod_specs(patch)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, (
+        "whatever happened meanwhile"
+    )
 
 
 def test_a_reservation_is_tolerated_only_during_the_failback() -> None:
@@ -294,15 +281,7 @@ def test_a_reservation_is_tolerated_only_during_the_failback() -> None:
     assert spec["tolerations"] == [{"key": "x"}], "its author's stay"
 
 
-def test_a_resumption_ends_the_suspension() -> None:
-    patch = KIND.resumption(jobset(suspend=True), Resume(state=STATE, pool="cpu"), "")
-    assert obj(patch["spec"])["suspend"] is False, "and selects the pool in the same update"
-    assert obj(pod_specs(patch)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, (
-        "whatever happened meanwhile"
-    )
-
-
-def test_children_of_another_template_are_outdated() -> None:
+def test_only_children_of_a_suspended_jobs_other_template_are_outdated() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     current = child_job(job, suspend=True)
     spot = child_job(job, index=1, suspend=True, selector={**ON_A, **SPOT})
@@ -320,23 +299,17 @@ def test_children_of_another_template_are_outdated() -> None:
         "train-worker-2",
         "train-worker-5",
     ], "JobSet merges its template into what is there; what is done stays done"
-
-
-def test_a_job_that_runs_has_no_outdated_children() -> None:
     job = jobset()
     assert KIND.outdated_children(snapshot(job, children=[child_job(job, selector=SPOT)])) == (), (
         "deleting a Job that runs would cost its pods"
     )
 
 
-def test_a_job_that_never_restarts_gets_a_warning() -> None:
+def test_jobs_that_evictions_would_end_get_a_warning() -> None:
     reasons = {report.reason for report in observed(snapshot(jobset(failurePolicy=None))).notices}
     assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
     ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
     assert not observed(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
-
-
-def test_a_script_that_exits_0_on_termination_gets_a_warning() -> None:
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
     (report,) = observed(snapshot(jobset(), pod, nodes=[node("n1")])).notices
     assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
@@ -392,9 +365,3 @@ def test_pods_and_jobs_are_attributed_by_labels_and_owners() -> None:
     assert KIND.job_of_pod(worker("a")) == key, "by label"
     assert KIND.job_of_child(child_job(jobset())) == key, "by owner"
     assert KIND.job_of_child({"metadata": {"name": "train"}}) is None, "not by name"
-
-
-def test_a_jobset_has_no_successor() -> None:
-    assert KIND.recreation(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
-        "its operator restarts it"
-    )

@@ -37,15 +37,12 @@ def observed(history: PodHistory, *pods: Json, nodes: Sequence[Json] = (), after
     return updated_history(history, snapshot(jobset(), *pods, nodes=nodes, now=NOW + after * SECOND))
 
 
-def test_an_evicted_pod_is_lost_at_the_time_of_its_condition() -> None:
+def test_an_evicted_pod_is_lost_at_the_time_of_its_condition_and_not_missed() -> None:
     pod = worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = losses_of(observed(PodHistory(), pod, nodes=[node("n1")], after=20))
     assert (loss.cause, loss.at, loss.pod, loss.pool) == (Cause.EVICTION, NOW, "uid-of-a", "spot-a"), (
         "the time of the eviction decides, not the time of the observation"
     )
-
-
-def test_an_eviction_between_two_reconciliations_is_not_missed() -> None:
     history = with_pod(PodHistory(), EVICTED, NOW)
     history = with_pod(history, EVICTED, NOW + SECOND, is_deleted=True)
     assert causes(observed(history, after=5)) == [Cause.EVICTION], (
@@ -53,7 +50,7 @@ def test_an_eviction_between_two_reconciliations_is_not_missed() -> None:
     )
 
 
-def test_a_pod_ended_by_a_kubelet_that_shuts_down_is_evicted_although_its_job_restarted_first() -> None:
+def test_the_kubelets_reason_tells_evictions_from_application_failures() -> None:
     target = disrupted(NOW + 9 * SECOND, "TerminationByKubelet")
     pod = worker(
         "a",
@@ -67,16 +64,10 @@ def test_a_pod_ended_by_a_kubelet_that_shuts_down_is_evicted_although_its_job_re
     assert causes(observed(PodHistory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
         "GKE's kubelet writes the condition at the end of the grace, when a peer's death has long restarted the job"
     )
-
-
-def test_a_pod_that_a_shutting_down_kubelet_rejects_is_evicted() -> None:
     pod = worker("a", node="n1", phase="Failed", reason="NodeShutdown", ended_at=NOW)
     assert causes(observed(PodHistory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
         "its node takes no more pods"
     )
-
-
-def test_a_pod_evicted_under_memory_pressure_is_an_application_failure() -> None:
     pod = worker(
         "a",
         node="n1",
@@ -108,9 +99,6 @@ def test_a_failure_on_a_healthy_node_is_an_application_failure() -> None:
 def test_a_pod_that_its_jobs_restart_ends_is_no_loss() -> None:
     pod = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW + SECOND, exit_code=143)
     assert causes(observed(PodHistory(), pod, nodes=[node("n1")])) == [], "its operator ended it"
-
-
-def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_drops_it() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW + SECOND)
     history = with_pod(PodHistory(), ended, NOW + SECOND)
     late = NOW + 9 * SECOND
@@ -174,7 +162,7 @@ def test_the_pods_of_a_removed_node_are_lost() -> None:
     assert dead_pods_of(gone) == ("a",), "no kubelet will ever end it"
 
 
-def test_a_node_that_was_never_observed_is_not_lost() -> None:
+def test_a_node_that_was_never_observed_or_answers_again_is_not_lost() -> None:
     pod = worker("a", node="n1")
     history = observed(PodHistory(), pod)
     assert causes(history) == [Cause.UNREACHABLE], (
@@ -182,9 +170,6 @@ def test_a_node_that_was_never_observed_is_not_lost() -> None:
     )
     assert dead_pods_of(history) == (), "and nothing is forced"
     assert causes(observed(history, pod, nodes=[node("n1")], after=1)) == [], "here it is"
-
-
-def test_a_node_that_answers_again_causes_no_loss() -> None:
     pod = worker("a", node="n1")
     history = observed(PodHistory(), pod, nodes=[node("n1", ready="Unknown")])
     assert causes(history) == [Cause.UNREACHABLE], "it may be lost"
@@ -210,29 +195,23 @@ def test_a_node_that_shuts_down_is_draining_and_not_unreachable() -> None:
     )
 
 
-def test_a_pod_that_terminated_before_its_node_was_lost_is_no_loss() -> None:
+def test_a_pod_that_terminated_before_its_node_is_no_loss() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
     job = jobset(suspend=True)
     history = updated_history(PodHistory(), snapshot(job, pod, nodes=[node("n1")]))
     history = updated_history(history, snapshot(job, pod, now=NOW + 5 * SECOND))
     assert causes(history) == [], "the suspension ended it"
     assert dead_pods_of(history) == ("a",), "and yet it has to be forced, or the job would never be resumed"
-
-
-def test_a_pod_that_was_deleted_before_its_node_is_no_loss() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
     history = with_pod(observed(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert causes(observed(history, after=60)) == [], "empty nodes are given back"
-
-
-def test_a_terminating_pod_that_is_garbage_collected_is_no_eviction() -> None:
     target = disrupted(NOW + 60 * SECOND, "DeletionByPodGC")
     pod = worker("a", node="n1", deleted_at=NOW, conditions=[target], phase="Failed")
     history = updated_history(PodHistory(), snapshot(jobset(suspend=True), pod, now=NOW + 61 * SECOND))
     assert causes(history) == [], "the suspension ended it, and its node only went before it could say so"
 
 
-def test_a_pod_that_is_collected_after_its_node_vanished_is_the_same_loss() -> None:
+def test_a_loss_stays_the_same_when_its_pod_or_node_is_removed_later() -> None:
     pod = worker("a", node="n1")
     history = observed(observed(PodHistory(), pod, nodes=[node("n1")]), pod, after=3)
     collected = disrupted(NOW + 70 * SECOND, "DeletionByPodGC")
@@ -240,24 +219,18 @@ def test_a_pod_that_is_collected_after_its_node_vanished_is_the_same_loss() -> N
     assert [(loss.cause, loss.at) for loss in losses_of(observed(history, ended, after=71))] == [
         (Cause.NODE_GONE, NOW + 3 * SECOND)
     ], "a minute later it would look like another outage"
-
-
-def test_an_eviction_stays_an_eviction_when_its_node_is_removed_later() -> None:
     history = observed(PodHistory(), EVICTED, nodes=[node("n1")])
     assert [(loss.cause, loss.at) for loss in losses_of(observed(history, EVICTED, after=30))] == [
         (Cause.EVICTION, NOW)
     ], "it was drained in good order"
 
 
-def test_losses_are_removed_after_the_retention() -> None:
+def test_healthy_pods_are_removed_at_once_and_losses_after_the_retention() -> None:
     history = with_pod(observed(PodHistory(), EVICTED), EVICTED, NOW, is_deleted=True)
     assert len(observed(history, after=RETENTION.total_seconds()).pods) == 1, "kept while it may matter"
     assert not observed(history, after=RETENTION.total_seconds() + 1).pods, (
         "history does not grow with a job's age"
     )
-
-
-def test_deleted_healthy_pods_are_removed_at_once() -> None:
     pod = worker("a", node="n1")
     history = with_pod(observed(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert not observed(history).pods, "only losses are worth remembering"

@@ -70,36 +70,21 @@ def test_a_formatted_quantity_is_not_smaller(amount: Fraction) -> None:
     assert amount <= written < amount + Fraction(1, 1000), "rounded up, by less than a thousandth"
 
 
-def test_requests_of_containers_are_added() -> None:
+def test_requests_are_those_that_the_scheduler_takes() -> None:
     spec: Json = {"containers": [container("500m"), container("1")]}
     assert requests_of(spec) == {"cpu": "1500m"}, "they run side by side"
-
-
-def test_an_init_container_counts_if_it_requests_more() -> None:
     spec: Json = {"containers": [container("1")], "initContainers": [container("3"), container("2")]}
     assert requests_of(spec) == {"cpu": "3"}, "they run one after the other, before the rest"
-
-
-def test_a_sidecar_runs_beside_everything_after_it() -> None:
     sidecar = container("1", restartPolicy="Always")
     spec: Json = {"containers": [container("2")], "initContainers": [sidecar, container("4")]}
     assert requests_of(spec) == {"cpu": "5"}, "the second init container runs while the sidecar does"
-
-
-def test_a_limit_without_a_request_is_a_request() -> None:
     limits: Json = {"resources": {"limits": {"nvidia.com/gpu": "8"}, "requests": {"cpu": "1"}}}
     assert requests_of({"containers": [limits]}) == {"cpu": "1", "nvidia.com/gpu": "8"}, (
         "as the API server has it"
     )
-
-
-def test_overhead_is_added() -> None:
     assert requests_of({"containers": [container("1")], "overhead": {"cpu": "250m"}}) == {"cpu": "1250m"}, (
         "of a VM"
     )
-
-
-def test_a_pods_own_requests_replace_those_of_its_containers() -> None:
     spec: Json = {"containers": [container("1")], "resources": {"requests": {"cpu": "4"}}}
     assert requests_of(spec) == {"cpu": "4"}, "pod-level resources are what the scheduler takes"
 

@@ -115,28 +115,27 @@ def test_a_group_expects_the_pods_that_kuberay_creates(fields: dict[str, object]
     assert observed(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
 
 
-def test_a_group_that_ray_scales_expects_its_minimum() -> None:
+def test_a_group_expects_its_minimum_if_ray_scales_it_and_none_without_selector() -> None:
     group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
     now = observed(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
     assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
-
-
-def test_a_group_without_selector_does_not_follow() -> None:
     now = observed(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
     assert now.pods_expected == 2, "helpers run on the default pool"
     assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
+    now = observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
+    assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
+    assert observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
+        "none is nothing to hold"
+    )
 
 
-def test_an_evicted_worker_is_a_loss_though_the_operator_does_not_count_it() -> None:
+def test_a_lost_worker_is_distinguished_from_a_lost_head() -> None:
     lost = ray_worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
     now = observed(snapshot(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES))
     assert [(loss.cause, loss.part, loss.pool) for loss in now.losses] == [
         (Cause.EVICTION, Part.WORKER, "spot-a")
     ], "read from the pod"
     assert now.restarts == 0, "status.failed knows nothing of it"
-
-
-def test_a_lost_head_is_distinguished_from_a_lost_worker() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = observed(snapshot(rayjob(), head, nodes=NODES)).losses
     assert (loss.part, loss.pool) == (Part.HEAD, None), (
@@ -168,11 +167,13 @@ def test_a_head_that_is_starting_is_not_unready(status: str) -> None:
     assert head_unready(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
 
 
-def test_a_ready_head_on_an_unreachable_node_is_unready() -> None:
+def test_only_a_ready_head_on_a_live_node_is_ready() -> None:
     lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
     assert observed(lost).head_unready_since == NOW, (
         "its pod says Ready for minutes after its machine has gone"
     )
+    head = ray_head(conditions=[condition("Ready", status="Unknown")])
+    assert observed(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"
 
 
 def failed_rayjob(
@@ -203,21 +204,19 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
     ), "KubeRay has cleared reason and message, and the user still learns them"
 
 
-def test_failures_before_the_first_reconciliation_are_no_losses() -> None:
+def test_only_failures_of_started_attempts_since_the_first_reconciliation_are_losses() -> None:
     now, _ = failed_rayjob(PodHistory(), 3)
     assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
-
-
-def test_an_attempt_that_never_started_is_no_application_failure() -> None:
     _, history = failed_rayjob(PodHistory(), 0)
     now, _ = failed_rayjob(history, 1, reason="PreRunningDeadlineExceeded")
     assert now.losses == (), "its workers had no nodes: the tier's timeout measures that"
-
-
-def test_two_failures_between_two_reconciliations_are_two_losses() -> None:
     _, history = failed_rayjob(PodHistory(), 0)
     now, _ = failed_rayjob(history, 2)
     assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
+    _, history = failed_rayjob(PodHistory(), 0)
+    _, history = failed_rayjob(history, 2)
+    now, _ = failed_rayjob(history, 0)
+    assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
 
 
 def test_a_failed_rayjob_has_its_failure_cause() -> None:
@@ -263,7 +262,7 @@ def test_a_pods_rayjob_is_derived_from_names(name: str, labels: dict[str, str], 
     assert KIND.job_of_pod(pod("a", labels)) == key, f"a pod {name}"
 
 
-def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() -> None:
+def test_only_pods_of_the_jobs_cluster_remain() -> None:
     now = observed(
         snapshot(
             rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
@@ -272,9 +271,6 @@ def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() 
     assert (now.is_suspension_complete, now.pods_remaining) == (True, 1), (
         "KubeRay calls it suspended once the RayCluster is gone; its pods are collected after that"
     )
-
-
-def test_a_foreign_cluster_with_a_matching_name_is_excluded() -> None:
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
     assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
     assert observed(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
@@ -282,7 +278,7 @@ def test_a_foreign_cluster_with_a_matching_name_is_excluded() -> None:
     )
 
 
-def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
+def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
     submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
     assert observed(snapshot(rayjob(), submitter, nodes=NODES)).pods_remaining == 1, (
         "it must be gone before a resumption"
@@ -290,9 +286,6 @@ def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
     assert (
         observed(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0
     ), "in HTTPMode a Job of that name belongs to another object"
-
-
-def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
     submitter = pod(
         "train-x",
         {"batch.kubernetes.io/job-name": "train"},
@@ -304,13 +297,6 @@ def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
     assert observed(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
         "its Job submits again, and when it gives up the attempt has failed and is counted"
     )
-
-
-def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
-    _, history = failed_rayjob(PodHistory(), 0)
-    _, history = failed_rayjob(history, 2)
-    now, _ = failed_rayjob(history, 0)
-    assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
 
 
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
@@ -377,16 +363,3 @@ def test_successors_derive_their_names_from_the_first_job() -> None:
     assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
         "no longer than KubeRay lets a name be"
     )
-
-
-def test_a_group_of_several_hosts_has_one_placeholder_per_host() -> None:
-    now = observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
-    assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
-    assert observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
-        "none is nothing to hold"
-    )
-
-
-def test_a_conditions_reason_is_not_needed() -> None:
-    head = ray_head(conditions=[condition("Ready", status="Unknown")])
-    assert observed(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"

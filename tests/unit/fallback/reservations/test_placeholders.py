@@ -50,9 +50,6 @@ def test_each_pod_of_the_gang_has_a_placeholder_with_its_requests() -> None:
     asked = [mapping(container(pod).get("resources")).get("requests") for pod in placeholders(REQUEST)]
     gpus = {"cpu": "90", "nvidia.com/gpu": "8"}
     assert asked == [gpus, gpus, {"cpu": "4"}], "less would buy too small a machine"
-
-
-def test_extended_resources_are_limited_to_what_is_requested() -> None:
     resources = mapping(container(placeholders(REQUEST)[0]).get("resources"))
     assert resources["limits"] == resources["requests"], "the API server refuses GPUs otherwise"
 
@@ -66,15 +63,12 @@ def test_placeholders_tolerate_the_taints_of_the_better_tiers_pool() -> None:
     )
 
 
-def test_placeholders_are_not_moved_by_autoscalers() -> None:
+def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> None:
     annotations = mapping(metadata_of(placeholders(REQUEST)[0]).get("annotations"))
     assert annotations["karpenter.sh/do-not-disrupt"] == "true", (
         "Karpenter would consolidate their nodes away"
     )
     assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false", "and so would GKE"
-
-
-def test_placeholders_are_preemptible_but_not_ignored_by_autoscalers() -> None:
     assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS, (
         "below every job"
     )
@@ -105,14 +99,11 @@ def test_placeholder_names_are_deterministic() -> None:
     assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
 
 
-def test_only_missing_placeholders_are_created() -> None:
+def test_missing_placeholders_are_created_and_ended_ones_deleted() -> None:
     there = placeholders(REQUEST)[:2]
     changes = placeholder_changes(REQUEST, there)
     assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"], "the others are there"
     assert changes.delete == (), "and well"
-
-
-def test_an_ended_placeholder_is_deleted() -> None:
     ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
     changes = placeholder_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
     assert changes.delete == (f"hold-{UID}-0",), "a node that was reclaimed leaves it behind"

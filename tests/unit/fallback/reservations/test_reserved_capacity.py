@@ -49,21 +49,19 @@ def test_without_placeholders_and_taints_there_is_no_reservation() -> None:
     assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None, "nor is another job's"
 
 
-def test_a_placeholder_counts_once_it_has_a_live_node() -> None:
+def test_a_placeholder_counts_only_on_a_live_node() -> None:
     held = capacity([placeholder("p0", "n1"), placeholder("p1")], node("n1"))
     assert held == Reservation(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
-
-
-def test_a_placeholder_on_an_unreachable_node_does_not_count() -> None:
     held = capacity([placeholder("p0", "n1")], node("n1", ready="Unknown"))
     assert held is not None, "it is still to be released"
     assert held.placed == 0, "but no pod could run there"
-
-
-def test_a_placeholder_on_an_unknown_node_does_not_count() -> None:
     held = capacity([placeholder("p0", "n1")])
     assert held is not None, "the pod is there"
     assert held.placed == 0, "and its node was not seen"
+    going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
+    ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
+    held = capacity([going, ended], node("n1"))
+    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0), "they are only to be cleared away"
 
 
 def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
@@ -76,13 +74,6 @@ def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
     assert (held.placed, held.tainted) == (3, 2), "n2 could be lost to a stranger"
 
 
-def test_a_terminating_or_ended_placeholder_does_not_count() -> None:
-    going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
-    ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
-    held = capacity([going, ended], node("n1"))
-    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0), "they are only to be cleared away"
-
-
 def test_a_taint_without_placeholders_is_a_reservation() -> None:
     held = capacity([], node("n1", HELD))
     assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
@@ -90,28 +81,22 @@ def test_a_taint_without_placeholders_is_a_reservation() -> None:
     )
 
 
-def test_a_node_is_reserved_with_taint_label_and_resource_version() -> None:
+def test_a_node_is_reserved_once_with_taint_label_and_resource_version() -> None:
     patch = reserve_patch(node("n1", SPOT.as_taint()), "job-1")
     assert patch == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: "job-1"}},
         "spec": {"taints": [SPOT.as_taint(), HELD]},
     }, "the list is replaced as a whole, so a concurrent taint must make it fail"
-
-
-def test_a_reserved_node_is_not_reserved_again() -> None:
     assert reserve_patch(node("n1", HELD), "job-1") is None, "done"
     assert reserve_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
 
 
-def test_a_released_node_is_unchanged() -> None:
+def test_a_released_node_is_unchanged_and_only_a_taint_names_its_job() -> None:
     assert release_patch(node("n1", SPOT.as_taint(), HELD)) == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: None}},
         "spec": {"taints": [SPOT.as_taint()]},
     }, "its other taints are not ours"
     assert release_patch(node("n1", SPOT.as_taint())) is None, "one that is not held needs nothing"
-
-
-def test_a_nodes_taint_names_its_job() -> None:
     assert (reserved_for(node("n1", HELD)), reserved_for(node("n1"))) == ("job-1", None), (
         "the label only finds it"
     )

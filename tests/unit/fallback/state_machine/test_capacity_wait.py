@@ -42,19 +42,20 @@ ELDER = ContendingGang(uid="elder", created=T0 - 2 * HOUR)
 YOUNGER = ContendingGang(uid="younger", created=T0)
 
 
-def test_the_younger_of_two_half_placed_gangs_yields() -> None:
+def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:
     decision = decide(
         waiting(), observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
     )
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
-
-
-def test_the_older_gang_keeps_its_nodes() -> None:
     decision = decide(
         waiting(), observed(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy()
     )
     assert not decision.actions, "or both would let go, again and again"
+    decision = decide(
+        waiting(), observed(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
+    )
+    assert not decision.actions, "it blocks no gang"
 
 
 def test_gangs_yield_one_after_the_other() -> None:
@@ -65,33 +66,20 @@ def test_gangs_yield_one_after_the_other() -> None:
     assert decision.requeue_at == yielded_at + YIELD_INTERVAL, "and if it is not"
     later = decide(waiting(), replace(after, now=yielded_at + YIELD_INTERVAL), policy())
     assert Suspend in kinds(later), "the next lets go"
-
-
-def test_a_yield_time_in_the_future_is_ignored() -> None:
     strange = observed(
         pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=HALF_OF_THE_WAIT + HOUR
     )
     assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
 
 
-def test_a_gang_yields_after_half_of_the_timeout() -> None:
+def test_a_gang_yields_after_half_of_the_timeout_or_five_minutes_without_one() -> None:
     early = observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
     assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is requeued in time"
-
-
-def test_without_timeout_a_gang_yields_after_five_minutes() -> None:
     state = waiting(pool="on-demand", rank=2)
     stuck = observed(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
-
-
-def test_a_gang_without_nodes_does_not_yield() -> None:
-    decision = decide(
-        waiting(), observed(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
-    )
-    assert not decision.actions, "it blocks no gang"
 
 
 def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
@@ -114,21 +102,15 @@ def test_after_a_pause_the_wait_continues() -> None:
     assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
 
 
-def test_a_pause_is_not_shortened() -> None:
+def test_a_pause_ends_in_time_without_a_policy_or_by_another_client() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
     assert not decide(paused, observed_suspended(pool="a-spot"), policy()).actions, (
         "it has promised to stay away"
     )
-
-
-def test_a_pause_without_a_policy_ends_at_once() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
     assert Resume in kinds(decide(paused, observed_suspended(pool="a-spot"), NoPolicy())), (
         "never left suspended by us"
     )
-
-
-def test_another_clients_resumption_ends_a_pause() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
     decision = decide(paused, observed(pods_placed=0), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.WAITING), (

@@ -69,66 +69,45 @@ def test_a_users_suspension_is_recorded_and_never_ended() -> None:
     assert state_of(decision).phase is Phase.STOPPED, "the suspension is another client's"
     later = decide(decision.state, STOPPED, policy())
     assert (later.actions, later.requeue_at) == ((), None), "however long it lasts"
-
-
-def test_a_job_that_was_created_suspended_waits_for_its_user() -> None:
     decision = decide(None, STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "it was never managed"
 
 
-def test_timeouts_stop_while_a_user_has_suspended_the_job() -> None:
+def test_a_users_suspension_keeps_counts_and_restarts_timeouts() -> None:
     stopped = decide(waiting(), STOPPED, policy()).state
     resumed = decide(stopped, observed(pods_placed=0, now=T0 + 9 * HOUR), policy())
     assert state_of(resumed).waiting_since == T0 + 9 * HOUR, "the wait for nodes begins when it is resumed"
     assert Suspend not in kinds(resumed), "and it has not waited for nine hours"
-
-
-def test_pods_that_a_users_suspension_deletes_are_no_losses() -> None:
     stopped = decide(running(), STOPPED, policy()).state
     lost = observed(losses=(loss(T0 + MINUTE),), restarts=2, now=T0 + HOUR)
     assert state_of(decide(stopped, lost, policy())).evictions == 0, "its pods were deleted on purpose"
-
-
-def test_a_users_resumption_restarts_the_timeouts() -> None:
     stopped = running(pool="on-demand", rank=2, phase=Phase.STOPPED)
     decision = decide(stopped, observed(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
     assert state_of(decision).since == T0 + HOUR, "hours in which it stood still say nothing of the market"
     assert state_of(decision).failback is None, "so no better tier is tried before it has stayed"
-
-
-def test_counts_survive_a_users_suspension() -> None:
     stopped = decide(running(evictions=2), STOPPED, policy()).state
     assert state_of(decide(stopped, observed(now=T0 + HOUR), policy())).evictions == 2, (
         "the tier did cost them"
     )
 
 
-def test_a_tier_that_the_user_selects_is_adopted() -> None:
+def test_the_tier_that_the_user_of_a_suspended_job_selects_is_adopted_if_it_is_on_the_ladder() -> None:
     stopped = running(phase=Phase.STOPPED, evictions=2)
     decision = decide(stopped, observed(pool="b-spot"), policy())
     assert (state_of(decision).pool, state_of(decision).rank) == ("b-spot", 1), "that is where it is"
     assert state_of(decision).evictions == 0, "and nothing has happened there yet"
-
-
-def test_a_job_whose_user_selects_another_pool_is_ignored() -> None:
     decision = decide(running(phase=Phase.STOPPED), observed(pool="elsewhere"), policy())
     assert reasons(decision) == ["NotOnLadder"], "an Event says how to put it back"
     assert Suspend not in kinds(decision), "and nothing is done"
 
 
-def test_a_state_copied_from_another_job_is_ignored() -> None:
+def test_a_state_that_is_unreadable_or_of_another_job_is_ignored() -> None:
     copied = suspending(uid="the-job-it-was-exported-from")
     decision = decide(copied, STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "the client that applied it suspended it"
-
-
-def test_an_unreadable_annotation_restarts_counting_with_an_event() -> None:
     decision = decide(UnreadableState(problem="it is no JSON object"), observed(), policy())
     assert reasons(decision)[0] == "StateUnreadable", "an event informs the user"
     assert state_of(decision).phase is Phase.RUNNING, "and the job is followed again"
-
-
-def test_a_suspension_with_an_unreadable_annotation_is_not_ended() -> None:
     decision = decide(UnreadableState(problem="phase: no"), STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "the owner of the suspension is unknown"
     assert "set `suspend: false` to resume it" in decision.events[0].message, (
@@ -162,12 +141,9 @@ def test_an_invalid_policy_is_quoted_in_the_event() -> None:
     assert "spec.tiers: got no tier" in decision.events[0].message, "and the message names the fix"
 
 
-def test_a_job_that_does_not_follow_has_no_state() -> None:
+def test_a_job_that_does_not_follow_keeps_its_state_and_is_not_moved() -> None:
     decision = decide(None, observed(follows=False, losses=(loss(),)), policy())
     assert (decision.state, decision.actions, decision.events) == (None, (), ()), "it does not ask for it"
-
-
-def test_a_job_that_stops_following_keeps_its_state_and_is_not_moved() -> None:
     decision = decide(running(evictions=9), observed(follows=False), policy())
     assert (decision.state, decision.actions) == (running(evictions=9), ()), "the label was taken off"
 
@@ -205,21 +181,15 @@ def test_earlier_losses_do_not_count_at_the_first_reconciliation() -> None:
     assert (state.evictions, state.unexplained) == (0, 0), "so none of them counts"
 
 
-def test_a_removed_tier_does_not_disturb_the_job_that_runs_on_it() -> None:
+def test_a_removed_tier_moves_its_job_only_when_nodes_are_lost() -> None:
     decision = decide(running(evictions=99), observed(), policy(tiers=(tier("b-spot"), LAST)))
     assert not decision.actions, "it has its nodes"
-
-
-def test_a_job_on_a_removed_tier_fails_over_to_the_tier_of_its_rank() -> None:
     decision = decide(
         running(), observed(pods_placed=0, losses=(loss(),)), policy(tiers=(tier("b-spot"), LAST))
     )
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
         "rank 0 is b now"
     )
-
-
-def test_a_job_on_a_removed_last_tier_fails_over_to_the_new_last_tier() -> None:
     on_last = running(pool="on-demand", rank=2)
     decision = decide(
         on_last, observed(pool="on-demand", pods_placed=0), policy(tiers=(tier(), tier("b-spot")))
@@ -227,9 +197,6 @@ def test_a_job_on_a_removed_last_tier_fails_over_to_the_new_last_tier() -> None:
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["b-spot"], (
         "as low as it goes"
     )
-
-
-def test_a_reordered_tier_is_found_by_its_pool() -> None:
     reordered = policy(tiers=(tier("b-spot"), tier("a-spot"), LAST))
     decision = decide(running(evictions=3), observed(), reordered)
     assert [action.pool for action in decision.actions if isinstance(action, Suspend)] == ["on-demand"], (
@@ -249,25 +216,23 @@ def test_events_of_the_job_kind_are_passed_on() -> None:
     )
 
 
-def test_a_jump_forward_does_not_end_a_wait() -> None:
+def test_waits_follow_the_clock_that_jumped() -> None:
     jumped = observed(pods_placed=0, now=T0 + HOUR + MINUTE, clock_jump=HOUR)
     decision = decide(waiting(), jumped, policy())
     assert Suspend not in kinds(decision), "one minute has passed, whatever the clock shows"
     assert kinds(decision) == [WriteState], "the shifted times are recorded, since the jump is observed once"
     assert decision.requeue_at == T0 + HOUR + 15 * MINUTE, "and the rest of the wait goes on"
-
-
-def test_a_jump_back_does_not_make_a_wait_longer() -> None:
     jumped = observed(pods_placed=0, now=T0 - HOUR + MINUTE, clock_jump=-HOUR)
     assert decide(waiting(), jumped, policy()).requeue_at == T0 - HOUR + 15 * MINUTE, "14 minutes are left"
-
-
-def test_a_time_in_the_future_becomes_now() -> None:
     decision = decide(
         waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), observed(pods_placed=0), policy()
     )
     assert state_of(decision).waiting_since == T0, "another machine's clock was nine hours ahead"
     assert decision.requeue_at == T0 + 15 * MINUTE, "without waiting for the old time"
+    steered = observed(now=T0 + SECOND, clock_jump=SECOND)
+    assert not decide(running(), steered, policy()).actions, (
+        "a write for every second of NTP would be no help"
+    )
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
@@ -275,13 +240,6 @@ def test_a_loss_is_not_counted_twice_because_the_clock_jumped(jump: timedelta) -
     counted = state_of(decide(running(), observed(losses=(loss(),)), policy()))
     after = observed(losses=(loss(),), now=T0 + jump + MINUTE, clock_jump=jump)
     assert state_of(decide(counted, after, policy())).evictions == 1, "losses have a clock of their own"
-
-
-def test_a_small_clock_correction_changes_nothing() -> None:
-    steered = observed(now=T0 + SECOND, clock_jump=SECOND)
-    assert not decide(running(), steered, policy()).actions, (
-        "a write for every second of NTP would be no help"
-    )
 
 
 def test_only_the_end_of_a_pause_may_be_in_the_future() -> None:

@@ -57,12 +57,12 @@ def failing_back(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-
     return replace(LOW, failback=FailbackAttempt(pool=pool, stage=stage, since=T0))
 
 
-def test_without_return_after_there_is_no_failback() -> None:
+def test_a_failback_starts_after_return_after_with_the_best_tiers_capacity() -> None:
     decision = decide(LOW, replace(ON_DEMAND, now=T0 + 900 * HOUR), policy())
     assert not decision.actions, "it is off unless it is set"
-
-
-def test_after_return_after_the_best_tiers_capacity_is_requested() -> None:
+    decision = decide(LOW, replace(ON_DEMAND, now=T0 - SECOND), UP)
+    assert (decision.actions, decision.requeue_at) == ((), T0), "an hour after it came"
+    assert not decide(running(), observed(now=T0 + 9 * HOUR), UP).actions, "it is there"
     decision = decide(LOW, ON_DEMAND, UP)
     assert kinds(decision) == [WriteState, CreatePlaceholders], (
         "recorded first, or it would never be released"
@@ -70,15 +70,6 @@ def test_after_return_after_the_best_tiers_capacity_is_requested() -> None:
     hold = only(decision, CreatePlaceholders)
     assert (hold.pool, hold.shapes) == ("a-spot", ON_DEMAND.shapes), "room for the whole gang"
     assert decision.requeue_at == T0 + 10 * MINUTE, "for as long as holdTimeout"
-
-
-def test_a_failback_does_not_start_early() -> None:
-    decision = decide(LOW, replace(ON_DEMAND, now=T0 - SECOND), UP)
-    assert (decision.actions, decision.requeue_at) == ((), T0), "an hour after it came"
-
-
-def test_there_is_no_failback_from_the_best_tier() -> None:
-    assert not decide(running(), observed(now=T0 + 9 * HOUR), UP).actions, "it is there"
 
 
 @pytest.mark.parametrize(
@@ -96,15 +87,15 @@ def test_a_failback_does_not_start_when(trouble: Observation) -> None:
     assert CreatePlaceholders not in kinds(decision), "the move could not be made, or would not be worth it"
 
 
-def test_a_missing_placeholder_is_created_at_the_next_reconciliation() -> None:
+def test_placeholders_are_created_until_each_pod_has_one() -> None:
     for there in (None, reserved(pods=2, placed=2, tainted=0)):
         decision = decide(failing_back(), replace(ON_DEMAND, reservation=there), UP)
         assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
-
-
-def test_while_placeholders_are_pending_nothing_is_done() -> None:
     decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0)), UP)
     assert not decision.actions, "the job runs on where it is"
+    mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
+    decision = decide(failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP)
+    assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
 def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
@@ -197,7 +188,7 @@ def test_an_old_checkpoint_is_no_answer() -> None:
     assert not decide(asked, old, UP).actions, "it was for another move"
 
 
-def test_after_the_hold_timeout_the_next_tier_is_tried() -> None:
+def test_after_the_hold_timeout_the_reservation_is_released_and_the_next_tier_is_tried() -> None:
     late = replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(failing_back(), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], (
@@ -209,17 +200,11 @@ def test_after_the_hold_timeout_the_next_tier_is_tried() -> None:
     assert kinds(decide(state, replace(ON_DEMAND, now=late.now), UP)) == [CreatePlaceholders], (
         "once the first is released"
     )
-
-
-def test_without_capacity_the_failback_ends_and_the_reservation_is_released() -> None:
     late = replace(ON_DEMAND, reservation=reserved("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(failing_back(pool="b-spot"), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
     assert state_of(decision).failback is None, "the attempt is over"
     assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
-
-
-def test_an_unused_reservation_is_released_after_the_timeout() -> None:
     stuck = replace(ON_DEMAND, reservation=reserved(), can_be_suspended=False, now=T0 + 10 * MINUTE)
     for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
         assert ReleaseReservation in kinds(
@@ -244,19 +229,20 @@ def test_a_failback_ends_when_return_after_is_removed() -> None:
         assert kinds(decision) == [WriteState, ReleaseReservation], f"{edited} has no such better tier"
 
 
-def test_a_tier_with_too_low_limits_is_skipped() -> None:
+def test_a_tier_whose_pool_or_limits_are_insufficient_is_skipped() -> None:
     big = Machine(cpu=8000, memory=2**34)
     small = replace(SPOT, facts=TierFacts(machine=big, max_nodes=1))
     ladder = replace(UP, tiers=(small, LOWER, LAST))
     assert only(decide(LOW, ON_DEMAND, ladder), CreatePlaceholders).pool == "b-spot", (
         "4 pods of 4 CPUs need 2 machines of 8"
     )
-
-
-def test_nodes_in_use_count_against_the_limits() -> None:
     full = replace(ON_DEMAND, pools={"a-spot": PoolStatus(nodes_in_use=4, max_nodes=4)})
     assert only(decide(LOW, full, UP), CreatePlaceholders).pool == "b-spot", (
         "the limit counts others' nodes too"
+    )
+    missing = replace(ON_DEMAND, pools={"a-spot": PoolStatus(exists=False)})
+    assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot", (
+        "no placeholder would ever be placed"
     )
 
 
@@ -269,14 +255,7 @@ def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 
-def test_a_tier_without_pool_is_no_failback_target() -> None:
-    missing = replace(ON_DEMAND, pools={"a-spot": PoolStatus(exists=False)})
-    assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot", (
-        "no placeholder would ever be placed"
-    )
-
-
-def test_a_failover_releases_an_incomplete_reservation() -> None:
+def test_a_failover_uses_only_a_complete_reservation() -> None:
     middle = running(
         pool="b-spot",
         rank=1,
@@ -286,9 +265,6 @@ def test_a_failover_releases_an_incomplete_reservation() -> None:
     decision = decide(middle, observed(pool="b-spot", reservation=reserved(placed=2, tainted=0)), UP)
     assert kinds(decision) == [Suspend, ReleaseReservation], "it cannot wait for the rest"
     assert only(decision, Suspend).pool == "on-demand", "down the ladder"
-
-
-def test_a_failover_uses_a_complete_reservation() -> None:
     middle = running(
         pool="b-spot",
         rank=1,
@@ -312,7 +288,7 @@ def test_taints_stay_until_all_pods_are_bound() -> None:
     assert kinds(bound) == [WriteState, ReleaseReservation], "now they are ordinary nodes"
 
 
-def test_a_short_failback_doubles_the_wait_for_the_next() -> None:
+def test_short_failbacks_double_the_wait_until_one_lasts() -> None:
     back = running(entered_by_failback=True, evictions=3, since=T0 - HOUR / 2)
     thrown_out = state_of(decide(back, observed(), UP))
     assert thrown_out.short_failbacks == 1, "half an hour is less than the hour it waited for it"
@@ -320,27 +296,18 @@ def test_a_short_failback_doubles_the_wait_for_the_next() -> None:
         failback_due_at(replace(LOW, short_failbacks=thrown_out.short_failbacks), UP) == T0 - HOUR + 2 * HOUR
     ), "twice as long"
     assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, "but with a limit"
-
-
-def test_a_lasting_failback_resets_the_wait() -> None:
     back = running(entered_by_failback=True, short_failbacks=3, evictions=3, since=T0 - 2 * HOUR)
     assert state_of(decide(back, observed(), UP)).short_failbacks == 0, "the market is another one"
-
-
-def test_a_failover_without_failback_is_not_a_short_failback() -> None:
     assert state_of(decide(running(evictions=3), observed(), UP)).short_failbacks == 0, "it began there"
 
 
-def test_a_job_that_ends_during_a_failback_leaves_no_reservation() -> None:
+def test_a_job_that_ends_or_is_suspended_leaves_no_reservation() -> None:
     from holdfast.fallback.state_machine.observation import Outcome
 
     decision = decide(
         failing_back(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=reserved()), UP
     )
     assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
-
-
-def test_a_users_suspension_ends_the_failback() -> None:
     stopped = observed_suspended(pool="on-demand", reservation=reserved())
     decision = decide(failing_back(), stopped, UP)
     assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
@@ -354,12 +321,6 @@ def test_an_eviction_during_a_failback_is_counted() -> None:
     )
     state = state_of(decide(failing_back(), lost, UP))
     assert (state.evictions, state.failback) == (1, failing_back().failback), "and the hold goes on"
-
-
-def test_a_reservation_covers_all_shapes() -> None:
-    mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
-    decision = decide(failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP)
-    assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
 def test_a_job_fails_back_from_a_middle_tier() -> None:

@@ -63,9 +63,6 @@ def test_the_last_allowed_failure_moves_the_job() -> None:
         "marked as ours"
     )
     assert "FailuresSpent" in reasons(decision), "and an Event says why"
-
-
-def test_one_failure_less_does_not_move_the_job() -> None:
     decision = decide(running(evictions=1), observed(losses=(loss(),)), policy())
     assert Suspend not in kinds(decision), "maxFailures is 3"
     assert state_of(decision).evictions == 2, "but it is counted"
@@ -88,19 +85,13 @@ def test_with_max_failures_minus_1_failures_never_move_the_job(max_failures: int
     assert Suspend not in kinds(decision), "its author chose it"
 
 
-def test_after_the_procurement_timeout_the_job_fails_over() -> None:
+def test_the_procurement_timeout_moves_a_waiting_job() -> None:
+    decision = decide(waiting(), observed(pods_placed=0, now=T0 + MINUTE), policy())
+    assert decision.requeue_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
     short = observed(pods_placed=3, now=T0 + 15 * MINUTE)
     decision = decide(waiting(), short, policy())
     assert only(decision, Suspend).pool == "b-spot", "15 minutes are over and a node is missing"
     assert "NoCapacity" in reasons(decision), "and an Event says why"
-
-
-def test_a_waiting_job_is_requeued_at_the_end_of_its_wait() -> None:
-    decision = decide(waiting(), observed(pods_placed=0, now=T0 + MINUTE), policy())
-    assert decision.requeue_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
-
-
-def test_the_procurement_timeout_applies_after_an_eviction_too() -> None:
     lost = observed(losses=(loss(),), pods_placed=0)
     first = state_of(decide(running(), lost, policy()))
     assert (first.phase, first.waiting_since) == (Phase.WAITING, T0), "the clock starts with the loss"
@@ -110,14 +101,11 @@ def test_the_procurement_timeout_applies_after_an_eviction_too() -> None:
     )
 
 
-def test_pods_that_do_not_start_do_not_move_the_job() -> None:
+def test_pods_that_do_not_start_are_reported_and_do_not_move_the_job() -> None:
     stuck = observed(pods_started=0, starting_since=T0 - HOUR, now=T0 + 2 * HOUR)
     decision = decide(running(), stuck, policy())
     assert not decision.actions, "a bad image would walk the job down to on-demand"
     assert reasons(decision) == ["SlowStart"], "an event is recorded instead"
-
-
-def test_a_job_is_requeued_when_its_start_becomes_slow() -> None:
     decision = decide(
         running(), observed(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE)
     )
@@ -136,9 +124,6 @@ def test_missing_pods_are_distinguished_from_missing_capacity() -> None:
     assert reasons(late) == ["PodsNotCreated"], "no machine would help"
     assert "3 of 4 pods" in late.events[0].message, f"and how many are missing: {late.events}"
     assert not late.actions, "the tier has its whole procurementTimeout"
-
-
-def test_existing_pods_without_nodes_are_not_reported_as_missing() -> None:
     pending = observed(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
     assert reasons(decide(waiting(), pending, policy())) == [], "they wait for capacity"
 
@@ -151,9 +136,13 @@ def test_the_event_of_a_placed_gang_has_its_wait() -> None:
     assert "1m30s" in decision.events[0].message, f"{decision.events}"
 
 
-def test_a_tier_without_pool_is_skipped() -> None:
+def test_a_tier_without_pool_is_skipped_and_without_any_the_job_stays() -> None:
     decision = decide(running(evictions=3), observed(pools={"b-spot": NOT_THERE}), policy())
     assert only(decision, Suspend).pool == "on-demand", "nothing would ever come of waiting there"
+    missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
+    decision = decide(running(evictions=3), observed(pools=missing), policy())
+    assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
+    assert "add one to the FallbackPolicy" in decision.events[0].message, f"{decision.events}"
 
 
 def test_a_job_does_not_wait_for_a_missing_pool() -> None:
@@ -165,13 +154,6 @@ def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
 
-def test_without_lower_tier_the_job_stays_with_an_event() -> None:
-    missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
-    decision = decide(running(evictions=3), observed(pools=missing), policy())
-    assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
-    assert "add one to the FallbackPolicy" in decision.events[0].message, f"{decision.events}"
-
-
 def test_a_move_waits_until_the_job_honors_a_suspension() -> None:
     decision = decide(running(evictions=3), observed(can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "KubeRay ignores it in most states"
@@ -179,48 +161,33 @@ def test_a_move_waits_until_the_job_honors_a_suspension() -> None:
     assert Suspend in kinds(decide(running(evictions=3), observed(), policy())), "it is made when it can be"
 
 
-def test_on_the_last_tier_evictions_move_nothing() -> None:
-    decision = decide(on_last(evictions=99), observed(pool="on-demand"), policy())
-    assert not decision.actions, "there is nowhere better to be"
-
-
-def test_repeated_application_failures_on_the_last_tier_give_the_job_up() -> None:
+def test_application_failures_give_the_job_up_on_the_last_tier_unless_unlimited() -> None:
     decision = decide(on_last(application_failures=5), observed(pool="on-demand"), policy())
     suspend = only(decision, Suspend)
     assert suspend.state.phase is Phase.GIVEN_UP, "a broken script would use on-demand GPUs forever"
     assert "suspend: false" in decision.events[0].message, "and the message says how to continue"
-
-
-def test_application_failures_are_limited_on_the_last_tier_only() -> None:
+    decision = decide(on_last(evictions=99), observed(pool="on-demand"), policy())
+    assert not decision.actions, "there is nowhere better to be"
     ladder = policy(tiers=(tier(max_failures=UNLIMITED), LAST))
     decision = decide(running(application_failures=50), observed(), ladder)
     assert not decision.actions, "other tiers have their own limit"
-
-
-def test_with_application_failures_minus_1_no_job_is_given_up() -> None:
     ladder = policy(application_failures=UNLIMITED)
     assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
         "no limit"
     )
-
-
-def test_under_evictions_application_failures_are_not_limited() -> None:
     ladder = policy(failures=Failures.EVICTIONS)
     assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
         "its budget"
     )
 
 
-def test_after_give_up_after_without_capacity_the_job_is_given_up() -> None:
+def test_a_job_without_capacity_is_given_up_only_after_give_up_after() -> None:
     ladder = policy(give_up_after=HOUR)
     state = waiting(pool="on-demand", rank=2)
     early = decide(state, observed(pool="on-demand", pods_placed=0), ladder)
     assert early.requeue_at == T0 + HOUR, "there is no other limit"
     late = decide(state, observed(pool="on-demand", pods_placed=0, now=T0 + HOUR), ladder)
     assert only(late, Suspend).state.phase is Phase.GIVEN_UP, "nothing runs and nothing is paid for"
-
-
-def test_without_give_up_after_a_job_waits_indefinitely() -> None:
     decision = decide(
         waiting(pool="on-demand", rank=2),
         observed(pool="on-demand", pods_placed=0, now=T0 + 900 * HOUR),
@@ -245,12 +212,9 @@ def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
     assert state_of(resumed).phase is Phase.WAITING, "and it is on its tier again"
 
 
-def test_past_the_deadline_a_job_fails_over_to_the_last_tier() -> None:
+def test_past_the_deadline_a_job_that_must_move_goes_to_the_last_tier() -> None:
     decision = decide(running(evictions=3), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert only(decision, Suspend).pool == "on-demand", "there is no time left to try"
-
-
-def test_past_the_deadline_a_running_job_stays() -> None:
     decision = decide(running(), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert not decision.actions, "it makes the same progress on spot"
 
@@ -268,9 +232,6 @@ def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
         "its operator would wait forever"
     )
-
-
-def test_an_unready_head_of_before_the_restart_does_not_count() -> None:
     restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
     decision = decide(restarted, observed(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
     assert Suspend not in kinds(decision), "a dashboard needs a while to answer"

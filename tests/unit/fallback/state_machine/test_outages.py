@@ -32,48 +32,36 @@ from tests.support.builders.job_states import (
 EVICTIONS = policy(failures=Failures.EVICTIONS)
 
 
-def test_a_gang_of_lost_pods_is_one_outage() -> None:
+def test_losses_within_the_window_are_one_outage() -> None:
     lost = tuple(loss(T0 + number * SECOND, pod=f"p{number}") for number in range(4))
     assert count_losses(running(), observed(losses=lost), policy()).evictions == 1, (
         "the gang was reclaimed once"
     )
-
-
-def test_a_wave_of_reclaims_within_the_window_is_one_outage() -> None:
     wave = (loss(T0, pod="p0"), loss(T0 + WINDOW, pod="p1"))
     assert count_losses(running(), observed(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
         "the window's last moment"
     )
-
-
-def test_a_loss_after_the_window_is_another_outage() -> None:
     lost = (loss(T0, pod="p0"), loss(T0 + WINDOW + SECOND, pod="p1"))
     later = observed(losses=lost, now=T0 + 2 * WINDOW)
     assert count_losses(running(), later, policy()).evictions == 2, "the wave had ended"
 
 
-def test_the_same_losses_seen_again_are_not_counted_again() -> None:
+def test_losses_that_are_seen_again_or_late_are_not_counted_again() -> None:
     lost = observed(losses=(loss(), loss(T0 + MINUTE, pod="p1")), restarts=1)
     once = count_losses(running(), lost, policy())
     assert count_losses(once, lost, policy()) == once, (
         "a pod's end stays visible for as long as its object does"
     )
-
-
-def test_a_loss_that_is_reported_late_belongs_to_the_outage_it_was_part_of() -> None:
     first = count_losses(running(), observed(losses=(loss(T0 + MINUTE),)), policy())
     late = count_losses(first, observed(losses=(loss(T0, pod="p9"), loss(T0 + MINUTE))), policy())
     assert late.evictions == 1, "watches deliver in any order"
 
 
-def test_a_loss_on_the_tier_before_does_not_count_against_this_one() -> None:
+def test_losses_before_this_tier_visit_do_not_count() -> None:
     lost = observed(losses=(loss(pool="b-spot"),))
     assert count_losses(running(), lost, policy()).evictions == 0, (
         "an old gang's pod may be reported after the move"
     )
-
-
-def test_a_loss_before_this_tier_visit_does_not_count() -> None:
     stay = running(losses_counted_until=T0)
     assert count_losses(stay, observed(losses=(loss(T0),)), policy()).evictions == 0, (
         "it was counted then, or suspended away"
@@ -100,13 +88,10 @@ def test_an_unreachable_node_is_an_eviction_after_a_while() -> None:
     )
 
 
-def test_under_any_a_failure_of_the_program_counts_against_the_tier() -> None:
+def test_a_failure_of_the_program_counts_only_under_any() -> None:
     state = count_losses(running(), observed(losses=(loss(cause=Cause.APPLICATION),)), policy())
     assert counted_failures(state, Failures.ANY) == 1, "evictions or any other reason"
     assert state.application_failures == 1, "and against the last tier's own budget"
-
-
-def test_under_evictions_a_failure_of_the_program_does_not_count() -> None:
     state = count_losses(running(), observed(losses=(loss(cause=Cause.APPLICATION),)), EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 0, "that is left to the job's own budget"
 
@@ -195,44 +180,32 @@ def test_a_restart_that_follows_a_counted_loss_is_explained_by_it() -> None:
     )
 
 
-def test_unobserved_restarts_are_counted() -> None:
+def test_unobserved_restarts_are_counted_once_per_window() -> None:
     away = observed(restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, policy())
     assert (state.unexplained, counted_failures(state, Failures.ANY)) == (2, 2), (
         "the controller was away, the failures were not"
     )
-
-
-def test_unobserved_restarts_are_at_most_one_outage_per_window() -> None:
     state = count_losses(running(since=T0), observed(restarts=5, now=T0 + MINUTE), policy())
     assert state.unexplained == 1, "one wave may restart a gang several times"
-
-
-def test_under_evictions_unobserved_restarts_count_if_the_operator_reports_evictions() -> None:
     away = observed(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
-
-
-def test_the_loss_behind_an_unexplained_restart_is_not_a_second_outage() -> None:
-    state = count_losses(running(), observed(restarts=1), policy())
-    explained = count_losses(
-        state, observed(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy()
-    )
-    assert (explained.evictions, explained.unexplained) == (1, 0), "the counter was seen before the pod"
-
-
-def test_a_counter_that_goes_back_counts_nothing() -> None:
     state = count_losses(running(restarts=7), observed(restarts=1), policy())
     assert (counted_failures(state, Failures.ANY), state.restarts) == (0, 1), (
         "an etcd that was restored is no failure"
     )
 
 
-def test_an_unexplained_restart_is_no_failure_of_the_program() -> None:
+def test_an_unexplained_restart_is_no_failure_of_the_program_and_is_replaced_by_its_loss() -> None:
     state = count_losses(running(), observed(restarts=1), policy())
     assert state.application_failures == 0, "its cause is unknown, so it ends no job on the last tier"
     assert state.outage_kind is OutageKind.UNEXPLAINED, "and is named for what it is"
+    state = count_losses(running(), observed(restarts=1), policy())
+    explained = count_losses(
+        state, observed(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy()
+    )
+    assert (explained.evictions, explained.unexplained) == (1, 0), "the counter was seen before the pod"
 
 
 @given(

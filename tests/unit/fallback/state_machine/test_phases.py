@@ -44,7 +44,7 @@ from tests.support.builders.job_states import (
 )
 
 
-def test_a_job_is_resumed_on_its_next_tier_once_its_pods_are_gone() -> None:
+def test_a_job_is_resumed_on_its_next_tier_only_once_its_pods_are_gone() -> None:
     decision = decide(suspending(), observed_suspended(now=T0 + MINUTE), policy())
     resume = only(decision, Resume)
     assert resume.pool == "b-spot", "the tier that the suspension was for"
@@ -52,24 +52,15 @@ def test_a_job_is_resumed_on_its_next_tier_once_its_pods_are_gone() -> None:
         "the new tier's clock starts"
     )
     assert resume.state.moves == 1, "and it has moved once"
-
-
-def test_a_job_with_remaining_pods_is_not_resumed() -> None:
     decision = decide(suspending(), observed_suspended(pods_remaining=1), policy())
     assert not decision.actions, "inactive is not gone: two gangs would write one checkpoint"
-
-
-def test_a_job_whose_operator_has_not_suspended_it_yet_is_not_resumed() -> None:
     decision = decide(suspending(), observed_suspended(is_suspension_complete=False), policy())
     assert not decision.actions, "the operator would create what it was about to delete"
 
 
-def test_old_child_jobs_are_deleted_before_the_job_is_resumed() -> None:
+def test_old_child_jobs_are_deleted_between_the_end_of_their_pods_and_the_resumption() -> None:
     decision = decide(suspending(), observed_suspended(outdated_children=2), policy())
     assert kinds(decision) == [DeleteChildren], "resuming merges their selectors with the new ones"
-
-
-def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
     decision = decide(suspending(), observed_suspended(outdated_children=2, pods_remaining=1), policy())
     assert not decision.actions, "they are what makes their pods end"
 
@@ -89,15 +80,12 @@ def test_an_interrupted_move_continues() -> None:
         assert first == again, "the annotation and what is there say all that is needed"
 
 
-def test_pods_that_never_terminate_are_reported_and_block_the_resumption() -> None:
+def test_pods_that_do_not_terminate_are_reported_and_those_of_lost_machines_deleted() -> None:
     late = observed_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
     early = decide(suspending(), observed_suspended(pods_remaining=1), policy())
     assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is requeued when it has become slow"
-
-
-def test_pods_on_lost_machines_do_not_delay_a_move() -> None:
     decision = decide(suspending(), observed_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
     assert only(decision, ForceDelete).pods == ("train-3",), "no kubelet will end them"
 
@@ -119,13 +107,10 @@ def test_a_job_that_ends_while_suspended_is_finished(outcome: Outcome) -> None:
     assert (again.actions, again.events) == ((), ()), "and the event is recorded once"
 
 
-def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again() -> None:
+def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again_a_few_times() -> None:
     decision = decide(suspending(), observed(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
     assert "SuspendedAgain" in reasons(decision), "and an event informs the user"
-
-
-def test_a_client_that_keeps_resuming_a_job_succeeds_eventually() -> None:
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), observed(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
@@ -146,29 +131,20 @@ def test_a_move_is_completed_without_the_jobs_label() -> None:
     )
 
 
-def test_a_target_tier_that_is_removed_is_skipped() -> None:
+def test_a_target_tier_that_is_removed_or_without_pool_is_skipped() -> None:
     decision = decide(suspending(), observed_suspended(), policy(tiers=(SPOT, LAST)))
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.rank) == ("on-demand", 1), "what stands in its place now"
     resumed = decide(suspend.state, observed_suspended(pool="on-demand"), policy(tiers=(SPOT, LAST)))
     assert only(resumed, Resume).pool == "on-demand", "and the move is finished there"
-
-
-def test_a_reordered_ladder_does_not_change_the_target_tier() -> None:
     reordered = policy(tiers=(tier("b-spot"), SPOT, LAST))
     assert only(decide(suspending(), observed_suspended(), reordered), Resume).pool == "b-spot", (
         "it is still a tier"
     )
-
-
-def test_a_target_pool_that_is_deleted_is_skipped() -> None:
     gone = observed_suspended(pools={"b-spot": PoolStatus(exists=False)})
     assert only(decide(suspending(), gone, policy()), Suspend).pool == "on-demand", (
         "it would wait there for nothing"
     )
-
-
-def test_without_any_pool_a_job_is_resumed() -> None:
     gone = {name: PoolStatus(exists=False) for name in ("a-spot", "b-spot", "on-demand")}
     decision = decide(suspending(), observed_suspended(pools=gone), policy())
     assert Resume in kinds(decision), "waiting for nodes is not being suspended"
@@ -206,36 +182,31 @@ def test_a_job_that_has_ended_is_closed_with_an_event(outcome: Outcome) -> None:
     assert decision.requeue_at is None, "and never reconciled again"
 
 
-def test_a_failed_job_without_the_annotation_is_not_recreated() -> None:
+def test_recreations_are_limited_and_need_annotation_and_policy() -> None:
     decision = decide(running(), replace(LOST, can_be_recreated=False), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.FINISHED), (
         "an Event is all it gets"
     )
     assert "create it again" in decision.events[0].message, "which says what to do"
+    assert Recreate not in kinds(decide(running(recreations=MAX_RECREATIONS), LOST, policy())), (
+        "every path must end"
+    )
+    assert Recreate not in kinds(decide(running(), LOST, NoPolicy())), "there is no tier to make it on"
 
 
-def test_a_job_with_the_annotation_is_recreated_after_an_eviction() -> None:
+def test_a_recreated_job_adopts_its_state_on_the_tier_that_is_its_turn() -> None:
     recreate = only(decide(running(), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions, recreate.state.recreations) == ("a-spot", 1, 1), (
         "it cost the tier"
     )
     assert recreate.state.uid == "", "the new job's uid is not known yet"
-
-
-def test_the_recreated_job_adopts_its_state() -> None:
     made = only(decide(running(evictions=1), LOST, policy()), Recreate).state
     decision = decide(made, observed(uid="the-new-one", restarts=0), policy())
     assert (state_of(decision).uid, state_of(decision).evictions) == ("the-new-one", 2), (
         "it is the same training"
     )
-
-
-def test_a_recreated_job_fails_over_when_its_tier_is_spent() -> None:
     recreate = only(decide(running(evictions=2), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0), "the third eviction moves it on"
-
-
-def test_a_job_that_fails_during_a_move_is_recreated_on_the_target_tier() -> None:
     recreate = only(decide(suspending(), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0), (
         "its outage was counted when the move began"
@@ -249,12 +220,6 @@ def test_an_application_failure_is_not_recreated(cause: Cause | None) -> None:
     )
 
 
-def test_recreations_are_limited() -> None:
-    assert Recreate not in kinds(decide(running(recreations=MAX_RECREATIONS), LOST, policy())), (
-        "every path must end"
-    )
-
-
 @pytest.mark.parametrize(
     "left_alone",
     [replace(LOST, follows=False), replace(LOST, is_managed_by_kueue=True)],
@@ -262,10 +227,6 @@ def test_recreations_are_limited() -> None:
 )
 def test_an_ignored_job_is_not_recreated(left_alone: Observation) -> None:
     assert Recreate not in kinds(decide(running(), left_alone, policy())), "nor touched otherwise"
-
-
-def test_without_a_policy_no_job_is_recreated() -> None:
-    assert Recreate not in kinds(decide(running(), LOST, NoPolicy())), "there is no tier to make it on"
 
 
 @pytest.mark.parametrize("is_over", [True, False])

@@ -25,25 +25,22 @@ def test_any_annotation_can_be_read(text: str) -> None:
     assert isinstance(read_state(text), JobState | UnreadableState), "anybody may edit an annotation"
 
 
-def test_no_annotation_is_no_state() -> None:
+def test_a_missing_annotation_is_no_state_and_a_deeply_nested_one_unreadable() -> None:
     assert read_state(None) is None, "the job has not been seen before"
+    assert isinstance(read_state("[" * 100_000), UnreadableState), "it must not end the controller"
 
 
-def test_a_field_of_a_newer_controller_is_ignored() -> None:
+def test_fields_of_other_versions_are_read_and_defaults_omitted() -> None:
     newer = {**json.loads(write_state(running())), "mood": "good"}
     assert read_state(json.dumps(newer)) == running(), "a controller may be rolled back"
-
-
-def test_a_missing_field_has_its_default() -> None:
     older = json.loads(write_state(running(evictions=2)))
     del older["evictions"]
     assert read_state(json.dumps(older)) == running(), "a controller may be upgraded"
-
-
-def test_default_values_are_omitted() -> None:
     assert set(json.loads(write_state(running()))) == {"uid", "phase", "pool", "rank", "since"}, (
         "it is sent often"
     )
+    state = replace(running(), since=T0.astimezone())
+    assert '"2030-05-01T12:00:00Z"' in write_state(state), "whatever the machine's time zone is"
 
 
 @pytest.mark.parametrize(
@@ -79,12 +76,3 @@ def test_a_missing_required_field_is_named(missing: str) -> None:
     assert read_state(json.dumps(broken)) == UnreadableState(problem=f"{missing} is missing"), (
         "and so is the field"
     )
-
-
-def test_an_annotation_that_is_nested_too_deeply_is_named() -> None:
-    assert isinstance(read_state("[" * 100_000), UnreadableState), "it must not end the controller"
-
-
-def test_times_are_written_in_utc() -> None:
-    state = replace(running(), since=T0.astimezone())
-    assert '"2030-05-01T12:00:00Z"' in write_state(state), "whatever the machine's time zone is"
