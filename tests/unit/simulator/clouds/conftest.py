@@ -16,22 +16,21 @@ def state_file(tmp_path: Path) -> Path:
     return tmp_path / "cloud.json"
 
 
+def _provider(package: str, state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider(package, state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider
+
+
 @pytest.fixture
 def aws(state_file: Path) -> Generator[Provider]:
-    with serve(CloudProvider("aws", state_file, Faults())) as served, calling(served.port) as provider:
-        yield provider
+    yield from _provider("aws", state_file)
 
 
 @pytest.fixture
 def gcp(state_file: Path) -> Generator[Provider]:
-    with serve(CloudProvider("gcp", state_file, Faults())) as served, calling(served.port) as provider:
-        yield provider
+    yield from _provider("gcp", state_file)
 
 
 @pytest.fixture
 def azure(state_file: Path) -> Generator[Provider]:
-    with (
-        serve(CloudProvider("azure-native", state_file, Faults())) as served,
-        calling(served.port) as provider,
-    ):
-        yield provider
+    yield from _provider("azure-native", state_file)

@@ -23,14 +23,11 @@ def _reasons(inputs: Properties, token: str = _CLUSTER) -> dict[str, str]:
 
 
 def test_an_unknown_type_or_package_is_refused_with_the_fix() -> None:
-    with pytest.raises(
-        UnknownTypeError,
-        match=r"pulumi-aws \d.* has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/buck",
-    ):
+    closest = r"pulumi-aws \d.* has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/buck"
+    with pytest.raises(UnknownTypeError, match=closest):
         Schema.for_package("aws").resource("aws:s3/bukket:Bukket")
-    with pytest.raises(
-        RehearsalError, match="'oci': its SDK is not installed; install it with `pip install 'pulumi-oci'`"
-    ):
+    install = "'oci': its SDK is not installed; install it with `pip install 'pulumi-oci'`"
+    with pytest.raises(RehearsalError, match=install):
         Schema.for_package("oci")
 
 
@@ -88,21 +85,14 @@ def test_wrong_inputs_are_refused_by_path_with_what_is_allowed() -> None:
     assert "vpcConfig.subnetIds must be a list, not a string ('subnet-1')" in reasons["vpcConfig.subnetIds"]
 
 
-@pytest.mark.parametrize("version", ["1.36", 1.36, True])
-def test_scalars_that_a_provider_converts_pass(version: Value) -> None:
-    assert _reasons(_cluster(version=version)) == {}, f"{version!r} becomes text on the way to the cloud"
-
-
-@pytest.mark.parametrize(("value", "passes"), [("3", True), ("three", False)])
-def test_text_passes_for_a_number_only_if_it_is_one(value: str, *, passes: bool) -> None:
-    scaling: Value = {"desiredSize": value, "maxSize": 3, "minSize": 0}
-    inputs: Properties = {
-        "clusterName": "c",
-        "nodeRoleArn": "arn",
-        "subnetIds": ["s"],
-        "scalingConfig": scaling,
-    }
-    assert (_reasons(inputs, "aws:eks/nodeGroup:NodeGroup") == {}) is passes, f"{value!r} was judged wrongly"
+def test_scalars_that_a_provider_converts_pass() -> None:
+    for version in ("1.36", 1.36, True):
+        assert _reasons(_cluster(version=version)) == {}, f"{version!r} becomes text on the way to the cloud"
+    group: Properties = {"clusterName": "c", "nodeRoleArn": "arn", "subnetIds": ["s"]}
+    for size, passes in (("3", True), ("three", False)):
+        scaling: Value = {"desiredSize": size, "maxSize": 3, "minSize": 0}
+        reasons = _reasons({**group, "scalingConfig": scaling}, "aws:eks/nodeGroup:NodeGroup")
+        assert (reasons == {}) is passes, f"{size!r} was judged wrongly"
 
 
 def test_looking_up_types_imports_no_sdk() -> None:

@@ -65,22 +65,18 @@ def test_object_without_a_name_gets_one_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("news", "token", "naming", "reason"),
+    ("news", "token", "reason"),
     [
-        ({}, CONFIG_MAP, Naming(logical_name="conf", disabled=True), "autonaming is disabled"),
-        ({"metadata": {"generateName": "a-"}}, CONFIG_MAP, None, "generateName"),
-        ({"kind": "ConfigMap"}, "kubernetes:core/v1:ConfigMapPatch", None, "the name of the object to patch"),
-        (
-            {"kind": "ConfigMapList", "items": []},
-            "kubernetes:core/v1:ConfigMapList",
-            None,
-            "cannot be created",
-        ),
+        ({"metadata": {"generateName": "a-"}}, CONFIG_MAP, "generateName"),
+        ({"kind": "ConfigMap"}, f"{CONFIG_MAP}Patch", "the name of the object to patch"),
+        ({"kind": "ConfigMapList", "items": []}, f"{CONFIG_MAP}List", "cannot be created"),
     ],
 )
-def test_invalid_inputs_are_refused(news: Properties, token: str, naming: Naming | None, reason: str) -> None:
+def test_invalid_inputs_are_refused(news: Properties, token: str, reason: str) -> None:
     with pytest.raises(RehearsalError, match=reason):
-        complete(news, token=token, naming=naming)
+        complete(news, token=token)
+    with pytest.raises(RehearsalError, match="autonaming is disabled"):
+        complete({}, naming=Naming(logical_name="conf", disabled=True))
 
 
 @pytest.mark.parametrize(
@@ -88,18 +84,13 @@ def test_invalid_inputs_are_refused(news: Properties, token: str, naming: Naming
 )
 def test_unknown_values_stay_unknown(metadata: Value) -> None:
     inputs = complete({"metadata": metadata})
-    found = inputs["metadata"]
-    kept = found is UNKNOWN or UNKNOWN in (
-        fields(inputs, "metadata").get("name"),
-        fields(inputs, "metadata").get("annotations"),
-    )
-    assert kept, "a preview must not show wrong values"
+    found = [fields(inputs, "metadata").get(name) for name in ("name", "annotations")]
+    assert UNKNOWN in (inputs["metadata"], *found), "a preview must not show wrong values"
 
 
 def test_secret_data_and_inputs_are_marked_secret() -> None:
-    inputs = complete(
-        {"metadata": {"name": "a"}, "stringData": {"p": "w"}}, token="kubernetes:core/v1:Secret"
-    )
+    secret: Properties = {"metadata": {"name": "a"}, "stringData": {"p": "w"}}
+    inputs = complete(secret, token="kubernetes:core/v1:Secret")
     assert inputs["stringData"] == Secret({"p": "w"}), "the state would contain the password"
     marked = mark_secrets({"kind": "Secret", "data": {"a": "b"}, "type": "Opaque"}, {})
     assert marked["data"] == Secret({"a": "b"}), "the state would contain a plain password"
@@ -137,33 +128,18 @@ def test_objects_convert_and_documents_are_split() -> None:
     with pytest.raises(ValueError, match="UNKNOWN"):
         to_object({"spec": UNKNOWN})
     assert list(objects_in("---\n---\nkind: A\n---\n# nothing\n")) == [{"kind": "A"}], "only one object"
-    assert list(objects_in("kind: PodList\nitems: [{kind: Pod}, {kind: Pod}]")) == [{"kind": "Pod"}] * 2, (
-        "the API server accepts no list"
-    )
+    pods = list(objects_in("kind: PodList\nitems: [{kind: Pod}, {kind: Pod}]"))
+    assert pods == [{"kind": "Pod"}] * 2, "the API server accepts no list"
     found = next(objects_in("kind: A\nversion: 2024-01-02\n"))
     assert found["version"] == "2024-01-02", "JSON has no dates"
-
-
-@pytest.mark.parametrize("text", ["a: [", "just words", "a: 1"])
-def test_text_without_objects_is_refused(text: str) -> None:
-    with pytest.raises(RehearsalError, match="YAML"):
-        list(objects_in(text))
+    for text in ("a: [", "just words", "a: 1"):
+        with pytest.raises(RehearsalError, match="YAML"):
+            list(objects_in(text))
 
 
 def test_resource_names_are_grouped_by_kind() -> None:
-    manifest = """
-kind: Deployment
-apiVersion: apps/v1
-metadata: {name: b, namespace: n}
----
-kind: Deployment
-apiVersion: apps/v1
-metadata: {name: a, namespace: n}
----
-kind: Namespace
-apiVersion: v1
-metadata: {name: n}
-"""
-    assert resource_names(manifest) == {"Deployment.apps/apps/v1": ["n/a", "n/b"], "Namespace/v1": ["n"]}, (
-        "programs find objects of a release by these keys"
-    )
+    deployment = "kind: Deployment\napiVersion: apps/v1\nmetadata: {{name: {name}, namespace: n}}\n"
+    deployments = [deployment.format(name=name) for name in "ba"]
+    namespace = "kind: Namespace\napiVersion: v1\nmetadata: {name: n}\n"
+    names = resource_names("---\n".join([*deployments, namespace]))
+    assert names == {"Deployment.apps/apps/v1": ["n/a", "n/b"], "Namespace/v1": ["n"]}, "keys of a release"

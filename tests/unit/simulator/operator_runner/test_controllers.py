@@ -5,36 +5,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.scheduling.json import Json
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
 from tests.support.builders.operator_pods import pod, resolved_container
 
 
-@pytest.mark.parametrize(
-    ("app", "namespace"),
-    [
+def test_controller_is_found_by_label_and_namespace() -> None:
+    for app, namespace in (
         ("jobset", "jobset-system"),
         ("kuberay-operator", "kuberay-system"),
         ("karpenter", "karpenter"),
         ("fallback-controller", "holdfast-system"),
-    ],
-)
-def test_controller_is_found_by_label_and_namespace(app: str, namespace: str) -> None:
-    found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
-    assert found is CONTROLLERS[app], "the charts set both in every cluster"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pod(namespace="vision"),
-        pod(labels={"app.kubernetes.io/name": "trainer"}),
-        pod(metadata={"labels": {}}),
-    ],
-    ids=["other namespace", "other application", "no application"],
-)
-def test_other_pod_has_no_controller(other: Json) -> None:
-    assert controller_of(other) is None, "the pod of a user must never run as a local process"
+    ):
+        found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
+        assert found is CONTROLLERS[app], "the charts set both in every cluster"
+    another = pod(labels={"app.kubernetes.io/name": "trainer"})
+    for other in (pod(namespace="vision"), another, pod(metadata={"labels": {}})):
+        assert controller_of(other) is None, "the pod of a user must never run as a local process"
 
 
 def test_jobset_serves_its_webhook_on_a_local_port() -> None:
@@ -105,17 +91,10 @@ def test_fallback_controller_runs_from_this_checkout() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "holdfast.fallback", "there is no program to build"
     invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080")))
-    assert invocation.args == (
-        "-m",
-        "holdfast.fallback",
-        "--lease=l",
-        "--port=8080",
-        "--address=127.0.0.1",
-        "--port=18080",
-    ), "later arguments take precedence"
-    assert (Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py").is_file(), (
-        "the path does not depend on the current directory"
-    )
+    given, local = ("--lease=l", "--port=8080"), ("--address=127.0.0.1", "--port=18080")
+    assert invocation.args == ("-m", "holdfast.fallback", *given, *local), "later arguments take precedence"
+    program = Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py"
+    assert program.is_file(), "the path does not depend on the current directory"
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))

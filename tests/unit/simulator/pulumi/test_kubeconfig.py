@@ -9,6 +9,7 @@ import yaml
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
 
+_TOKEN_COMMAND = {"command": "/usr/local/bin/aws", "args": ["eks", "get-token", "--cluster-name", "prod"]}
 KUBECONFIG: Json = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -21,18 +22,7 @@ KUBECONFIG: Json = {
         {"name": "second", "context": {"cluster": "two", "user": "anonymous"}},
     ],
     "current-context": "first",
-    "users": [
-        {
-            "name": "me",
-            "user": {
-                "exec": {
-                    "command": "/usr/local/bin/aws",
-                    "args": ["eks", "get-token", "--cluster-name", "prod"],
-                }
-            },
-        },
-        {"name": "anonymous", "user": {}},
-    ],
+    "users": [{"name": "me", "user": {"exec": _TOKEN_COMMAND}}, {"name": "anonymous", "user": {}}],
 }
 
 

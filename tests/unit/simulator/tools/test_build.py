@@ -42,6 +42,11 @@ def make(workspace: Workspace) -> str:
     return shown.getvalue()
 
 
+def change_a_pin(workspace: Workspace) -> None:
+    with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
+        sums.write("example.com/new v1.0.0 h1:x\n")
+
+
 def packages(module: str) -> list[str]:
     return sorted(tool.package for tool in TOOLS if tool.module == module)
 
@@ -66,8 +71,7 @@ def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Worksp
 def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
-    with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
-        sums.write("example.com/new v1.0.0 h1:x\n")
+    change_a_pin(workspace)
     make(workspace)
     assert go.built == packages("pulumi"), "the pins of other modules did not change"
     make(workspace)
@@ -93,11 +97,8 @@ def test_charts_have_their_crds_and_the_published_version(go: FakeGo, workspace:
     assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
     chart = workspace.charts_dir / "karpenter"
     described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
-    assert described == {
-        "name": "karpenter",
-        "version": versions.KARPENTER,
-        "appVersion": versions.KARPENTER,
-    }, "the chart in the module has an earlier version"
+    published = {"version": versions.KARPENTER, "appVersion": versions.KARPENTER}
+    assert described == {"name": "karpenter", **published}, "the chart in the module has an earlier version"
     image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
     assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), "an old digest would override it"
     assert (chart / "crds" / "ec2nodeclasses.yaml").is_file(), "its CRDs are in another folder of the module"
@@ -115,8 +116,7 @@ def test_chart_with_a_changed_layout_is_refused(go: FakeGo, workspace: Workspace
 def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     before = (workspace.tools_bin / "pulumi").read_text(encoding="utf-8")
-    with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
-        sums.write("example.com/new v1.0.0 h1:x\n")
+    change_a_pin(workspace)
     go.fails_with("# some/package\n./x.go:3:1: undefined: Y\n")
     with pytest.raises(RehearsalError, match=r"the build of pulumi failed\n.*some/package\n.*undefined: Y"):
         make(workspace)
