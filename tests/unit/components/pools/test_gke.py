@@ -69,6 +69,7 @@ def test_compact_placement_is_used_only_if_configured() -> None:
     assert value(node_pool(), "placementPolicy") is None, "it reduces the available capacity"
     compact = node_pool(replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True))
     assert value(compact, "placementPolicy", "type") == "COMPACT", "as configured"
+    assert compact.replace_on_changes == {"nodeLocations"}, "its machines cannot move to another zone"
 
 
 def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
