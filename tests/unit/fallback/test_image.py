@@ -43,18 +43,12 @@ def test_requirements_match_the_lock_file() -> None:
         assert pins()[package] == pinned, f"run `make lock` after {package} was changed"
 
 
-def test_the_base_image_is_pinned_by_digest() -> None:
+def test_the_image_is_pinned_non_root_and_tagged_as_deployed() -> None:
     assert re.search(r"^ARG PYTHON=\S+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE), "pinned by digest"
     assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}, "for every stage"
-
-
-def test_the_image_runs_as_non_root() -> None:
     assert re.search(r"^USER 65532:65532$", DOCKERFILE, re.MULTILINE), (
         "by number: Kubernetes cannot tell whether a name is root's"
     )
-
-
-def test_the_image_is_tagged_with_the_version_that_is_deployed() -> None:
     deployed = controller_images(versions.FALLBACK_CONTROLLER, versions.PAUSE, None).controller
     assert f"docker build -t {deployed} ." in DOCKERFILE, (
         "a build with the documented command gives the deployed tag"

@@ -4,15 +4,12 @@ from holdfast.rehearsal.commands import changes, summary, verdict_lines
 from tests.support.builders.engine_records import a_verdict, an_outcome
 
 
-def test_a_run_reports_changes_in_the_past_and_a_preview_as_a_plan() -> None:
+def test_changes_are_reported_as_done_as_a_plan_or_as_nothing() -> None:
     done = {"create": 3, "same": 4}
     assert changes(an_outcome(changes=done)) == "3 created, 4 unchanged", "a run has made the changes"
     assert changes(an_outcome(changes=done, command="preview")) == "3 to create, 4 unchanged", (
         "a preview makes no changes"
     )
-
-
-def test_a_run_without_operations_reports_nothing_to_do() -> None:
     assert changes(an_outcome(changes={})) == "nothing to do", "the line is never empty"
 
 
@@ -22,9 +19,6 @@ def test_a_summary_holds_changes_policies_and_time() -> None:
         "             policies holdfast 0.1.0: 0 mandatory, 0 advisory violations",
         "             12 s",
     ], "changes, policies, seconds"
-
-
-def test_a_run_without_a_policy_pack_reports_no_policies() -> None:
     assert len(summary(an_outcome(packs={}))) == 2, "a destroy runs no policies"
 
 
@@ -42,14 +36,8 @@ def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> Non
         "      ends on spot",
         "      fix it",
     ], "the user reads first what stops the run"
-
-
-def test_a_verdict_without_a_resource_names_the_stack() -> None:
     (head, *_) = verdict_lines(an_outcome(verdicts=(a_verdict(urn=""),)))
     assert head.endswith("(the stack)"), "there is no resource to name"
-
-
-def test_a_plan_without_verdicts_names_the_policy_pack() -> None:
     assert verdict_lines(an_outcome()) == ["  policies holdfast 0.1.0: 0 mandatory, 0 advisory violations"], (
         "silence could mean that no pack ran"
     )

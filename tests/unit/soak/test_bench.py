@@ -29,21 +29,15 @@ def _cost(seconds: float, mib: int = 100) -> Measurement:
     return Measurement(seconds=seconds, peak_bytes=mib * _MIB)
 
 
-def test_a_row_compares_a_command_with_the_empty_program() -> None:
+def test_tables_are_aligned_and_compare_medians() -> None:
+    lines = render([("command", "empty"), ("up", "12.0 s")])
+    assert lines == ["command   empty", "up       12.0 s"], "words are left-aligned, figures right-aligned"
+    middle = median_of([_cost(1.0, 300), _cost(2.0, 100), _cost(9.0, 200)])
+    assert middle == _cost(2.0, 200), "an outlier in one figure does not affect the other"
     _, row = rows({"up": _cost(2.0, 100)}, {"up": _cost(9.0, 150)}, "local")
     assert row == ("up", "2.0 s", "9.0 s", "4.5", "100 MiB", "150 MiB", "1.5"), (
         "the measured figures and their ratios"
     )
-
-
-def test_columns_are_aligned() -> None:
-    lines = render([("command", "empty"), ("up", "12.0 s")])
-    assert lines == ["command   empty", "up       12.0 s"], "words are left-aligned, figures right-aligned"
-
-
-def test_each_figure_has_its_own_median() -> None:
-    middle = median_of([_cost(1.0, 300), _cost(2.0, 100), _cost(9.0, 200)])
-    assert middle == _cost(2.0, 200), "an outlier in one figure does not affect the other"
 
 
 def test_the_processes_that_a_command_starts_are_measured(tmp_path: Path) -> None:
@@ -93,12 +87,9 @@ MOVES = Measured(
 )
 
 
-def test_a_move_is_measured_from_the_eviction_to_the_last_bound_pod() -> None:
+def test_a_move_is_measured_once_it_is_finished() -> None:
     steps = move_of(moved().trace, after(100), 2, "spot-b")
     assert steps == Steps(gone=1.0, bound=3.5, decided=0.2, resumed=2.0), "each step since the eviction"
-
-
-def test_an_unfinished_move_has_no_measurement() -> None:
     watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
     watched.job(100, phase="Suspending", pool="spot-b", suspended=True)
     assert move_of(watched.trace, after(99), 2, "spot-b") is None, "no pod is bound"
@@ -111,14 +102,11 @@ def test_a_restart_is_measured_on_the_same_tier() -> None:
     assert restart_of(watched.trace, after(99.5), 2) == Steps(gone=1.5, bound=4.5), "all pods are bound"
 
 
-def test_a_spread_has_the_median_and_the_95th_percentile() -> None:
+def test_a_spread_has_two_percentiles_and_cpu_is_a_difference() -> None:
     found = spread(range(101))
     assert found.median == 50, "the median"
     assert 94 <= found.most <= 96, "the 95th percentile"
     assert spread([3.0]).most == 3.0, "a single figure is both"
-
-
-def test_cpu_is_a_difference_and_memory_is_the_last_value() -> None:
     spent = between(ONE, Cost(cpu_seconds=4.0, bytes=2**21))
     assert (spent.cpu_seconds, spent.bytes) == (3.0, 2**21), "memory is measured at the end"
 

@@ -7,20 +7,14 @@ from tests.soak.__main__ import parse
 from tests.soak.seeds import seed_of
 
 
-def test_a_crash_run_takes_a_sample_unless_every_resource_is_requested() -> None:
+def test_each_command_has_its_options_and_defaults() -> None:
     assert parse(["crash", "local"]).sample == 3, "every resource takes an hour"
     assert parse(["crash", "local", "--every"]).sample is None, "None means every resource"
     assert parse(["crash", "local", "--sample", "5", "--seed", "7"]).seed == 7, "the seed is passed on"
-
-
-def test_the_bench_measures_the_local_stack_three_times_by_default() -> None:
     parsed = parse(["bench"])
     assert (parsed.stack, parsed.repetitions) == ("local", 3), "`make bench` names no stack"
     assert not parsed.policies_only, "`make bench` measures everything"
     assert parse(["bench", "--policies-only"]).policies_only, "one part can run alone"
-
-
-def test_a_fault_run_takes_its_size_and_seed_from_options() -> None:
     parsed = parse(["faults", "--seed", "7", "--jobs", "20", "--rounds", "3"])
     assert (parsed.stack, parsed.seed, parsed.jobs, parsed.rounds) == ("local", 7, 20, 3), "as given"
     assert parse(["faults"]).jobs == 200, "the default size"
@@ -34,12 +28,9 @@ def test_invalid_usage_ends_with_code_2(wrong: list[str], capsys: pytest.Capture
     assert "usage" in capsys.readouterr().err, "the user learns the valid usage"
 
 
-def test_the_option_overrides_the_variable_and_the_variable_overrides_a_draw() -> None:
+def test_a_seed_comes_from_the_option_the_variable_or_a_draw() -> None:
     assert seed_of(7, "8") == 7, "the option is for this run"
     assert seed_of(None, "8") == 8, "the variable is used without the option"
     assert 0 <= seed_of(None, None) < 1_000_000, "a drawn seed is short enough to type"
-
-
-def test_a_seed_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(RehearsalError, match="HOLDFAST_SEED is 'x'"):
         seed_of(None, "x")

@@ -92,23 +92,14 @@ def _queue(bucket: str) -> CloudObject:
     )
 
 
-def test_random_names_are_equal_where_they_are_defined_and_used() -> None:
+def test_objects_differ_in_content_but_not_in_random_names_or_order() -> None:
     one = comparable([_bucket("ckpt-1a2b3c4"), _queue("ckpt-1a2b3c4")])
     other = comparable([_bucket("ckpt-ffffff0"), _queue("ckpt-ffffff0")])
     assert one == other, "every run draws its own names"
-
-
-def test_different_content_differs() -> None:
     assert comparable([_bucket(tags={"a": "b"})]) != comparable([_bucket(tags={"a": "c"})]), (
         "a change went unseen"
     )
-
-
-def test_a_name_set_by_the_program_differs() -> None:
     assert comparable([_bucket("mine")]) != comparable([_bucket("yours")]), "these names are not random"
-
-
-def test_a_duplicate_has_its_own_line() -> None:
     twice = comparable([_bucket("ckpt-1a2b3c4"), _bucket("ckpt-ffffff0")])
     assert len(twice) == 2, "an orphan is visible beside its successor"
 

@@ -146,25 +146,16 @@ def test_a_quantile_of_a_great_mean_joins_the_one_that_is_summed():
     assert abs(approximated - summed - 2) <= 2, "where the approximation takes over there is no step"
 
 
-def test_a_job_stays_through_the_evictions_that_bad_luck_alone_may_bring():
+def test_the_smallest_bound_caps_the_advice():
     advice = advise(market(), hours=48)
     assert advice.by_luck == 9, "4.8 evictions are expected, 9 are not yet unusual"
     assert advice.max_failures == 10, "the move is made when the count is reached, so nine are stayed through"
-
-
-def test_a_deadline_caps_it():
     advice = advise(market(), hours=48, slack_hours=1.05)
     assert advice.max_failures == 5, "five restarts of 12 minutes fit into an hour"
     assert "deadline" in advice.reason, "the reader sees what decided"
-
-
-def test_money_caps_it():
     advice = advise(market(price=0.8, hours_per_eviction=1.0, evictions_per_hour=0.2), hours=20)
     assert advice.max_failures == 5, "0.25 evictions per hour for 20 h cost what on-demand does"
     assert "on-demand" in advice.reason, "the reader sees what decided"
-
-
-def test_a_pool_on_which_training_costs_more_than_on_demand_is_left_at_the_first_eviction():
     advice = advise(market(evictions_per_hour=20), hours=10)
     assert advice.max_failures == 0, "0 moves the job on at once"
     assert "leave this pool out" in advice.reason, "and better than 0 is not to have it"
@@ -246,18 +237,12 @@ def checkpoints(**changed: float) -> Checkpointing:
     return Checkpointing(**{**numbers, **changed})
 
 
-def test_a_checkpoint_that_fits_into_the_notice_needs_no_schedule_for_evictions():
+def test_checkpoints_need_a_schedule_for_losses_that_the_notice_does_not_cover():
     assert checkpoints().fits_in_notice, "10 s of 25 s"
     assert math.isinf(checkpoints().interval_seconds), "and no loss comes without notice"
-
-
-def test_losses_without_notice_need_a_schedule_whatever_the_notice():
     assert checkpoints(losses_without_notice_per_hour=0.05).interval_seconds == pytest.approx(1200), (
         "√(2 · 10 · 72000)"
     )
-
-
-def test_the_little_notice_of_azure_leaves_the_schedule_alone_to_save_the_steps():
     late = checkpoints(notice_seconds=8.0)
     assert not late.fits_in_notice, "10 s do not fit into 8 s"
     assert late.interval_seconds == pytest.approx(math.sqrt(2 * 10 * 36000)), (

@@ -73,9 +73,6 @@ def test_averages_are_of_those_that_finished() -> None:
     assert (stay.starts, stay.finished) == (4, len(finished)), "the others are counted"
     assert 0 < stay.finished < 4, "there are both kinds"
     assert stay.hours == pytest.approx(sum(each.hours for each in finished) / len(finished)), "and left out"
-
-
-def test_a_row_of_which_nothing_finished_has_no_numbers() -> None:
     gone = market(trace((100, 0)))
     comparison = compare(JOB, gone, ladders(gone, NUMBERS), starts=2)
     found = averages(comparison.rows[1], 1000)
@@ -118,11 +115,6 @@ def test_the_document_has_every_replay(made: Comparison) -> None:
     assert [each["hours"] for each in objects(rows[3]["replays"])] == [
         each.hours for each in made.rows[3].replayed
     ], "and what they are made of"
-
-
-def test_the_same_comparison_is_the_same(made: Comparison) -> None:
-    again = compare(JOB, MADE, ladders(MADE, NUMBERS), starts=5, within=60 * HOUR)
-    assert comparison_document(again) == comparison_document(made), "to the last digit"
 
 
 def test_traces_shorter_than_the_job_and_times_in_which_it_cannot_be_done_are_refused() -> None:

@@ -58,16 +58,13 @@ def test_a_pool_without_capacity_costs_its_procurement_timeout_in_time_and_nothi
     assert (found.moves, found.evictions, found.hours) == (1, 0, pytest.approx(48.45)), "then on-demand"
 
 
-def test_an_eviction_costs_a_restart_and_the_wait() -> None:
+def test_an_eviction_costs_a_restart_the_wait_and_the_work_since_the_checkpoint() -> None:
     found = replay(JOB, market(BROKEN), stay("a-spot").policy, AT_ONCE)
     assert found.evictions == 1, "it was one"
     assert found.lost_hours == pytest.approx(0.4), "the first start and the second"
     assert found.waited_hours == pytest.approx(1), "an hour without a machine"
     assert found.hours == pytest.approx(48 + 0.4 + 1), "one after the other"
     assert found.cost == pytest.approx(SPOT_PRICE * 48.4 / 48.2), "the wait is not paid for"
-
-
-def test_what_was_done_since_the_last_checkpoint_is_done_again() -> None:
     job = replace(JOB, checkpoint_every=30 * MINUTE)
     found = replay(job, market(BROKEN), stay("a-spot").policy, AT_ONCE)
     assert found.lost_hours == pytest.approx(0.4 + 0.3), "9.8 hours of work, the last checkpoint at 9.5"
@@ -199,22 +196,16 @@ def bound(job: Workload, pools: Market, within: timedelta) -> float:
     return found
 
 
-def test_hindsight_takes_spot_while_it_is_there_and_on_demand_for_the_rest() -> None:
+def test_hindsight_takes_spot_while_it_is_there_and_waits_where_there_is_time() -> None:
     best = (20 * SPOT_PRICE + 28.4) / 48.2
     found = bound(JOB, market(SPOT_THEN_NONE), 52 * HOUR)
     assert found <= best, "this schedule exists"
     assert found == pytest.approx(best, abs=0.2 / 48.2), "and the bound is no more than a restart below it"
-
-
-def test_hindsight_waits_where_there_is_time() -> None:
     pools = market(trace((20, 1), (10, 0), (80, 1)))
     assert bound(JOB, pools, 100 * HOUR) == pytest.approx(SPOT_PRICE * 48.4 / 48.2, abs=0.002), (
         "two runs on spot"
     )
     assert bound(JOB, pools, 50 * HOUR) > bound(JOB, pools, 100 * HOUR), "with less time it has to pay"
-
-
-def test_what_cannot_be_done_in_time_has_no_bound() -> None:
     assert hindsight(JOB, market(SPOT_THEN_NONE), AT_ONCE, 48 * HOUR) is None, "48.2 h are needed"
     assert bound(JOB, market(SPOT_THEN_NONE), 48.2 * HOUR) == pytest.approx(1), "no time to change pools"
 

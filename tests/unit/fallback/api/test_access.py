@@ -103,22 +103,16 @@ def test_an_unusable_kubeconfig_is_rejected_with_its_problem(
     assert named in str(refused.value), "the text says what was found"
 
 
-def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path) -> None:
+def test_an_unusable_access_is_rejected_with_its_problem(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         from_kubeconfig(tmp_path / "nowhere")
     (tmp_path / "text").write_text("{[")
     with pytest.raises(ConfigError, match="readable kubeconfig"):
         from_kubeconfig(tmp_path / "text")
-
-
-def test_outside_a_pod_a_kubeconfig_is_required(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--kubeconfig"):
         in_cluster({}, tmp_path)
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):
         in_cluster(POD, tmp_path)
-
-
-def test_invalid_certificates_are_rejected() -> None:
     with pytest.raises(ConfigError, match="PEM"):
         ApiAccess(server="https://x", authority=b"not a certificate").ssl_context()
     with pytest.raises(ConfigError, match="PEM"):
@@ -141,7 +135,3 @@ def test_a_replaced_token_is_read_again(tmp_path: Path) -> None:
     now[0] = 200
     with pytest.raises(ConfigError, match="token"):
         bearer.header()
-
-
-def test_an_access_by_certificate_sends_no_token() -> None:
-    assert BearerToken(ApiAccess(server="s")).header() == {}, "there is none"

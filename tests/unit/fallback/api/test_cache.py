@@ -38,22 +38,16 @@ def cache() -> Cache[tuple[str, int]]:
     return Cache(trimmed, indexes={"group": of_group})
 
 
-def test_an_older_response_does_not_replace_a_newer_version() -> None:
+def test_only_newer_versions_of_known_objects_replace_others() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.put(thing("x", 4, value=4))
     assert known.get("n", "x") == ("a", 5), "versions of an object only go up"
-
-
-def test_the_response_of_a_write_updates_the_cache() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.refresh(thing("x", 7, value=7))
     known.put(thing("x", 6, value=6))
     assert known.get("n", "x") == ("a", 7), "the watch is behind for a moment"
-
-
-def test_a_response_about_a_deleted_object_is_ignored() -> None:
     known = cache()
     known.put(thing("x", 5))
     known.remove(thing("x", 6))
@@ -82,12 +76,17 @@ def test_the_last_version_of_a_deleted_object_is_stored_first() -> None:
     assert seen == [("a", 2), None], "only the deletion may show why a pod ended"
 
 
-def test_a_list_replaces_newer_versions() -> None:
+def test_a_list_replaces_newer_versions_and_removes_missing_objects() -> None:
     known = cache()
     known.put(thing("x", 900, value=1))
     known.put(thing("x", 5, value=2), is_listed=True)
     known.put(thing("x", 6, value=3))
     assert known.get("n", "x") == ("a", 3), "an etcd that was restored would else be believed nothing"
+    known = cache()
+    known.put(thing("x", 5))
+    known.put(thing("y", 5))
+    known.retain({("n", "y")})
+    assert known.known() == [("n", "y")], "a deletion that no watch has shown"
 
 
 def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
@@ -97,14 +96,6 @@ def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
     known.add_handler(seen.append)
     known.put(thing("x", 6, value=1))
     assert not seen, "a heartbeat is a new version of the same"
-
-
-def test_objects_missing_in_a_list_are_removed() -> None:
-    known = cache()
-    known.put(thing("x", 5))
-    known.put(thing("y", 5))
-    known.retain({("n", "y")})
-    assert known.known() == [("n", "y")], "a deletion that no watch has shown"
 
 
 names = st.sampled_from(["x", "y", "z"])

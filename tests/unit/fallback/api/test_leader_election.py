@@ -234,45 +234,36 @@ TERM = LeaseRecord(
 )
 
 
-def test_a_lease_that_is_renewed_is_not_taken_however_long_it_lasts() -> None:
-    seen = ObservedLease(term=TERM, since=0)
-    for second in range(1, 100):
-        seen = seen.then(replace(TERM, renewed=f"renewal {second}"), float(second * 10))
-        assert not seen.may_take("me", second * 10 + 5), "it was renewed five seconds ago"
-
-
 def test_a_lease_is_taken_when_it_has_not_changed_for_as_long_as_it_lasts() -> None:
     seen = ObservedLease(term=TERM, since=100).then(TERM, 110)
     assert not seen.may_take("me", 114.9), "15 s have not passed since it was first seen"
     assert seen.may_take("me", 115), "now they have, by our clock alone"
-
-
-def test_the_replicas_clocks_may_differ() -> None:
+    seen = ObservedLease(term=TERM, since=0)
+    for second in range(1, 100):
+        seen = seen.then(replace(TERM, renewed=f"renewal {second}"), float(second * 10))
+        assert not seen.may_take("me", second * 10 + 5), "it was renewed five seconds ago"
     ahead = replace(TERM, renewed="2036-01-01T00:00:00.000000Z")
     seen = ObservedLease(term=ahead, since=0)
     assert not seen.may_take("me", 10), "its holder's clock is ten years ahead, and it is held"
     assert seen.may_take("me", 15), "and expires when it is not renewed"
 
 
-def test_a_released_lease_is_free_at_once() -> None:
+def test_a_lease_without_another_holder_is_free_at_once() -> None:
     free = LeaseRecord.of(released_lease("ns", "lease", TERM, AT))
     assert ObservedLease(term=free, since=0).may_take("me", 0), "it has no holder"
-
-
-def test_a_replica_may_renew_its_own_lease() -> None:
     assert ObservedLease(term=replace(TERM, holder="me"), since=0).may_take("me", 0), (
         "an answer that was lost is no loss"
     )
+    assert ObservedLease(term=LeaseRecord.of({}), since=0).may_take("me", 0), (
+        "an empty one is there to be taken"
+    )
 
 
-def test_a_lease_is_taken_under_its_observed_version() -> None:
+def test_a_lease_is_taken_under_its_version_and_a_renewal_changes_only_the_time() -> None:
     lease = acquired_lease("ns", "lease", "me", TERM, AT)
     assert obj(lease["metadata"])["resourceVersion"] == "7", "of two who take it, the server lets one"
     assert LeaseRecord.of(lease).transitions == 4, "it changed hands"
     assert LeaseRecord.of(lease).acquired == "2026-11-21T12:00:00.000000Z", "now"
-
-
-def test_a_renewal_changes_only_the_time() -> None:
     first = LeaseRecord.of(acquired_lease("ns", "lease", "me", None, AT))
     again = LeaseRecord.of(
         acquired_lease("ns", "lease", "me", replace(first, version="8"), AT.replace(minute=1))
@@ -283,9 +274,3 @@ def test_a_renewal_changes_only_the_time() -> None:
 
 def test_a_leader_stops_writing_well_before_another_may_begin() -> None:
     assert RENEW_SECONDS + 5 <= DURATION_SECONDS, "what is under way has five seconds to arrive"
-
-
-def test_an_empty_lease_has_no_holder() -> None:
-    assert ObservedLease(term=LeaseRecord.of({}), since=0).may_take("me", 0), (
-        "an empty one is there to be taken"
-    )

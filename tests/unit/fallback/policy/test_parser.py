@@ -76,14 +76,13 @@ def problem(**spec: JsonValue) -> str:
     return policy.problems[0]
 
 
-def test_a_minimal_policy_is_parsed() -> None:
+def test_missing_fields_have_defaults_and_unknown_ones_are_ignored() -> None:
     first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
     assert read().tiers == (first, PolicyTier(pool="a")), "a missing limit is no limit"
-
-
-def test_missing_fields_have_defaults() -> None:
     assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
     assert read().return_after is None, "failback is off by default"
+    assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
+    assert parse_policy(None) == NoPolicy(), "it is just not there"
 
 
 def test_every_field_is_parsed() -> None:
@@ -132,14 +131,6 @@ def test_a_policy_written_by_a_stack_is_parsed() -> None:
     assert first.facts.machine == Machine(cpu=96_000, memory=1152 * 2**20, gpus=8), "in millicores and bytes"
     assert (first.facts.taints, first.facts.max_nodes) == ((SPOT,), 4), "with what keeps pods away"
     assert (policy.application_failures, policy.return_after) == (3, 60 * MINUTE), "and how it is walked"
-
-
-def test_a_namespace_without_a_policy_has_no_problem() -> None:
-    assert parse_policy(None) == NoPolicy(), "it is just not there"
-
-
-def test_unknown_fields_are_ignored() -> None:
-    assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
 
 
 @pytest.mark.parametrize(("spec", "field", "fix"), MISTAKES)

@@ -130,15 +130,12 @@ def test_a_heartbeat_changes_no_trimmed_node() -> None:
     assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would wake its jobs"
 
 
-def test_a_job_is_cached_without_managed_fields() -> None:
+def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:
     job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
     kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
     assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
     assert LONG.encode() not in kept.content, "it doubles the object and is not read"
     assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
-
-
-def test_a_foreign_child_is_not_cached() -> None:
     child = child_job(jobset())
     stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
     assert trim_child(JOB)(stranger) is None, "a CronJob's"

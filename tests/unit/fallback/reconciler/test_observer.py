@@ -138,7 +138,7 @@ def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     assert woken == [TRAIN] * 2, "the failback waits for its node and for its taint"
 
 
-def test_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
+def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     caches = training()
     woken = enqueued_by(caches)
     caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
@@ -146,9 +146,6 @@ def test_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     woken.clear()
     caches.node_pools.put(named("spot-a"))
     assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
-
-
-def test_a_policy_status_enqueues_no_job() -> None:
     caches = training()
     spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
     ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
@@ -280,14 +277,11 @@ def test_a_clock_jump_is_returned_until_it_is_settled() -> None:
     assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59), "and set back again"
 
 
-def test_small_clock_corrections_add_up() -> None:
+def test_clock_jumps_are_settled_per_job_and_small_ones_add_up() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
     assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
-
-
-def test_clock_jumps_are_settled_per_job() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is observed for the first time"
@@ -300,12 +294,20 @@ HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected
 YOUNGER = replace(HALF, uid="b", created=NOW)
 
 
-def test_two_half_placed_gangs_of_one_pool_contend() -> None:
+def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
     woken: list[JobKey] = []
     gangs = GangContention(woken.append)
     assert gangs.update(B, YOUNGER) is None, "no other gang waits"
     assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
     assert woken == [B], "which must look again: it has a rival now"
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    gangs.update(B, YOUNGER)
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert gangs.update(A, HALF) is None, "no gang is left"
+    gangs.update(B, YOUNGER)
+    gangs.forget(B)
+    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"
 
 
 def test_only_the_youngest_gang_is_enqueued() -> None:
@@ -353,14 +355,3 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
         gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
     assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
     assert not woken, "and none is woken"
-
-
-def test_a_placed_or_deleted_gang_no_longer_contends() -> None:
-    gangs = GangContention(lambda _: None)
-    gangs.update(A, HALF)
-    gangs.update(B, YOUNGER)
-    gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert gangs.update(A, HALF) is None, "no gang is left"
-    gangs.update(B, YOUNGER)
-    gangs.forget(B)
-    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"

@@ -158,19 +158,13 @@ def test_jobs_are_counted_by_tier_and_moving_ones_separately() -> None:
     }, "a job that is bound for a tier is not there yet"
 
 
-def test_an_invalid_policy_has_its_problems_in_its_status() -> None:
+def test_a_policy_status_has_every_field_problems_and_a_summary() -> None:
     status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [])
     assert str(status["summary"]).startswith("Invalid: "), "that comes first"
     assert len(str(status["summary"])) == 512, "as long as the definition takes"
     problems = [str(each) for each in sequence(status["problems"])]
     assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
-
-
-def test_a_policy_without_jobs_has_a_summary() -> None:
     assert policy_status(POLICY, 1, [])["summary"] == "No jobs", "0 running would be a question"
-
-
-def test_the_status_has_every_field_of_the_crd() -> None:
     fields = set(obj(status_schema()["properties"]))
     assert set(policy_status(POLICY, 1, [])) == fields, "a merge patch leaves nothing of an older one"
 

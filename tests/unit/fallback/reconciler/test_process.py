@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_pod_needs_no_setting(tmp_path: Path) -> None:
+def test_settings_of_a_pod_and_its_identity_need_no_option(tmp_path: Path) -> None:
     (tmp_path / "namespace").write_text("elsewhere\n")
     settings = parse_settings([], {}, account=tmp_path)
     assert settings.kubeconfig is None, "it has a service account"
     assert settings.namespace == "elsewhere", "its lease is where it is"
     assert settings.port == 8080, "where probes look"
-
-
-def test_each_start_has_its_own_identity() -> None:
     assert parse_settings([], {}).identity != parse_settings([], {}).identity, (
         "a process must never take an older one's lease for its own"
     )
@@ -53,7 +50,7 @@ def test_invalid_options_are_rejected_with_the_allowed_values(
     assert arguments[-1] in capsys.readouterr().err, "the text names what was given"
 
 
-def test_a_log_line_is_one_object_with_its_fields() -> None:
+def test_a_log_line_is_one_object_with_its_fields_and_exception() -> None:
     record = logging.makeLogRecord(
         {"name": "fallback", "levelno": 30, "levelname": "WARNING", "msg": "said %s\n", "args": ("so",)}
     )
@@ -66,9 +63,6 @@ def test_a_log_line_is_one_object_with_its_fields() -> None:
         "warning",
         "JobSet/vision/train",
     ), "and what stands in it"
-
-
-def test_an_exception_is_part_of_its_line() -> None:
     try:
         raise KeyError("lost")
     except KeyError as error:

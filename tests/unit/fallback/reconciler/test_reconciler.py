@@ -225,23 +225,14 @@ def test_a_standing_event_is_recorded_when_new_changed_or_back() -> None:
     for reports in ([STANDING], [STANDING], [replace(STANDING, message="1 pod")], [], [STANDING]):
         recorded.reporter.record(KEY, "u", reports)
     assert recorded.event == ["2 pods", "1 pod", "2 pods"], "not with every look"
-
-
-def test_other_events_are_recorded_each_time() -> None:
     recorded = RecordedEvents()
     recorded.reporter.record(KEY, "u", [ONCE, ONCE])
     assert recorded.event == ["it moved", "it moved"], "each is something that was done"
-
-
-def test_a_single_event_keeps_the_standing_events() -> None:
     recorded = RecordedEvents()
     recorded.reporter.record(KEY, "u", [STANDING])
     recorded.reporter.record_one(KEY, "u", replace(ONCE, message="refused"))
     recorded.reporter.record(KEY, "u", [STANDING])
     assert recorded.event == ["2 pods", "refused"], "it has stood all the while"
-
-
-def test_a_recreated_job_gets_its_standing_events_again() -> None:
     recorded = RecordedEvents()
     recorded.reporter.record(KEY, "u", [STANDING])
     recorded.reporter.forget(KEY)
@@ -260,7 +251,7 @@ def test_waits_and_moves_are_measured() -> None:
     assert recorded.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
 
 
-def test_moves_and_outages_are_counted_by_pool() -> None:
+def test_moves_and_outages_are_counted_by_pool_after_the_first_reconciliation() -> None:
     recorded = RecordedEvents()
     leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.FAILOVER, evictions=1)
     recorded.reporter.count(KEY, WAITING, leaving, SEEN)
@@ -269,9 +260,6 @@ def test_moves_and_outages_are_counted_by_pool() -> None:
     assert recorded.number(outage) == 1, "it cost the old tier"
     move = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
     assert recorded.number(move) == 1, "and led to the new one"
-
-
-def test_the_first_reconciliation_counts_nothing() -> None:
     recorded = RecordedEvents()
     recorded.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
     assert b"outages_total{" not in recorded.metrics.text(), "earlier outages were not observed"

@@ -31,9 +31,6 @@ def test_an_unexpected_change_fails_the_step_and_is_named() -> None:
     step = Step(operation="update", urn=urn("network"))
     with pytest.raises(RehearsalError, match=r"^a second up changed update network \(aws:ec2/vpc:Vpc\)$"):
         require_no_changes("a second up", an_outcome(changes={"update": 1, "same": 9}, steps=(step,)))
-
-
-def test_a_run_without_changes_passes() -> None:
     require_no_changes("a second up", an_outcome(changes={"same": 9}))
     assert an_outcome(changes={"same": 9}).changed == 0, "unchanged resources do not count"
 
@@ -95,22 +92,16 @@ _STATE = a_checkpoint(
 )
 
 
-def test_protected_resources_are_read_from_the_state() -> None:
+def test_protected_and_retained_resources_are_read_from_the_state() -> None:
     assert [one.name for one in protected(_STATE)] == ["cluster", "component", "checkpoints"], (
         "those with `protect`"
     )
     assert protected(a_checkpoint([a_resource("network")])) == [], (
         "without protection a destroy is not refused"
     )
-
-
-def test_retained_resources_are_read_from_the_state() -> None:
     assert [urn.rsplit("::", 1)[-1] for urn in retained(_STATE)] == ["checkpoints"], (
         "those with `retainOnDelete`"
     )
-
-
-def test_components_are_omitted_from_names_if_there_are_resources() -> None:
     assert names(protected(_STATE)) == ["cluster", "checkpoints"], "a component is not an object of a cloud"
 
 

@@ -14,16 +14,21 @@ from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from tests.support.builders.scenario_results import GPU, PLAIN, SPOT, default_placement, rayjob, restart
 
 
-def test_a_restart_on_a_new_spot_node_meets_the_expectations() -> None:
+def test_valid_results_meet_the_expectations() -> None:
     assert unmet_by_restart(restart()) == [], "a valid result has no problems"
-
-
-def test_pods_of_other_nodes_need_no_eviction() -> None:
     other = replace(SPOT, pod="r", node="spot-3")
     seen = restart(before=(SPOT, other), after=(replace(SPOT, node="spot-2"), replace(other, pod="r2")))
     assert unmet_by_restart(seen) == [], (
         "only the interrupted node is drained; JobSet restarts the others itself"
     )
+    assert unmet_by_default_placement(default_placement()) == [], "a valid result has no problems"
+    seen = default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=15),))
+    assert unmet_by_default_placement(seen, has_gpus=False) == [], "there is no other pool to compare with"
+    seen = replace(
+        default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1
+    )
+    assert unmet_by_default_placement(seen, has_gpus=False) == [], "the pod fits there"
+    assert unmet_by_rayjob(rayjob()) == [], "a valid result has no problems"
 
 
 def test_a_new_node_may_have_the_name_of_the_old_one() -> None:
@@ -61,22 +66,6 @@ def test_an_unexpected_restart_is_reported(seen: SpotRestart, complaint: str) ->
     )
 
 
-def test_a_plain_pod_on_the_default_pool_meets_the_expectations() -> None:
-    assert unmet_by_default_placement(default_placement()) == [], "a valid result has no problems"
-
-
-def test_without_a_gpu_pool_free_capacity_on_spot_is_sufficient() -> None:
-    seen = default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=15),))
-    assert unmet_by_default_placement(seen, has_gpus=False) == [], "there is no other pool to compare with"
-
-
-def test_free_capacity_is_compared_with_the_pods_request() -> None:
-    seen = replace(
-        default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1
-    )
-    assert unmet_by_default_placement(seen, has_gpus=False) == [], "the pod fits there"
-
-
 @pytest.mark.parametrize(
     ("seen", "complaint"),
     [
@@ -105,10 +94,6 @@ def test_an_unexpected_placement_of_a_plain_pod_is_reported(seen: DefaultPlaceme
     assert any(complaint in problem for problem in unmet_by_default_placement(seen)), (
         f"{unmet_by_default_placement(seen)} should say {complaint!r}"
     )
-
-
-def test_a_rayjob_with_workers_on_spot_meets_the_expectations() -> None:
-    assert unmet_by_rayjob(rayjob()) == [], "a valid result has no problems"
 
 
 @pytest.mark.parametrize(

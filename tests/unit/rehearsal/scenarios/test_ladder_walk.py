@@ -69,15 +69,9 @@ def test_the_short_ladder_comes_from_the_first_policy_with_three_tiers() -> None
         "three evictions lead down"
     )
     assert [obj(tier["facts"])["of"] for tier in objects(spec["tiers"])] == ["x", "y", "z"], "facts are kept"
-
-
-def test_a_longer_ladder_is_shortened_to_its_first_two_tiers_and_its_last() -> None:
     assert short_ladder([_policy("b", "w", "x", "y", "z")]).pools == ("w", "x", "z"), (
         "the last tier is on-demand"
     )
-
-
-def test_a_stack_without_a_long_ladder_is_refused_with_a_fix() -> None:
     with pytest.raises(RehearsalError, match="a ladder of 3 tiers: add one"):
         short_ladder([_policy("a", "x", "y")])
 

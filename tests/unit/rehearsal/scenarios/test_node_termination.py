@@ -37,17 +37,11 @@ def _pod(*, asks: int | None = None, stops_after: str | None = None, priority: i
     }
 
 
-def test_a_grace_period_above_the_nodes_is_cut() -> None:
+def test_a_pod_gets_at_most_the_grace_period_of_its_phase() -> None:
     found = ending_of(_pod(asks=90), USUAL)
     assert (found.asked, found.got) == (90, 15), "as documented by GKE"
     assert ending_of(_pod(), USUAL).asked == 30, "Kubernetes' own default"
-
-
-def test_a_grace_period_below_the_nodes_is_kept() -> None:
     assert ending_of(_pod(asks=5), USUAL).got == 5, "the kubelet takes the smaller of the two"
-
-
-def test_a_critical_pod_gets_the_critical_seconds() -> None:
     grace = ShutdownGrace(users=25, critical=5)
     assert ending_of(_pod(priority=2_000_000_000), grace).got == 5, "in the second phase"
     assert ending_of(_pod(priority=1_999_999_999), grace).got == 25, "the next lower priority is a user's"

@@ -50,11 +50,8 @@ def test_the_capacity_type_is_read_from_gkes_own_label() -> None:
         assert found.capacity == capacity, f"GKE calls it {provisioning}"
 
 
-def test_a_pod_without_a_node_has_no_placement() -> None:
+def test_placements_are_sorted_and_only_of_pods_with_a_node() -> None:
     assert placements([trainer("p", node="")], [NODE]) == (), "it is pending"
-
-
-def test_placements_are_sorted_by_pod_name() -> None:
     found = placements([trainer("b"), trainer("a")], [NODE])
     assert [each.pod for each in found] == ["a", "b"], "the output is stable"
 

@@ -30,11 +30,8 @@ def record(watched: TimelineBuilder, vanished: Mapping[str, datetime] | None = N
     return Record(trace=watched.trace, pods=2, vanished=vanished or {}, until=after(200))
 
 
-def test_a_move_after_the_allowed_evictions_is_correct() -> None:
+def test_only_a_move_after_the_allowed_evictions_is_correct() -> None:
     assert deviations(record(moved()), POLICY) == [], "one failure was the limit"
-
-
-def test_a_move_without_a_reason_is_found() -> None:
     patient = replace(POLICY, tiers=(replace(POLICY.tiers[0], max_failures=3), *POLICY.tiers[1:]))
     (problem, *_) = deviations(record(moved()), patient)
     assert "it left spot-a for spot-b, though its tier had cost 1 outages" in problem, "three were allowed"
@@ -151,13 +148,10 @@ def late_to_yield() -> TimelineBuilder:
     return watched.job(147, phase="Running", pool="spot-b")
 
 
-def test_the_controller_may_act_on_facts_as_old_as_its_lag() -> None:
+def test_the_controller_may_act_on_facts_as_old_as_its_lag_or_its_restart() -> None:
     seen = record(late_to_yield())
     assert deviations(replace(seen, lag=timedelta(seconds=9)), POLICY) == [], "a pod was bound 8 s earlier"
     assert deviations(seen, POLICY), "the controller knows it after 3 s"
-
-
-def test_a_killed_controller_may_act_on_older_facts() -> None:
     seen = record(late_to_yield())
     assert deviations(replace(seen, kills=(after(11),)), POLICY) == [], (
         "the killed controller did not observe the binding"
