@@ -133,6 +133,8 @@ def test_a_made_market_is_as_it_was_asked_for() -> None:
     assert found.mean_wait_hours == pytest.approx(2, rel=0.1), "the two"
     assert found.evictions_per_hour == pytest.approx(1 / 6, rel=0.1), "one in six hours"
     assert set(made.data) == {0, 1, 2, 3, 4}, "what is left of a gang varies"
+    assert synthetic_trace(WEATHER, 1) == synthetic_trace(WEATHER, 1), "tests rely on it"
+    assert synthetic_trace(WEATHER, 1) != synthetic_trace(WEATHER, 2), "a seed is a market"
 
 
 @pytest.mark.parametrize(

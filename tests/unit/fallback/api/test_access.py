@@ -135,3 +135,7 @@ def test_a_replaced_token_is_read_again(tmp_path: Path) -> None:
     now[0] = 200
     with pytest.raises(ConfigError, match="token"):
         bearer.header()
+
+
+def test_an_access_by_certificate_sends_no_token() -> None:
+    assert BearerToken(ApiAccess(server="s")).header() == {}, "there is none"

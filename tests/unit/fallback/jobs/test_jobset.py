@@ -10,7 +10,7 @@ import pytest
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.state_machine.actions import Resume, Suspend
+from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.builders.fallback_objects import (
@@ -110,7 +110,7 @@ def test_expected_pods_follow_from_the_templates(templates: list[Json], expected
     assert sum(shape.count for shape in now.shapes) == expected, "and as many would have to be held"
 
 
-def test_only_templates_that_admission_has_labeled_follow() -> None:
+def test_only_labeled_templates_follow_and_those_on_several_pools_have_none() -> None:
     driver = replicated_job("driver", selector={"holdfast.dev/pool": "cpu"}, parallelism=1)
     job = jobset(driver, replicated_job("worker", selector=ON_A, follows=True))
     now = observed(snapshot(job))
@@ -120,6 +120,8 @@ def test_only_templates_that_admission_has_labeled_follow() -> None:
     stays, moves = pod_specs(KIND.suspension(job, Suspend(state=STATE, pool="spot-b"), ""))
     assert obj(stays["nodeSelector"]) == {"holdfast.dev/pool": "cpu"}, "and stays there"
     assert obj(moves["nodeSelector"]) == {"holdfast.dev/pool": "spot-b"}, "while the workers move"
+    both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
+    assert observed(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
 
 
 def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None:
@@ -152,11 +154,6 @@ def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None
 )
 def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, pool: str | None) -> None:
     assert observed(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
-
-
-def test_templates_on_several_pools_have_no_pool() -> None:
-    both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
-    assert observed(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
 
 
 @pytest.mark.parametrize(
@@ -365,3 +362,9 @@ def test_pods_and_jobs_are_attributed_by_labels_and_owners() -> None:
     assert KIND.job_of_pod(worker("a")) == key, "by label"
     assert KIND.job_of_child(child_job(jobset())) == key, "by owner"
     assert KIND.job_of_child({"metadata": {"name": "train"}}) is None, "not by name"
+
+
+def test_a_jobset_has_no_successor() -> None:
+    assert KIND.recreation(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
+        "its operator restarts it"
+    )

@@ -225,7 +225,7 @@ def test_a_failed_rayjob_has_its_failure_cause() -> None:
     assert observed(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
 
 
-def test_a_suspension_moves_only_worker_groups() -> None:
+def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> None:
     job = rayjob(worker_group(selector={**SPOT, **ON_A}), worker_group("helpers"), head=pod_spec(SPOT))
     patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
     moved, helpers = groups(patch)
@@ -234,9 +234,6 @@ def test_a_suspension_moves_only_worker_groups() -> None:
     assert obj(obj(patch["spec"])["rayClusterSpec"]).keys() == {"workerGroupSpecs"}, "the head is not touched"
     assert obj(patch["spec"])["suspend"] is True, "in one update"
     assert obj(patch["metadata"])["resourceVersion"] == "41", "fenced"
-
-
-def test_a_resumption_tolerates_its_reservation() -> None:
     patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = groups(patch)
     assert [each["value"] for each in objects(spec["tolerations"])] == [UID], "held for this job alone"
@@ -319,7 +316,7 @@ def test_a_job_is_recreated_only_on_request() -> None:
     )
 
 
-def test_a_successor_is_the_same_job_under_another_name() -> None:
+def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> None:
     job = rayjob(
         status="Failed",
         suspend=True,
@@ -346,9 +343,6 @@ def test_a_successor_is_the_same_job_under_another_name() -> None:
         "fallback.holdfast.dev/successor": "train-0c9d27a2",
         "fallback.holdfast.dev/state": None,
     }, "the failed one is no longer managed"
-
-
-def test_successors_derive_their_names_from_the_first_job() -> None:
     job = rayjob(
         status="Failed",
         annotations={**RECREATE, "fallback.holdfast.dev/successor-of": "a" * 47},

@@ -75,13 +75,16 @@ def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> No
     assert -10 <= RESERVATION_PRIORITY < 0, "lower ones buy no node"
 
 
-def test_placeholders_have_their_own_namespace_and_name_their_job() -> None:
+def test_placeholders_have_their_own_namespace_and_deterministic_names() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
     assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
     assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot"}, (
         "by which they are found again"
     )
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for users who inspect it"
+    names = [name_of(pod) for pod in placeholders(REQUEST)]
+    assert names == [f"hold-{UID}-{number}" for number in range(3)], "a controller may die half way"
+    assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
 
 
 def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
@@ -91,12 +94,6 @@ def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
         assert security["capabilities"] == {"drop": ["ALL"]}, "restricted"
         assert mapping(spec(pod).get("securityContext"))["runAsNonRoot"] is True, "restricted"
         assert spec(pod)["automountServiceAccountToken"] is False, "they need no API access"
-
-
-def test_placeholder_names_are_deterministic() -> None:
-    names = [name_of(pod) for pod in placeholders(REQUEST)]
-    assert names == [f"hold-{UID}-{number}" for number in range(3)], "a controller may die half way"
-    assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
 
 
 def test_missing_placeholders_are_created_and_ended_ones_deleted() -> None:

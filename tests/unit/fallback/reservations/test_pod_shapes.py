@@ -33,15 +33,12 @@ def test_a_gang_needs_as_many_machines_as_it_fills(
     assert machines_needed(shapes, EIGHT_GPUS) == machines, "whole pods go onto whole machines"
 
 
-def test_pods_of_several_shapes_share_machines() -> None:
+def test_shapes_share_machines_and_without_facts_one_is_assumed() -> None:
     shapes = (
         PodShape(count=1, requests={"nvidia.com/gpu": "4"}),
         PodShape(count=4, requests={"nvidia.com/gpu": "1"}),
     )
     assert machines_needed(shapes, EIGHT_GPUS) == 1, "8 GPUs in all"
-
-
-def test_without_facts_one_machine_is_assumed() -> None:
     assert machines_needed((PodShape(count=9, requests={"cpu": "64"}),), None) == 1, (
         "a hold that is too large times out"
     )

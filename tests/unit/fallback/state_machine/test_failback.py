@@ -118,7 +118,7 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
     assert ReleaseReservation not in kinds(decision), "what is held is kept for it"
 
 
-def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
+def test_a_job_that_checkpoints_on_request_is_moved_when_it_answers_or_the_timeout_passes() -> None:
     listening = replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True)
     asked = decide(failing_back(FailbackStage.TAINTING), listening, UP)
     assert only(asked, RequestCheckpoint).at == T0, "a request with its own identity"
@@ -128,9 +128,6 @@ def test_a_job_that_checkpoints_on_request_is_asked_first() -> None:
         listening, checkpoint_requested_at=T0, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND
     )
     assert only(decide(asked.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
-
-
-def test_a_lost_checkpoint_request_is_repeated() -> None:
     asked = decide(
         failing_back(FailbackStage.TAINTING),
         replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
@@ -140,9 +137,6 @@ def test_a_lost_checkpoint_request_is_repeated() -> None:
         asked, replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True, now=T0 + SECOND), UP
     )
     assert only(decision, RequestCheckpoint).at == T0, "the same request"
-
-
-def test_a_job_that_does_not_answer_is_moved_after_the_timeout() -> None:
     asked = decide(
         failing_back(FailbackStage.TAINTING),
         replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
