@@ -93,9 +93,6 @@ def test_taint_is_not_added(what: str, each: StackResource) -> None:
 def test_label_is_added_to_a_pool_without_it() -> None:
     found = remediated(node_pool("a100", ON_DEMAND, labels={"team": "nlp"}), LABEL)
     assert at(found, *LABELS) == {"team": "nlp", POOL: "a100"}, "jobs select this label"
-
-
-def test_label_is_added_to_a_pool_without_any_labels() -> None:
     bare = resource(NODE_POOL_TYPE, "x", {"metadata": {"name": "a100"}, "spec": {"template": {"spec": {}}}})
     assert at(remediated(bare, LABEL), *LABELS) == {POOL: "a100"}, "missing parents are created"
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.rules.ladder_end import find_ladder_ends
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.builders.stack_resources import (
     A100,
@@ -76,6 +76,11 @@ VIOLATIONS = [
     ("a pool that nothing makes, with unlimited failures", with_ladder({"pool": "a1000", "maxFailures": -1}), ["pool 'a1000'", "no NodePool of this program makes"]),
     ("no pools at all", with_pools(), ["pool 'a100'", "this program has: none"]),
     ("a pool whose nodes lack the label", with_pools(node_pool("a100", ON_DEMAND, labels={})), ["lack the label holdfast.dev/pool: a100", "spec.template.metadata.labels"]),
+    ("a malformed NodePool", with_pools(resource(NODE_POOL_TYPE, "a100", {"spec": "on-demand", "metadata": ["a100"]})), ["lack the label holdfast.dev/pool: a100"]),
+    ("spot with an unknown requirement, which only excludes", with_pools(node_pool("a100", capacity_requirement("spot"), UNKNOWN)), ["makes spot nodes"]),
+    ("no ladder for a namespace with an unknown name", [namespace(UNKNOWN), *pools()], ["'vision-namespace' (its resource's name)"]),
+    ("a bad ladder of an unknown namespace", [namespace(), ladder([A100_SPOT], namespace=UNKNOWN), *pools()], list[str]()),
+    ("a bad ladder with an unknown name", [namespace(), ladder([A100_SPOT], name=UNKNOWN), *pools()], list[str]()),
     ("a pool of both capacity types", with_pools(node_pool("a100", capacity_requirement("spot", "on-demand"))), ["makes on-demand or spot nodes"]),
     ("a pool of any capacity type", with_pools(node_pool("a100")), ["makes on-demand or reserved or spot nodes"]),
     ("a pool of no capacity type", with_pools(node_pool("a100", capacity_requirement("on-demand"), capacity_requirement("spot"))), ["makes no nodes"]),
@@ -107,12 +112,6 @@ def test_finding_is_about_the_resource_to_change() -> None:
     assert wrong.urn == ladder().urn, "a bad end: the ladder"
 
 
-def test_each_namespace_is_checked_with_its_own_ladder() -> None:
-    tabular = [namespace("tabular"), ladder([A100_SPOT], namespace="tabular")]
-    (finding,) = find_ladder_ends([*compliant(), *tabular])
-    assert finding.message.startswith("namespace 'tabular'"), "each namespace needs its own"
-
-
 def test_on_demand_pool_of_another_program_can_be_listed_in_the_setting() -> None:
     shared = [namespace(), ladder([A100_SPOT, {"pool": "shared"}]), *pools()]
     assert find_ladder_ends(shared, frozenset({"shared"})) == (), "the setting lists the pool"
@@ -125,12 +124,6 @@ def test_every_api_version_is_checked(version: str) -> None:
     spot_last = ladder([A100_SPOT])
     other = resource(f"kubernetes:holdfast.dev/{version}:FallbackPolicy", "vision-ladder", spot_last.props)
     assert find_ladder_ends([namespace(), other, *pools()]), "a later version is the same kind"
-
-
-def test_malformed_node_pool_makes_no_pool() -> None:
-    broken = resource(NODE_POOL_TYPE, "a100", {"spec": "on-demand", "metadata": ["a100"]})
-    (finding,) = find_ladder_ends(with_pools(broken))
-    assert "lack the label holdfast.dev/pool: a100" in finding.message, "the message names the missing label"
 
 
 @pytest.mark.parametrize(
@@ -183,18 +176,13 @@ def test_finding_that_depends_on_an_unknown_value_is_not_proven(
     assert "known only after the update" in findings[0].message, f"{unknown}: {findings[0].message}"
 
 
-def test_unknown_value_in_one_namespace_hides_no_violation_in_another() -> None:
+def test_each_namespace_is_checked_with_its_own_ladder() -> None:
     tabular = [namespace("tabular"), ladder([A100_SPOT], namespace="tabular")]
+    (finding,) = find_ladder_ends([*compliant(), *tabular])
+    assert finding.message.startswith("namespace 'tabular'"), "the ladder of vision is not for tabular"
     findings = find_ladder_ends([namespace(), ladder(UNKNOWN), *tabular, *pools()])
-    assert [finding.proven for finding in findings] == [False, True], "only tabular's is proven"
+    assert [finding.proven for finding in findings] == [False, True], "an unknown one hides no violation"
     assert findings[1].message.startswith("namespace 'tabular'"), "the violation names its namespace"
-
-
-@pytest.mark.parametrize("where", [{"namespace": UNKNOWN}, {"name": UNKNOWN}])
-def test_bad_ladder_whose_namespace_or_name_is_unknown_is_a_violation(where: dict[str, Unknown]) -> None:
-    lost = ladder([A100_SPOT], **where)
-    (finding,) = find_ladder_ends([namespace(), lost, *pools()])
-    assert finding.proven, "with it the end is bad, and without it there is no ladder"
 
 
 @pytest.mark.parametrize("tiers", [[A100_SPOT, A100], [A100_SPOT, UNKNOWN]], ids=["valid", "perhaps valid"])
@@ -207,18 +195,6 @@ def test_bad_ladder_is_not_proven_while_another_may_be_the_right_one(tiers: list
     ]
     (finding,) = find_ladder_ends(resources)
     assert not finding.proven, "the other of the two may be the namespace's, and have a valid end"
-
-
-def test_spot_pool_with_an_unknown_requirement_is_still_spot() -> None:
-    spot = node_pool("a100", capacity_requirement("spot"), UNKNOWN)
-    (finding,) = find_ladder_ends(with_pools(spot))
-    assert finding.proven, "requirements only exclude, and on-demand is already excluded"
-
-
-def test_namespace_with_an_unknown_name_is_named_by_its_resource() -> None:
-    (finding,) = find_ladder_ends([namespace(UNKNOWN), *pools()])
-    assert finding.proven, "without any FallbackPolicy there is none for this namespace"
-    assert "'vision-namespace' (its resource's name)" in finding.message, "so that the author finds it"
 
 
 GKE_SPOT = gke_pool("a100-spot", spot=True)
