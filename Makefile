@@ -93,7 +93,7 @@ workflows: tools ## lint the GitHub workflows
 
 .PHONY: unit
 unit: venv ## tests that need no tool: pure logic and components under mocks
-	@$(PYTEST) -n 2 -m "not registry and not soak" tests/unit
+	@$(PYTEST) -n 2 -m "not (engine or cluster or registry or soak)" tests/unit
 
 .PHONY: slow
 slow: tools ## tests on the real engine and on real control planes; FOLDER=tests/cluster/gke takes one folder
