@@ -68,7 +68,9 @@ def taken_up(client: KubeClient, known: KnownLadder) -> None:
     hopeless = jobset(
         gang(training(cpu="9000", gpus="0")), namespace=SIGN, labels={"holdfast.dev/fallback": "true"}
     )
-    wait_until_enforced(client, lambda found: f"pool {name}: none of its machine types" in (verdict(found, hopeless) or ""))
+    wait_until_enforced(
+        client, lambda found: f"pool {name}: none of its machine types" in (verdict(found, hopeless) or "")
+    )
 
 
 def verdict(client: KubeClient, job: Json) -> str | None:
