@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_client.transport import Discovery, Endpoint, Transport
 from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Key, Selection, follow, record
 
@@ -235,7 +234,7 @@ class KubeClient:
             # Wait for the complete first list: an empty partial list would satisfy "none is left".
             if synced and condition(list(known.values())):
                 return list(known.values())
-        raise KubeTimeout(what, seconds, next(iter(known.values()), None))
+        raise KubeTimeout(what, seconds, list(known.values()))
 
     def _follow(self, api_version: str, kind: str, selection: Selection, seconds: float) -> Iterator[Event]:
         endpoint = self._discovery.find(api_version, kind)

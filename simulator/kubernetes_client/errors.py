@@ -1,15 +1,16 @@
 """The errors of the Kubernetes client, and the cancellation of its waits."""
 
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import summarize
 
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+#: How many objects the message of a timeout describes: the object that is missing or late is often not the first.
+_OBJECTS_SHOWN: Final = 8
 
 # ruff: noqa: N818 - these names describe the error without the suffix
 
@@ -54,13 +55,20 @@ class KubeCancelled(RehearsalError):
 
 
 class KubeTimeout(RehearsalError):
-    """A condition was not satisfied in time."""
+    """A condition was not satisfied in time; `observed` are the objects that the wait last saw."""
 
-    def __init__(self, what: str, seconds: float, last: "Json | None") -> None:
-        super().__init__(f"{what}: not satisfied after {seconds:.0f} s; last observed: {summarize(last)}")
+    def __init__(self, what: str, seconds: float, observed: Sequence[Json]) -> None:
+        seen = " | ".join(map(summarize, observed[:_OBJECTS_SHOWN])) or summarize(None)
+        more = f" | and {len(observed) - _OBJECTS_SHOWN} more" if len(observed) > _OBJECTS_SHOWN else ""
+        super().__init__(f"{what}: not satisfied after {seconds:.0f} s; last observed: {seen}{more}")
         self.what = what
         self.seconds = seconds
-        self.last = last
+        self.observed = tuple(observed)
+
+    @property
+    def last(self) -> "Json | None":
+        """The first observed object, or None if there was none."""
+        return self.observed[0] if self.observed else None
 
 
 class Cancellation:

@@ -1,21 +1,6 @@
 """Reads fields of JSON objects, and summarizes the state of an object for messages."""
 
-from collections.abc import Mapping, Sequence
-from typing import cast
-
-from holdfast.scheduling.json import Json, JsonValue
-
-
-def mapping(value: JsonValue) -> Json:
-    """Return `value` if it is an object, otherwise an empty object, also for null."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def sequence(value: JsonValue) -> "Sequence[JsonValue]":
-    """Return `value` if it is an array, otherwise an empty array, also for null."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return ()
-    return cast("Sequence[JsonValue]", value)
+from holdfast.scheduling.json import Json, mapping, sequence
 
 
 def identity(obj: Json) -> str:

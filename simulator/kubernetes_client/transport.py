@@ -16,9 +16,8 @@ from typing import Protocol, cast
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeUnreachable, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # A local API server answers in milliseconds, but a conversion or admission webhook may take 30 s.
 _CONNECT_SECONDS = 5

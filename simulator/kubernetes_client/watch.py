@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Protocol, TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_client.transport import Endpoint
 
 Event: TypeAlias = tuple[str, Json]

@@ -63,7 +63,7 @@ class AksProvisioning:
             },
         )
         self.charts.client.wait_for(
-            NODE_POOL, "NodePool", name, timeout_seconds=60, condition=is_ready, what=f"{name} is ready"
+            NODE_POOL, "NodePool", name, timeout_seconds=180, condition=is_ready, what=f"{name} is ready"
         )
 
 

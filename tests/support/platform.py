@@ -4,8 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.paths import Workspace
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 

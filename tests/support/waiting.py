@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 180) -> None:
     """Wait until something is so; that it does not come about ends the test."""
     deadline = time.monotonic() + seconds
     while not condition():

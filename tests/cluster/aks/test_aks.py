@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
@@ -22,7 +22,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from holdfast.scheduling.json import Json
     from tests.support.clusters.autoscaled import AksInUse
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -88,7 +87,7 @@ def test_an_empty_node_is_removed_after_ten_minutes(aks: AksInUse) -> None:
         "Pod",
         "goes",
         namespace="default",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda found: found is None,
         what="goes is gone",
     )

@@ -9,9 +9,9 @@ import pytest
 from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling import taints
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import select_vm_sizes
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
 from tests.support.builders.aks_objects import aks_cluster
 from tests.support.builders.configurations import pool
@@ -21,7 +21,6 @@ from tests.support.clusters.operators import condition_of, is_ready
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -56,7 +55,7 @@ def make(aks: AksProvisioning, name: str, capacity: CapacityType, *, disk_gib: i
         {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec},
     )
     aks.charts.client.wait_for(
-        "karpenter.sh/v1", "NodePool", name, timeout_seconds=60, condition=is_ready, what=f"{name} is ready"
+        "karpenter.sh/v1", "NodePool", name, timeout_seconds=180, condition=is_ready, what=f"{name} is ready"
     )
 
 
@@ -81,7 +80,7 @@ def run(aks: AksProvisioning, name: str, selector: Json, tolerations: list[Json]
         "Pod",
         name,
         namespace="default",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda found: mapping((found or {}).get("status")).get("phase") == "Running",
         what=f"{name} runs",
     )
@@ -92,7 +91,7 @@ def run(aks: AksProvisioning, name: str, selector: Json, tolerations: list[Json]
 
 def node_class(aks: AksProvisioning, name: str, condition: Callable[[Json | None], bool]) -> Json | None:
     return aks.charts.client.wait_for(
-        NODE_CLASS, KIND, name, timeout_seconds=60, condition=condition, what=f"the class {name}"
+        NODE_CLASS, KIND, name, timeout_seconds=180, condition=condition, what=f"the class {name}"
     )
 
 
@@ -101,7 +100,7 @@ def machines(aks: AksProvisioning, name: str, condition: Callable[[list[Json]], 
         "karpenter.sh/v1",
         "NodeClaim",
         label_selector=f"karpenter.sh/nodepool={name}",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=condition,
         what=f"the machines of {name}",
     )

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import EKS_CLUSTER, NODE_GROUP, eks
 from tests.support.command_line import nothing
 
 if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.cloud_stack import CloudStack
 

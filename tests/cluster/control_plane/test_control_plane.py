@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import socket
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.infra import versions
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 
@@ -120,7 +115,7 @@ def test_a_node_keeps_its_gpus_and_a_pod_on_it_runs(watched: Watched) -> None:
         "v1",
         "Node",
         "node-1",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda node: bool(mapping((node or {}).get("status")).get("conditions")),
         what="the node reports",
     )
@@ -164,7 +159,7 @@ def test_a_deleted_pod_fails_with_sigterm_before_it_is_removed(watched: Watched)
     run(watched.client, trainer("evicted"))
     seen: list[tuple[str, Json]] = []
     for what, pod in watched.client.watch(
-        "v1", "Pod", namespace="default", name="evicted", timeout_seconds=60
+        "v1", "Pod", namespace="default", name="evicted", timeout_seconds=180
     ):
         if not seen:
             watched.client.evict("default", "evicted")
@@ -190,7 +185,7 @@ def test_a_pod_succeeds_only_by_annotation(watched: Watched) -> None:
         "v1",
         "Pod",
         "trains",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda pod: phase(pod) == "Succeeded",
         what="the training ends",
     )

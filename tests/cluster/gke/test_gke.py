@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.gcp.instances import restock, sell_out
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, phase, taints_of
 from tests.support.clusters.cloud_program import GKE_CLUSTER, a_pool
 from tests.support.clusters.cloud_program import gke as program
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
 from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.kubernetes_provider.operation import GONE, Settings
@@ -28,7 +28,6 @@ from tests.support.clusters.kubernetes_provider import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from holdfast.simulator.pulumi.values import Properties
 
@@ -248,7 +247,7 @@ def test_a_cancelled_run_stops_waiting_at_once(client: KubeClient, namespace: st
             "Deployment",
             "web",
             namespace=namespace,
-            timeout_seconds=60,
+            timeout_seconds=180,
             condition=lambda found: found is not None,
             what="the Deployment is made",
         )
@@ -341,7 +340,7 @@ def test_a_deletion_waits_for_the_finalizers_owner(client: KubeClient, namespace
             "ConfigMap",
             "conf",
             namespace=namespace,
-            timeout_seconds=60,
+            timeout_seconds=180,
             condition=is_going,
             what="the ConfigMap is being deleted",
         )

@@ -10,7 +10,7 @@ import pytest
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
 from tests.support.clusters.kubernetes_provider import KubernetesStack
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from holdfast.simulator.paths import Workspace
 

@@ -61,7 +61,7 @@ def wait_until_counted(client: KubeClient, namespace: str, used: Mapping[str, st
         "ResourceQuota",
         QUOTA,
         namespace=namespace,
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda found: is_counted(found or {}, used),
         what=f"the quota of {namespace} to count {dict(used)}",
     )

@@ -9,10 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import restarts_of

@@ -4,8 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from tests.support.clusters.operators import (
     NAMESPACE,
     NODE_CLASS,
@@ -45,7 +44,7 @@ def pool(karpenter: HostedKarpenter, name: str, *types: str, capacity: str = "sp
     """A pool, ready to buy."""
     karpenter.apply(node_class(name), node_pool(name, *types, capacity=capacity, weight=weight))
     karpenter.client.wait_for(
-        "karpenter.sh/v1", "NodePool", name, timeout_seconds=60, condition=is_ready, what="the pool is ready"
+        "karpenter.sh/v1", "NodePool", name, timeout_seconds=180, condition=is_ready, what="the pool is ready"
     )
 
 

@@ -4,8 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, mapping
 from tests.support.clusters.operators import (
     OWN_CHARTS,
     SYSTEM_TOLERATIONS,
@@ -53,7 +52,7 @@ def test_jobset_runs_twice_and_its_webhook_answers(charts: HostedCharts) -> None
         "Job",
         "run-workers-0",
         namespace="default",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda job: job is not None,
         what="the leader makes the Job",
     )

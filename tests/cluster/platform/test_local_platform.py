@@ -23,10 +23,9 @@ from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import read_record
 from holdfast.simulator.paths import Workspace

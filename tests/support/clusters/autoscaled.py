@@ -8,11 +8,11 @@ from uuid import uuid4
 
 from holdfast.rehearsal.scenarios.aks import AksScaleSets
 from holdfast.rehearsal.scenarios.gke import Gke
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.clusters.cloud_stack import CloudStack
@@ -20,7 +20,6 @@ from tests.support.clusters.cloud_stack import CloudStack
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.scheduling.json import Json
     from holdfast.simulator.clouds.state import CloudObject
     from holdfast.simulator.paths import Workspace
 
@@ -32,7 +31,7 @@ def wait_for_pod(
     what: str,
     *,
     namespace: str = "default",
-    seconds: float = 60,
+    seconds: float = 180,
 ) -> Json:
     """Wait until something holds of a pod that is there; returns the pod."""
     found = client.wait_for(
@@ -179,7 +178,7 @@ class GkeInUse(AutoscaledCluster):
             "Pod",
             pod,
             namespace="default",
-            timeout_seconds=60,
+            timeout_seconds=180,
             condition=lambda found: found is None,
             what=f"{pod} is gone",
         )

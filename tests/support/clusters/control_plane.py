@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, cast
 import yaml
 
 from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from holdfast.scheduling.json import Json, JsonValue
 import os
 
 import psutil
@@ -67,7 +65,7 @@ def wait_until_served(client: KubeClient, name: str) -> None:
         API_VERSION,
         KIND,
         name,
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=_is_established,
         what=f"{name} is served",
     )
@@ -144,7 +142,7 @@ def run(client: KubeClient, pod: Json) -> Json:
         "ServiceAccount",
         "default",
         namespace="default",
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda found: found is not None,
         what="the default service account",
     )
@@ -154,7 +152,7 @@ def run(client: KubeClient, pod: Json) -> Json:
         "v1",
         "Pod",
         name,
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=lambda pod: phase(pod) == "Running",
         what=f"{name} runs",
     )

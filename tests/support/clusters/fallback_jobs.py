@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import LADDER, STATE
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.reconciler import Replica
 

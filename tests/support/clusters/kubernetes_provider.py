@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider import KubernetesProvider
 from holdfast.simulator.kubernetes_provider.apply import manager_for
 from holdfast.simulator.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
@@ -35,7 +35,6 @@ from tests.support.clusters.control_plane import CHECKOUT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from holdfast.simulator.paths import Workspace
     from holdfast.simulator.pulumi.checkpoint import PendingOperation
@@ -117,7 +116,7 @@ def kill_helm_at_work(
         "Deployment",
         "web",
         namespace=namespace,
-        timeout_seconds=60,
+        timeout_seconds=180,
         condition=_runs_nowhere,
         what="helm is at work",
     )

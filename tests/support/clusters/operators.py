@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import psutil
 import yaml
 
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
 from holdfast.simulator.tools.locate import find_tool
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.paths import Workspace
 
 # Ready when the mounted file says so; ends, with code 7, when it says that.
@@ -207,14 +206,14 @@ class HostedKarpenter:
             "karpenter.sh/v1",
             "NodeClaim",
             label_selector=f"karpenter.sh/nodepool={pool}",
-            timeout_seconds=60,
+            timeout_seconds=180,
             condition=condition,
             what=what,
         )
 
     def wait_for_class(self, name: str, condition: Callable[[Json | None], bool], what: str) -> Json | None:
         return self.client.wait_for(
-            NODE_CLASS, "EC2NodeClass", name, timeout_seconds=60, condition=condition, what=what
+            NODE_CLASS, "EC2NodeClass", name, timeout_seconds=180, condition=condition, what=what
         )
 
     def wait_for_pod(self, name: str, condition: Callable[[Json], bool], what: str) -> Json:
@@ -233,7 +232,7 @@ class HostedKarpenter:
 
         return seen(
             self.client.wait_list(
-                "v1", "Event", timeout_seconds=60, condition=lambda events: bool(seen(events)), what=reason
+                "v1", "Event", timeout_seconds=180, condition=lambda events: bool(seen(events)), what=reason
             )
         )[0]
 

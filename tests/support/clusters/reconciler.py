@@ -308,7 +308,7 @@ class LoopCluster:
             "v1",
             "Pod",
             label_selector="jobset.sigs.k8s.io/jobset-name",
-            timeout_seconds=60,
+            timeout_seconds=180,
             condition=lambda pods: not pods,
             what="the pods are gone",
         )

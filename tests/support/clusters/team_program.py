@@ -10,14 +10,13 @@ from pulumi_kubernetes.apiextensions import v1 as crds
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pulumi_kubernetes.meta import v1 as meta
 
-    from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
 
 

@@ -15,7 +15,11 @@ def test_messages_name_the_object_its_finalizers_and_its_conditions() -> None:
     assert summary == "Node n: Ready=False (because)", "the message explains the condition"
     named = identity({"kind": "Pod", "metadata": {"name": "p", "namespace": "n"}})
     assert named == "Pod n/p", "pods in two namespaces can have the same name"
-    message = str(KubeTimeout("Pod n/p is gone", 5, None))
+    message = str(KubeTimeout("Pod n/p is gone", 5, []))
     assert message == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist", (
         "all three parts"
     )
+    pods = [{"kind": "Pod", "metadata": {"name": str(number)}} for number in range(10)]
+    assert str(KubeTimeout("ten run", 5, pods)).endswith(
+        "Pod 6: no status | Pod 7: no status | and 2 more"
+    ), "the object that is late need not be the first"
