@@ -12,9 +12,9 @@ from typing import Final
 
 import yaml
 
-from holdfast.fallback.api.objects import mapping, sequence, text
+from holdfast.fallback.api.objects import text
 from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 # Where Kubernetes mounts a pod's own token and the API server's certificates.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final, Protocol
 
-from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 # ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
 

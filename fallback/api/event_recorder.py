@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.fallback.api.client import EVENT, ApiError, Client, Kind, LeadershipLost, Unreachable
-from holdfast.fallback.api.objects import mapping
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 
 # The cache size of Kubernetes' own recorders.
 _REMEMBERED: Final = 4096

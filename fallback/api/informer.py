@@ -5,15 +5,13 @@ import json
 import logging
 import random
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.cache import Cache, Name, name_of
 from holdfast.fallback.api.client import ApiError, Client, Kind, Unreachable
-from holdfast.fallback.api.objects import mapping, metadata_of, text
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.scheduling.json import JsonValue, mapping
 
 T = TypeVar("T")
 

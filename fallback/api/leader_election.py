@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.fallback.api.client import LEASE, ApiError, Client, LeadershipLost, Unreachable
-from holdfast.fallback.api.objects import mapping, metadata_of, text
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.scheduling.json import Json, JsonValue, mapping
 
 # The values of Kubernetes' own controllers. A leader renews every RETRY, writes nothing once RENEW has passed since
 # its last renewal, and is replaced at the earliest after DURATION: its last requests have 5 s to arrive.

@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
 
-from holdfast.scheduling.json import Json, JsonValue
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-
-
-def mapping(value: JsonValue) -> Json:
-    """Return `value` if it is an object, else an empty one: missing and null are the same."""
-    # A reconciliation calls this some hundred times; the check for dict is four times as fast.
-    return value if isinstance(value, (dict, Mapping)) else {}
-
-
-def sequence(value: JsonValue) -> Sequence[JsonValue]:
-    """Return `value` if it is an array, else an empty one: missing and null are the same."""
-    if isinstance(value, list):
-        return cast("Sequence[JsonValue]", value)
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return ()
-    return cast("Sequence[JsonValue]", value)
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
 def metadata_of(obj: Json) -> Json:
@@ -37,34 +17,24 @@ def text(value: JsonValue) -> str:
     return value if isinstance(value, str) else ""
 
 
-__all__ = [
-    "condition_of",
-    "count",
-    "mapping",
-    "metadata_of",
-    "moment",
-    "name_of",
-    "namespace_of",
-    "objects",
-    "owner_of",
-    "stamp",
-    "text",
-    "uid_of",
-]
-
-
 def count(value: JsonValue, default: int = 0) -> int:
     """Return `value` if it is an integer, else `default`."""
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
+#: No time outside of these is read: sums with it would overflow. Users may write any time, and the API server's own sums wrap.
+EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+
+
 def moment(value: JsonValue) -> datetime | None:
-    """Return the time in a string, in UTC; None if it is not a time."""
+    """Return the time in a string, in UTC; None if it is not a time between 2000 and 2200."""
     try:
         found = datetime.fromisoformat(text(value))
-    except ValueError:
+        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return found if EARLIEST <= found < LATEST else None
 
 
 def stamp(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, text, uid_of
+from holdfast.fallback.api.objects import metadata_of, moment, objects, text, uid_of
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.pod_history import dead_pods_of, losses_of, pod_records
 from holdfast.fallback.jobs.pods_and_nodes import (
@@ -19,6 +19,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Observation
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.scheduling.json import Json
 
 
 _NAMED: Final = 3

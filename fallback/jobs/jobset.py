@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from holdfast.fallback.api.objects import (
     condition_of,
     count,
-    mapping,
     metadata_of,
     moment,
     namespace_of,
@@ -33,6 +32,7 @@ from holdfast.fallback.jobs.pods_and_nodes import is_terminating
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.json import Json, JsonValue, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, stamp
+from holdfast.fallback.api.objects import metadata_of, moment, objects, stamp
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CHECKPOINT_REQUESTED, CHECKPOINTED, CHECKPOINTS_ON_REQUEST, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from holdfast.scheduling.json import Json
 
 _DISRUPTED: Final = "DisruptionTarget"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import mapping, metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.api.objects import metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     PodEnd,
@@ -20,13 +20,13 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     state_of_node,
 )
 from holdfast.fallback.state_machine.observation import Cause, Loss, Part
+from holdfast.scheduling.json import Json, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.scheduling.json import Json
 
 
 # Longer than any useful outage window: older losses are counted, and recorded in the job's state.

@@ -5,16 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.objects import mapping, metadata_of, objects, text
+from holdfast.fallback.api.objects import metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import reservation_toleration
 from holdfast.fallback.reservations.pod_shapes import PodShape
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

@@ -7,22 +7,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import (
-    condition_of,
-    count,
-    mapping,
-    metadata_of,
-    moment,
-    name_of,
-    objects,
-    text,
-)
+from holdfast.fallback.api.objects import condition_of, count, metadata_of, moment, name_of, objects, text
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
 
 
 # A kubelet that evicts because of memory or disk pressure writes "Evicted"; the pod requested too little.
@@ -34,6 +24,8 @@ _COLLECTED: Final = "DeletionByPodGC"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 # The difference between the clocks of a kubelet and the API server, which both write whole seconds.
 _SLACK: Final = timedelta(seconds=2)
+# A longer grace period ends after every time that is read.
+_LONGEST_GRACE_SECONDS: Final = int((LATEST - EARLIEST).total_seconds())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +91,9 @@ def bound_at(pod: Json) -> datetime | None:
 def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     """Return how a pod ended, given what was known (`before`). `now` replaces a time that the pod does not have."""
     # The kubelet deletes an ended pod a second time, at once, and the pod then has that later time.
-    deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod)) if at), default=None)
+    deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod, now)) if at), default=None)
     ended_at = _ended_at(pod) or now
-    failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at)
+    failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at, now)
     return PodEnd(
         disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
         # It failed before its Job was deleted; later versions of the pod tell the two apart less well.
@@ -111,11 +103,19 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     )
 
 
-def deletion_requested_at(pod: Json) -> datetime | None:
-    """Return when a pod's deletion was requested: its deletionTimestamp is the end of its grace period."""
+def deletion_requested_at(pod: Json, now: datetime) -> datetime | None:
+    """Return when a pod's deletion was requested: its deletionTimestamp is the end of its grace period.
+
+    `now` if that is no possible time: the grace period is the user's, and the API server adds it without a check.
+    """
+    if not is_terminating(pod):
+        return None
     over = moment(metadata_of(pod).get("deletionTimestamp"))
-    grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
-    return None if over is None else over - timedelta(seconds=grace)
+    grace = _grace_seconds(pod)
+    if over is None or not 0 <= grace <= _LONGEST_GRACE_SECONDS:
+        return now
+    requested = over - timedelta(seconds=grace)
+    return requested if requested >= EARLIEST else now
 
 
 def _disrupted_at(
@@ -133,7 +133,13 @@ def _disrupted_at(
     return ended_at if reason in _NODE_ENDS else None
 
 
-def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime | None) -> bool:
+def _grace_seconds(pod: Json) -> int:
+    return count(metadata_of(pod).get("deletionGracePeriodSeconds"))
+
+
+def _was_ended_by_deletion(
+    pod: Json, ended_at: datetime, deleted_at: datetime | None, now: datetime
+) -> bool:
     """Whether a failed pod was ended by its deletion: by a restart of the Job, or by a suspension.
 
     A pod that was not observed between its end and its removal may have failed or been terminated. The operator's own
@@ -141,8 +147,7 @@ def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime |
     """
     if deleted_at is None or text(mapping(pod.get("status")).get("reason")) == _PRESSURE:
         return False
-    grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
-    is_dropped_unseen = grace == 0 and deletion_requested_at(pod) == deleted_at
+    is_dropped_unseen = _grace_seconds(pod) == 0 and deletion_requested_at(pod, now) == deleted_at
     return is_dropped_unseen or ended_at >= deleted_at - timedelta(seconds=1)
 
 

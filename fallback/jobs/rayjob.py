@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
     count,
-    mapping,
     metadata_of,
     name_of,
     namespace_of,
@@ -51,6 +50,7 @@ from holdfast.fallback.jobs.rayjob_status import (
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.json import Json
 
 
 GROUP: Final = "ray.io/group"

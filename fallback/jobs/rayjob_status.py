@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import count, mapping, moment, text, uid_of
+from holdfast.fallback.api.objects import count, moment, text, uid_of
 from holdfast.fallback.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
@@ -17,6 +17,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 )
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Part
+from holdfast.scheduling.json import Json, mapping
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import RayHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.scheduling.json import Json
 
 
 RUNNING: Final = "Running"

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from holdfast.fallback.api.client import Kind
-from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child
 from holdfast.fallback.jobs.patches import CHECKPOINTED
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
-from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
@@ -22,7 +22,7 @@ from holdfast.fallback.reconciler.cached_objects import (
     trim_workload,
 )
 from holdfast.fallback.reservations.reserved_capacity import reserved_for
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import POOL, RESERVED_FOR
 
 T = TypeVar("T")

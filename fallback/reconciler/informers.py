@@ -20,12 +20,12 @@ from holdfast.fallback.api.client import (
     Kind,
 )
 from holdfast.fallback.api.informer import Informer
-from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import RESERVED_FOR, TRAINING, TRAINING_VALUE
 
 

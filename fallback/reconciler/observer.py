@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from holdfast.fallback.api.objects import mapping, metadata_of, text
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
@@ -29,13 +29,13 @@ from holdfast.fallback.reconciler.caches import (
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import LADDER, POOL, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.fallback.api.cache import Change
-    from holdfast.scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

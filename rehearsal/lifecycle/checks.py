@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import identity, mapping
+from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, RecordedResource
 

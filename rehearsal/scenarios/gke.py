@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.rehearsal.scenarios.node_termination import TERMINATED, NodeShutdown, grace_of
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.clouds.gcp.instances import Instance, State, record
 from holdfast.simulator.clouds.gcp.nodes import GKE, PROVISIONING, node_config
@@ -14,7 +14,6 @@ from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, No
 from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
 SPOT: Final = f"{GKE}/gke-spot"

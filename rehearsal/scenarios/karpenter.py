@@ -6,11 +6,10 @@ from typing import Final
 
 from holdfast.rehearsal.scenarios.placement import name_of, node_of
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Interruption
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _VERSION = "karpenter.sh/v1"
 

@@ -15,11 +15,10 @@ from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder, WatchTarget, WatchThread
 from holdfast.rehearsal.timeline.traces import JobTrace, Move, moves_of
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_client.watch import Event
 
 NAMESPACE: Final = "training-demo"

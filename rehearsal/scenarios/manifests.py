@@ -6,9 +6,8 @@ from typing import Final
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _ACCOUNT: Final = "serviceAccountName"
 JOBSET_ON_SPOT: Final = "jobset-spot"

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.rehearsal.scenarios.placement import name_of, node_of
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.cluster_autoscaler.observation import SHUTTING_DOWN
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # As the kubelet writes them.
 TERMINATED: Final = "TerminationByKubelet"

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.gcp.nodes import PROVISIONING
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

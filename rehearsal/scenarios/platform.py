@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.rehearsal.scenarios.placement import Placement, name_of, placements
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import identity
 
 FIELD_MANAGER = "holdfast-scenarios"
 

@@ -7,9 +7,8 @@ from holdfast.rehearsal.scenarios.manifests import pod_count
 from holdfast.rehearsal.scenarios.placement import Placement, is_running, name_of, placements, uid_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied, apply
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

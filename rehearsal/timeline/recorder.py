@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.rehearsal.timeline.traces import JOB_NAME, JobTrace, overlap
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
 
 BEGUN: Final[Event] = ("BEGUN", {})

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, cast
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import POOL, STATE
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"

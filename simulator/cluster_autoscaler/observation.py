@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, Template
 from holdfast.simulator.cluster_autoscaler.scale_up import (
@@ -18,7 +18,6 @@ from holdfast.simulator.cluster_autoscaler.scale_up import (
     node_of,
     requests_of,
 )
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # The kubelet's message on a node that shuts down.
 SHUTTING_DOWN: Final = "node is shutting down"

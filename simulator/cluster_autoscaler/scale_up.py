@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 Resources: TypeAlias = Mapping[str, Fraction]
 

@@ -18,9 +18,8 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.paths import Workspace
 
 # Linux binds no unix socket whose path, with the final zero, is longer than 108 bytes.

@@ -7,11 +7,11 @@ import hashlib
 import re
 import time
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.kubernetes_provider.inputs import mark_secrets, to_properties
 from holdfast.simulator.kubernetes_provider.operation import (
     PATCH_FORCE,

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence, summarize
+from holdfast.simulator.kubernetes_client.objects import identity, summarize
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set, propagation
 
 # With skipAwait, the plugin does not wait for the deletion of these kinds.

@@ -11,8 +11,7 @@ from typing import cast
 
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.kubernetes_provider.inputs import READ_ONLY_METADATA, fields
 from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Settings, annotation
 from holdfast.simulator.pulumi.diff import Change, changes, diff_response

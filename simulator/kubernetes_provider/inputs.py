@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Naming, is_patch, kind_of
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value, has_secret, reveal
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import identity, mapping
+from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.kubernetes_provider.apply import (
     apply,
     apply_in_order,

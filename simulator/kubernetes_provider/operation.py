@@ -6,11 +6,10 @@ from typing import Protocol
 
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.pulumi.values import Properties
 
 

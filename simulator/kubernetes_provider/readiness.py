@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
 class Progress(Enum):

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Sequence
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set
 from holdfast.simulator.kubernetes_provider.readiness import (
     Progress,

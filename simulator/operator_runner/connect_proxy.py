@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.operator_runner.controllers import LOOPBACK
 from holdfast.simulator.operator_runner.pod_spec import container_ports, identity_of, main_container
 

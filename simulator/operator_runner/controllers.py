@@ -4,33 +4,27 @@ Each controller has one function that maps its container to the process. It repl
 system of a container provide: own ports, and files at the paths that the controller reads.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import yaml
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
-from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.operator_runner.pod_spec import app_of, identity_of
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-import os
-
 from holdfast.simulator.control_plane.configuration import Cluster
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import sequence
 from holdfast.simulator.operator_runner.pod_files import PodFiles
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
     Lookup,
+    app_of,
     container_ports,
     expand,
+    identity_of,
     main_container,
     mounts_of,
     node_of,

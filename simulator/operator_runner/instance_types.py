@@ -5,11 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue, zones_of
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 
 EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"

@@ -9,16 +9,16 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
 
+from holdfast.scheduling.json import JsonValue, mapping
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.instance_types import azure_instance_types
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
@@ -28,9 +28,6 @@ from holdfast.simulator.operator_runner.process import (
     delay_seconds,
     failures_after,
 )
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
 
 TOOL: Final = "karpenter-kwok"
 FIELD_MANAGER: Final = "aks"

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.controllers import Controller, Prepared, RunnerContext, prepare
@@ -28,8 +27,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.pod_spec import PodIdentity, main_container, readiness_probe
 from holdfast.simulator.operator_runner.process import now
 

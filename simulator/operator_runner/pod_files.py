@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.control_plane.configuration import Cluster, render_kubeconfig
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError, Volume
 
 CURRENT = "..data"

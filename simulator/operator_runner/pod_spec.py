@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 def in_units_of(quantity: str, divisor: str) -> int:

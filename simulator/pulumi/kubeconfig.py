@@ -6,8 +6,7 @@ from typing import cast
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,11 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.machines import Machine, MachineSource
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 FIELD_MANAGER = "holdfast-machines"
 # The cloud of a machine; nodes without this annotation are not managed here.

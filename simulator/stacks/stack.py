@@ -8,29 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
+from holdfast.scheduling.json import JsonValue, mapping
+from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
+from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
+from holdfast.simulator.pulumi.checkpoint import Checkpoint, PendingOperation, read_checkpoint
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.workspace import EngineFolder
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
-
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.kubernetes_provider.helm import ChartMirror
-from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
-from holdfast.simulator.pulumi.checkpoint import PendingOperation
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from holdfast.simulator.tools.locate import find_tool
 

@@ -5,16 +5,15 @@ The tests run in the order they stand in, on one stack.
 
 import re
 from collections.abc import Generator
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.rehearsal.lifecycle.checks import left_in_cluster
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import apply, training_platform
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_provider import deletion
 from holdfast.simulator.pulumi import EngineFailure, Outcome
 from holdfast.simulator.stacks import Stack
@@ -24,9 +23,6 @@ from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Deletions
 from tests.support.fakes.spot_role_account import ROLE, create_spot_role
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

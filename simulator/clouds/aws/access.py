@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.aws.api_server import CALLER
 from holdfast.simulator.clouds.aws.cluster import (
     ACCESS_ENTRY,
@@ -17,7 +17,6 @@ from holdfast.simulator.clouds.aws.cluster import (
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 _IN_USE: Final = (

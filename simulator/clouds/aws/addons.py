@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.aws.cluster import (
     ADDON,
     IDENTITY,
@@ -14,7 +14,6 @@ from holdfast.simulator.clouds.aws.cluster import (
 )
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _EBS: Final = "aws-ebs-csi-driver"
 # The add-ons with a Deployment, and the path of its settings in the configuration.

@@ -3,10 +3,10 @@
 from typing import Final
 from urllib.parse import urlsplit
 
+from holdfast.scheduling.json import mapping
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
 _ENTRY: Final = "aws:eks/accessEntry:AccessEntry"

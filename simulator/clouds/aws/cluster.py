@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.aws.names import place
 from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.aws.cluster import (
@@ -20,7 +20,6 @@ from holdfast.simulator.clouds.aws.cluster import (
 from holdfast.simulator.clouds.aws.names import region
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.machines import Group, Machine
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, said, same_id, subscription_of
 from holdfast.simulator.clouds.catalogue import Call, ConnectionAttempt, Invoke
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.infra import versions
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.azure.iam import IDENTITY, has_role
 from holdfast.simulator.clouds.azure.names import TENANT, group_id, guid, identified, no_group, said, same_id
 from holdfast.simulator.clouds.azure.network import SUBNET
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 def provisioned_cluster(cloud: CloudState) -> CloudObject | None:

@@ -7,7 +7,7 @@ group of the stack.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import JsonValue, mapping, sequence
 from holdfast.simulator.clouds.azure.names import (
     RESOURCE_GROUP,
     group_id,
@@ -17,7 +17,6 @@ from holdfast.simulator.clouds.azure.names import (
     same_id,
 )
 from holdfast.simulator.clouds.catalogue import Deletion, Refuse, RefuseDeletion, ResourceRequest, Rules
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 VIRTUAL_NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Final
 
 from holdfast.scheduling import machines
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import parse_quantity
@@ -15,7 +15,6 @@ from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import same_id
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
 _CPU_STEPS: Final = ((1, 60), (2, 40), (4, 20), (None, 10))

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.azure.names import group_id, no_group, said
 from holdfast.simulator.clouds.catalogue import Identify, Invoke, ResourceRequest, Rules
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
 

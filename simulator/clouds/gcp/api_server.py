@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.gcp.cluster import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 

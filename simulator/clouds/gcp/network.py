@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import JsonValue, mapping, sequence
 from holdfast.simulator.clouds.catalogue import Deletion, RefuseDeletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from holdfast.scheduling.json import mapping
 from holdfast.simulator.clouds.catalogue import ResourceRequest
 from holdfast.simulator.clouds.gcp.names import project
-from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 

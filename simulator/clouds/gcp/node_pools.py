@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 
 GPU_TAINT: Final[Json] = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}

@@ -8,12 +8,11 @@ from math import ceil
 from typing import Final, Literal, TypeAlias
 
 from holdfast.scheduling import machines
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.machines import Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _GIB: Final = 1024
 # (Up to so many cores, millicores reserved of each).

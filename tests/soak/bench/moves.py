@@ -11,12 +11,11 @@ import psutil
 
 from holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.control_plane.processes import processes_in, python_modules_in
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.controllers import FALLBACK
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.soak.bench.moves_manifests import NAMESPACE, PODS, POOLS, job, job_name, ladder

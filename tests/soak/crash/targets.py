@@ -5,11 +5,10 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import PodTrace
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
 from tests.soak.faults.plan import (
@@ -28,9 +28,6 @@ from tests.soak.faults.plan import (
     TakeNode,
 )
 from tests.soak.faults.processes import API_SERVER, ETCD, RestartedController, Servers
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
-from holdfast.fallback.api.objects import sequence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import Caches
@@ -19,6 +18,7 @@ from holdfast.fallback.reconciler.policy_status import (
     policy_status,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import sequence
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy

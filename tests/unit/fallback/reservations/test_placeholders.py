@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects
+from holdfast.fallback.api.objects import metadata_of, name_of, objects
 from holdfast.fallback.reservations.placeholders import (
     PlaceholderRequest,
     placeholder_changes,
@@ -12,6 +10,7 @@ from holdfast.fallback.reservations.placeholders import (
     reservation_toleration,
 )
 from holdfast.fallback.reservations.pod_shapes import PodShape
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     POOL,
     RESERVATION_NAMESPACE,
@@ -20,9 +19,6 @@ from holdfast.scheduling.labels import (
     RESERVED_FOR,
 )
 from holdfast.scheduling.taints import GPU, SPOT
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 UID = "6f2c2f0e-0000-4000-8000-000000000001"
 REQUEST = PlaceholderRequest(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import mapping
 from holdfast.fallback.reservations.reserved_capacity import (
     orphans,
     release_patch,
@@ -13,11 +10,9 @@ from holdfast.fallback.reservations.reserved_capacity import (
     reserved_for,
 )
 from holdfast.fallback.state_machine.observation import Reservation
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVED_FOR
 from holdfast.scheduling.taints import SPOT
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 HELD: Json = {"key": RESERVED_FOR, "value": "job-1", "effect": "NoSchedule"}
 

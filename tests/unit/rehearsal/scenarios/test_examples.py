@@ -8,9 +8,8 @@ import pytest
 from holdfast.rehearsal.output import render_table
 from holdfast.rehearsal.scenarios.manifests import acting_as, load_example, pod_count
 from holdfast.rehearsal.scenarios.pod_placement import worker_count
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.control_plane.configuration import (
     LONGEST_SOCKET_PATH,
     TOOLS,
@@ -23,7 +23,6 @@ from holdfast.simulator.control_plane.configuration import (
     render_kubeconfig,
 )
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS
 from holdfast.simulator.paths import Workspace
 

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, cast
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.deletion import deletion_blockers
 
 if TYPE_CHECKING:

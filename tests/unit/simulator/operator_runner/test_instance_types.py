@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.instance_types import (
     Ec2InstanceTypes,
     azure_instance_types,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.operator_runner.operator_pod import ProcessState, pod_status
 from tests.support.builders.operator_pods import pod
 

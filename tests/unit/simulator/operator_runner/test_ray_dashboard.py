@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.operator_runner.ray_dashboard import answer
 from tests.support.builders.operator_pods import pod
 
