@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 

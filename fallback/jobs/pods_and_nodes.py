@@ -7,7 +7,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import condition_of, count, metadata_of, moment, name_of, objects, text
+from holdfast.fallback.api.objects import (
+    EARLIEST,
+    LATEST,
+    condition_of,
+    count,
+    metadata_of,
+    moment,
+    name_of,
+    objects,
+    text,
+)
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 
@@ -137,9 +147,7 @@ def _grace_seconds(pod: Json) -> int:
     return count(metadata_of(pod).get("deletionGracePeriodSeconds"))
 
 
-def _was_ended_by_deletion(
-    pod: Json, ended_at: datetime, deleted_at: datetime | None, now: datetime
-) -> bool:
+def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime | None, now: datetime) -> bool:
     """Whether a failed pod was ended by its deletion: by a restart of the Job, or by a suspension.
 
     A pod that was not observed between its end and its removal may have failed or been terminated. The operator's own
