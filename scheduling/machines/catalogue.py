@@ -21,6 +21,9 @@ class Machine:
     `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS and Azure, `nvidia-tesla-a100` on GCP), None where it
     has none; `arch` the instruction set of its processors; `efa_interfaces` how many Elastic Fabric Adapters it can have;
     `local_ssds` how many local disks it brings that Compute Engine attaches by itself; `on_spot` and `on_demand` whether it is ever sold that way.
+    `gpu_memory_mib` is the memory of one GPU; `local_nvme_gb` the size of its local NVMe disks, `max_pods` the pods that get
+    addresses of its network interfaces, `processor` the manufacturer of its CPUs and `hypervisor` the virtualization, all as
+    EC2 describes them; None where that is not known.
     """
 
     name: str
@@ -34,10 +37,18 @@ class Machine:
     local_ssds: int = 0
     on_spot: bool = True
     on_demand: bool = True
+    gpu_memory_mib: int | None = None
+    local_nvme_gb: int | None = None
+    max_pods: int | None = None
+    processor: str | None = None
+    hypervisor: str | None = None
 
 
-# Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, EFA interfaces, spot, price, letters of regions.
-AwsRow: TypeAlias = tuple[str, Architecture, int, int, int, str | None, int, bool, float | None, str]
+# Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, EFA interfaces, spot, memory of a GPU in MiB, local disks in GB,
+# pods, manufacturer of its processors, hypervisor, price, letters of regions.
+AwsRow: TypeAlias = tuple[
+    str, Architecture, int, int, int, str | None, int, bool, int, int, int, str, str, float | None, str
+]
 
 
 class AwsTable(TypedDict):
@@ -144,7 +155,8 @@ def _aws() -> Iterator[Machine]:
     # A machine without a list price gets the highest price per vCPU: the simulated market orders machines by price, and must
     # not prefer it.
     dearest = max(price / vcpus for _, _, vcpus, *_, price, _ in rows if price is not None)
-    for name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot, price, _ in rows:
+    for name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot, *rest in rows:
+        gpu_memory_mib, local_nvme_gb, max_pods, processor, hypervisor, price, _ = rest
         yield Machine(
             name=name,
             vcpus=vcpus,
@@ -155,6 +167,11 @@ def _aws() -> Iterator[Machine]:
             accelerator=accelerator,
             efa_interfaces=efa_interfaces,
             on_spot=on_spot,
+            gpu_memory_mib=gpu_memory_mib or None,
+            local_nvme_gb=local_nvme_gb,
+            max_pods=max_pods or None,
+            processor=processor,
+            hypervisor=hypervisor,
         )
 
 

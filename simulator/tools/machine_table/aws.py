@@ -96,6 +96,11 @@ COLUMNS: Final = (
     "accelerator",
     "efaInterfaces",
     "spot",
+    "gpuMemoryMiB",
+    "localNvmeGB",
+    "maxPods",
+    "processor",
+    "hypervisor",
     "hourlyPrice",
     "regions",
 )
@@ -161,6 +166,11 @@ def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> str:
         str(gpu["Name"]).lower().replace(" ", "-") if gpu else None,
         _number(machine, "NetworkInfo", "EfaInfo", "MaximumEfaInterfaces"),
         "spot" in cast("Sequence[str]", machine["SupportedUsageClasses"]),
+        _number(gpu, "MemoryInfo", "SizeInMiB"),
+        _local_nvme(machine),
+        _max_pods(machine),
+        str(_mapping(machine, "ProcessorInfo").get("Manufacturer", "")).lower(),
+        str(machine.get("Hypervisor", "")),
         market.prices.get(name),
         "".join(letter for letter, region in letters.items() if name in market.types[region]),
     ]
@@ -183,6 +193,22 @@ def _architecture(machine: Json) -> str | None:
 def _gpu(machine: Json) -> Json:
     gpus = cast("Sequence[Json]", _mapping(machine, "GpuInfo").get("Gpus", ()))
     return gpus[0] if gpus else {}
+
+
+def _local_nvme(machine: Json) -> int:
+    """Return the size of its local disks in GB, as Karpenter's label has it; 0 for disks without NVMe."""
+    storage = _mapping(machine, "InstanceStorageInfo")
+    return 0 if storage.get("NvmeSupport") == "unsupported" else _number(storage, "TotalSizeInGB")
+
+
+def _max_pods(machine: Json) -> int:
+    """Return the pods that get addresses of its default network card, as Karpenter and the VPC CNI count them."""
+    network = _mapping(machine, "NetworkInfo")
+    cards = cast("Sequence[Json]", network.get("NetworkCards", ()))
+    if not cards:
+        return 0
+    interfaces = _number(cards[_number(network, "DefaultNetworkCardIndex")], "MaximumNetworkInterfaces")
+    return interfaces * (_number(network, "Ipv4AddressesPerInterface") - 1) + 2
 
 
 def _name(machine: Json) -> str:

@@ -36,11 +36,17 @@ def described(name: str = "p4d.24xlarge", **changes: JsonValue) -> Json:
         "InstanceType": name,
         "CurrentGeneration": True,
         "Hypervisor": "nitro",
-        "ProcessorInfo": {"SupportedArchitectures": ["x86_64"]},
+        "ProcessorInfo": {"SupportedArchitectures": ["x86_64"], "Manufacturer": "Intel"},
         "VCpuInfo": {"DefaultVCpus": 96},
         "MemoryInfo": {"SizeInMiB": 1179648},
-        "GpuInfo": {"Gpus": [{"Name": "A100", "Count": 8}]},
-        "NetworkInfo": {"EfaInfo": {"MaximumEfaInterfaces": 4}},
+        "GpuInfo": {"Gpus": [{"Name": "A100", "Count": 8, "MemoryInfo": {"SizeInMiB": 40960}}]},
+        "InstanceStorageInfo": {"NvmeSupport": "required", "TotalSizeInGB": 8000},
+        "NetworkInfo": {
+            "EfaInfo": {"MaximumEfaInterfaces": 4},
+            "Ipv4AddressesPerInterface": 50,
+            "DefaultNetworkCardIndex": 1,
+            "NetworkCards": [{"MaximumNetworkInterfaces": 4}, {"MaximumNetworkInterfaces": 15}],
+        },
         "SupportedUsageClasses": ["on-demand", "spot"],
         **changes,
     }
@@ -52,9 +58,10 @@ def table(*machines: Json, market: Market = MARKET) -> AwsTable:
 
 def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
     text = machine_table([described()], MARKET)
-    assert '["p4d.24xlarge","amd64",96,1179648,8,"a100",4,true,21.957642,"ab"]' in text.splitlines(), (
-        "the change of a machine changes one line"
-    )
+    assert (
+        '["p4d.24xlarge","amd64",96,1179648,8,"a100",4,true,40960,8000,737,"intel","nitro",21.957642,"ab"]'
+        in text.splitlines()
+    ), "the change of a machine changes one line"
     made = table(described(), described("m7i.large", GpuInfo=None))
     offered = {
         name: [made["regions"][letter] for letter in letters] for name, *_, letters in made["machines"]
@@ -84,6 +91,14 @@ def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
 )
 def test_unsupported_machine_is_omitted(reason: str, changes: dict[str, JsonValue]) -> None:
     assert table({**described(), **changes})["machines"] == [], f"{reason} cannot be a node"
+
+
+def test_disks_without_nvme_and_machines_without_described_network_have_none() -> None:
+    (row,) = table(
+        described(InstanceStorageInfo={"NvmeSupport": "unsupported", "TotalSizeInGB": 100}, NetworkInfo={})
+    )["machines"]
+    assert row[COLUMNS.index("localNvmeGB")] == 0, "Karpenter labels nodes with the size of NVMe disks only"
+    assert row[COLUMNS.index("maxPods")] == 0, "the number of addresses is not described"
 
 
 def test_older_generation_with_nitro_is_included() -> None:
