@@ -18,6 +18,13 @@ UNLIMITED: Final = -1
 #: The largest `maxFailures`: a larger number is a mistake for UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
+#: Which tiers need a time limit, and the fix: in the errors of the configuration, of the policy pack and of the API server.
+NEEDS_TIMEOUT: Final = (
+    "every tier that may be spot, except the last, needs a procurementTimeout: maxFailures counts the failures of pods that "
+    "run, and while a market is sold out none run, so the job waits there indefinitely"
+)
+SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
+
 
 class Failures(StrEnum):
     """Which failures count towards `maxFailures`."""
@@ -38,11 +45,10 @@ class Tier:
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
 
-    @property
-    def can_be_left(self) -> bool:
-        """Whether anything ever moves a job on from this tier."""
+    def is_left_for_certain(self, *, may_be_spot: bool) -> bool:
+        """Whether a job moves on from this tier: from one that may be spot only `procurementTimeout` does for certain."""
         counts = self.max_failures is not None and self.max_failures != UNLIMITED
-        return counts or self.procurement_timeout is not None
+        return self.procurement_timeout is not None or (counts and not may_be_spot)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +107,7 @@ def tier_problems(
             if not may_exist(tier.pool):
                 yield _unknown_pool(tier, pools, f"{at}[{index}].pool")
         elif index < count - 1:
-            yield from _cannot_be_left(tier, f"{at}[{index}]")
+            yield from _cannot_be_left(tier, pool, f"{at}[{index}]")
         else:
             yield from _last_tier(tier, pool, pools, f"{at}[{index}]")
     yield from _mixed_machines(tiers, pools, at)
@@ -129,9 +135,19 @@ def _unknown_pool(tier: Tier, pools: Mapping[str, Pool], field: str) -> Problem:
     )
 
 
-def _cannot_be_left(tier: Tier, field: str) -> Iterator[Problem]:
-    if not tier.can_be_left:
-        given = "no maxFailures" if tier.max_failures is None else f"maxFailures: {tier.max_failures}"
+def _cannot_be_left(tier: Tier, pool: Pool, field: str) -> Iterator[Problem]:
+    is_spot = pool.capacity is CapacityType.SPOT
+    if tier.is_left_for_certain(may_be_spot=is_spot):
+        return
+    given = "no maxFailures" if tier.max_failures is None else f"maxFailures: {tier.max_failures}"
+    if is_spot:
+        yield Problem(
+            field=field,
+            value=f'the spot tier "{tier.pool}" with {given} and no procurementTimeout',
+            allowed=NEEDS_TIMEOUT,
+            fix=f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}; or make this the last tier.",
+        )
+    else:
         yield Problem(
             field=field,
             value=f'the tier "{tier.pool}" with {given} and no procurementTimeout',

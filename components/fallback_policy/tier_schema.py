@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.labels import POOL, CapacityType
-from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
+from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
+from holdfast.scheduling.ladder import MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
 
@@ -65,6 +65,7 @@ MOST_LABELS = 16
 MOST_TAINTS = 16
 MOST_NODES = 10_000
 MOST_GPUS = 64
+MOST_ADAPTERS = 64
 MOST_PODS = 1_000
 _LONGEST_MACHINE = 63
 
@@ -153,6 +154,7 @@ def machine_capacity_schema() -> Json:
             "cpu": {**quantity(), "description": "vCPUs, for example 95400m."},
             "memory": {**quantity(), "description": "Memory, for example 1100Gi."},
             "gpus": gpus(),
+            "efa": adapters(),
             "pods": {
                 "type": "integer",
                 "format": "int32",
@@ -168,6 +170,11 @@ def machine_capacity_schema() -> Json:
 def gpus() -> Json:
     """Return the schema of a number of GPUs; the default is none."""
     return {"type": "integer", "format": "int32", "minimum": 0, "maximum": MOST_GPUS}
+
+
+def adapters() -> Json:
+    """Return the schema of a number of Elastic Fabric Adapters; the default is none."""
+    return {"type": "integer", "format": "int32", "minimum": 0, "maximum": MOST_ADAPTERS}
 
 
 def quantity() -> Json:
@@ -225,6 +232,13 @@ def tiers_rules() -> list[Json]:
                 "every tier except the last needs a limit: set maxFailures to 0 or more, "
                 "procurementTimeout, or both"
             ),
+        },
+        {
+            "rule": (
+                "self.all(t, t.pool == self[self.size() - 1].pool || has(t.procurementTimeout) || "
+                f"(has(t.facts) && t.facts.capacity == '{ON_DEMAND}'))"
+            ),
+            "message": f"{NEEDS_TIMEOUT}: {SET_TIMEOUT}",
         },
         {
             "rule": (

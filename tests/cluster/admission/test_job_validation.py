@@ -163,7 +163,7 @@ def test_a_job_that_depends_on_another_needs_no_capacity_beside_it(judging: Judg
 def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_rejected(judging: Judging) -> None:
     large = gang(training({CAPACITY_TYPE: SPOT}, cpu="20", memory="8Gi", gpus="0"), 1)
     found = judging.refusal(jobset(large, namespace="cpus"))
-    assert "tier 1 → pool cpu-spot: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
+    assert "tier 1 → pool cpu-small: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
     assert "No pod runs there, so no failure leads past it" in found, (
         "failures end no tier on which nothing runs"
     )

@@ -226,7 +226,8 @@ def known(cluster: KubeClient) -> KubeClient:
     for name, gpus in (("gpus", 8), ("cpus", 0)):
         make_namespace(cluster, name, {TRAINING: TRAINING_VALUE})
         facts: Json = {"capacity": "spot", "machine": {"cpu": "96", "memory": "1Ti", "gpus": gpus}}
-        tiers: list[Json] = [{"pool": f"{name}-spot", "maxFailures": 5, "facts": facts}, {"pool": name}]
+        spot: Json = {"pool": f"{name}-spot", "maxFailures": 5, "procurementTimeout": "15m", "facts": facts}
+        tiers: list[Json] = [spot, {"pool": name}]
         cluster.apply(ladder(*tiers, namespace=name), field_manager="tests")
         probe = jobset(replicated_job(pod_template()), namespace=name, labels=LABEL)
         wait_until_enforced(cluster, lambda client, probe=probe: is_admitted(client, probe))

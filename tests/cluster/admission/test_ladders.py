@@ -13,8 +13,16 @@ from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITI
 from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier, ladder_problems, timing_problems
-from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.ladder import (
+    NEEDS_TIMEOUT,
+    UNLIMITED,
+    Failures,
+    Ladder,
+    Tier,
+    ladder_problems,
+    timing_problems,
+)
+from holdfast.scheduling.pools import Pool, summarize_pool
 from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
 from holdfast.scheduling.reachability.shape import (
     MOST_GPUS,
@@ -27,7 +35,7 @@ from holdfast.scheduling.reachability.shape import (
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
-from tests.support.ladders import CONDUCT, FACTS, SHAPES
+from tests.support.ladders import CONDUCT, FACTS, MACHINES, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +69,10 @@ def accepted(cluster: KubeClient, manifest: Json) -> Json:
         ("spot, then on-demand", [A100_SPOT, A100]),
         ("one on-demand tier", [A100]),
         ("one spot tier that is never left", [{"pool": "a100-spot", "maxFailures": -1}]),
-        ("a tier left by failures alone", [{"pool": "a100-spot", "maxFailures": 0}, A100]),
+        (
+            "an on-demand tier left by failures alone",
+            [{"pool": "h100", "maxFailures": 0, "facts": {"capacity": "on-demand"}}, A100],
+        ),
         ("a tier left by waiting alone", [{"pool": "a100-spot", "procurementTimeout": "1h30m"}, A100]),
         (
             "a tier that no failure ends",
@@ -69,7 +80,7 @@ def accepted(cluster: KubeClient, manifest: Json) -> Json:
         ),
         (
             "as many tiers as may be",
-            [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS - 1)] + [A100],
+            [{**A100_SPOT, "pool": f"s{i}"} for i in range(MOST_TIERS - 1)] + [A100],
         ),
     ],
 )
@@ -82,10 +93,15 @@ def test_a_valid_ladder_is_accepted(cluster: KubeClient, ladder: str, tiers: Seq
     ("reason", "tiers"),
     [
         ("spec.tiers: Invalid value", []),
-        ("Too many", [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS)] + [A100]),
+        ("Too many", [{**A100_SPOT, "pool": f"s{i}"} for i in range(MOST_TIERS)] + [A100]),
         ("each pool may be in a ladder once", [A100_SPOT, A100_SPOT, A100]),
         ("needs a limit", [{"pool": "a100-spot"}, A100]),
         ("needs a limit", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
+        (NEEDS_TIMEOUT, [{"pool": "a100-spot", "maxFailures": 5}, A100]),
+        (
+            NEEDS_TIMEOUT,
+            [{"pool": "a100-spot", "maxFailures": 5, "facts": {"capacity": "spot"}}, A100],
+        ),
         ("no tier follows the last one", [A100_SPOT]),
         ("no tier follows the last one", [A100_SPOT, {**A100, "procurementTimeout": "15m"}]),
         ("greater than or equal to -1", [{"pool": "a100-spot", "maxFailures": -2}, A100]),
@@ -202,12 +218,19 @@ def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeCl
     )
 
 
-#: On-demand and alike, so that the configuration has nothing to say that the API server cannot know.
-NAMES = ("a", "b", "c")
+#: Alike, so that the configuration has nothing to say that the API server cannot know.
+NAMES = ("a", "b", "spot")
 POOLS = [
-    Pool(name=name, capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=1, is_default=name == "a")
+    Pool(
+        name=name,
+        capacity=CapacityType.SPOT if name == "spot" else CapacityType.ON_DEMAND,
+        has_gpus=False,
+        max_nodes=1,
+        is_default=name == "a",
+    )
     for name in NAMES
 ]
+POOL_FACTS = {pool.name: summarize_pool(pool, MACHINES, pool.taints) for pool in POOLS}
 
 tiers = st.builds(
     Tier,
@@ -218,7 +241,8 @@ tiers = st.builds(
 sometimes = st.sampled_from((None, None, timedelta(hours=4)))
 ladders = st.builds(
     Ladder,
-    tiers=st.lists(tiers, min_size=1, max_size=4).map(tuple),
+    # The API server does not ask for the capacity of the last tier.
+    tiers=st.lists(tiers, min_size=1, max_size=4).filter(lambda listed: listed[-1].pool != "spot").map(tuple),
     failures=st.sampled_from((None, *Failures)),
     outage_window=sometimes,
     application_failures=st.sampled_from((None, UNLIMITED, 0)),
@@ -243,14 +267,16 @@ def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": "ladder", "namespace": TRAINING_NAMESPACE},
-        "spec": ladder_spec(ladder),
+        "spec": ladder_spec(ladder, POOL_FACTS),
     }
     if problems:
         with pytest.raises(KubeError, match="is invalid"):
             cluster.apply(manifest, field_manager="tests", dry_run=True)
     else:
         stored = cluster.apply(manifest, field_manager="tests", dry_run=True)
-        assert stored["spec"] == ladder_spec(ladder), "a ladder that a stack file may hold is stored as it is"
+        assert stored["spec"] == ladder_spec(ladder, POOL_FACTS), (
+            "a ladder that a stack file may hold is stored as it is"
+        )
 
 
 FINETUNE: Json = {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8}

@@ -14,6 +14,8 @@ _NODES: Final = 4
 _ROOM: Final = "1000"
 # Shorter than any measured step, so that each eviction is an outage of its own.
 _OUTAGE: Final = "1s"
+# Longer than any run.
+_WAIT: Final[Json] = {"procurementTimeout": "2h"}
 
 
 def nodes() -> list[Json]:
@@ -23,14 +25,15 @@ def nodes() -> list[Json]:
 
 def ladder(*failures: int) -> Json:
     """Return the policy, with the maxFailures of each tier."""
+    first, *others = (
+        {"pool": pool, "maxFailures": count} for pool, count in zip(POOLS, failures, strict=True)
+    )
     return {
         "apiVersion": "holdfast.dev/v1alpha1",
         "kind": "FallbackPolicy",
         "metadata": {"name": LADDER, "namespace": NAMESPACE},
         "spec": {
-            "tiers": [
-                {"pool": pool, "maxFailures": count} for pool, count in zip(POOLS, failures, strict=True)
-            ],
+            "tiers": [{**_WAIT, **first}, *others],
             "outageWindow": _OUTAGE,
             "applicationFailures": UNLIMITED,
         },

@@ -37,7 +37,10 @@ NAMESPACES: JsonValue = [
             {"pool": "a100"},
         ],
     },
-    {"name": "tabular", "ladder": [{"pool": "cpu-spot", "maxFailures": 5}, {"pool": "cpu"}]},
+    {
+        "name": "tabular",
+        "ladder": [{"pool": "cpu-spot", "maxFailures": 5, "procurementTimeout": "10m"}, {"pool": "cpu"}],
+    },
 ]
 
 _LOCAL: Document = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
 #: As a ladder that is applied by hand, without the facts of its pools.
 TIERS: Sequence[Json] = (
-    {"pool": "a100-spot", "maxFailures": 5},
-    {"pool": "cpu-spot", "maxFailures": 3},
+    {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
+    {"pool": "cpu-spot", "maxFailures": 3, "procurementTimeout": "15m"},
     {"pool": "a100"},
 )
 
@@ -166,6 +166,7 @@ KNOWN: Final[Mapping[str, PoolSummary]] = {
     "a100-spot": facts_of(_POOLS["a100-spot"], P4D, labels={"disk": "fast", "generation": "4"}),
     "a100": facts_of(_POOLS["a100"], P4D, labels={"disk": "slow", "generation": "4"}),
     "cpu-spot": facts_of(_POOLS["cpu-spot"], SMALL),
+    "cpu-small": facts_of(replace(_POOLS["cpu"], name="cpu-small"), SMALL),
     "cpu": facts_of(_POOLS["cpu"], SMALL, LARGE),
 }
 _GPU_TIERS: Final = (
@@ -175,7 +176,7 @@ _GPU_TIERS: Final = (
 #: By namespace. Nothing leads past the first tier of `cpus` but failures.
 LADDERS: Final[Mapping[str, Ladder]] = {
     "gpus": Ladder(tiers=_GPU_TIERS),
-    "cpus": Ladder(tiers=(Tier(pool="cpu-spot", max_failures=3), Tier(pool="cpu"))),
+    "cpus": Ladder(tiers=(Tier(pool="cpu-small", max_failures=3), Tier(pool="cpu"))),
     "evictions": Ladder(tiers=_GPU_TIERS, failures=Failures.EVICTIONS),
     "spot": Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),)),
 }

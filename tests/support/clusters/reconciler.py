@@ -366,11 +366,14 @@ def simulated_node(name: str, pool: str | None) -> Json:
 def policy(*tiers: Json, within: str = NAMESPACE, **conduct: str) -> Json:
     """A ladder; without tiers it leaves each spot pool after one failure."""
     usual: Sequence[Json] = ({"pool": "spot-a", "maxFailures": 1}, {"pool": "spot-b", "maxFailures": 1})
+    *others, last = tiers or (*usual, {"pool": "on-demand"})
+    # Longer than any test.
+    listed = [*({"procurementTimeout": "2h", **each} for each in others), last]
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": LADDER, "namespace": within},
-        "spec": {"tiers": list(tiers or (*usual, {"pool": "on-demand"})), **conduct},
+        "spec": {"tiers": listed, **conduct},
     }
 
 

@@ -336,16 +336,20 @@ def facts(draw: st.DrawFn, name: str) -> PoolSummary:
 def known_ladders(draw: st.DrawFn) -> KnownLadder:
     """A ladder that the API server takes, most of its pools known."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
-    tiers = [draw(_tiers(name, is_last=name == names[-1])) for name in names]
     known = {name: draw(facts(name)) for name in names if draw(st.integers(0, 4))}
+    on_demand = {name for name, pool in known.items() if pool.capacity is CapacityType.ON_DEMAND}
+    tiers = [
+        draw(_tiers(name, is_last=name == names[-1], may_be_spot=name not in on_demand)) for name in names
+    ]
     return KnownLadder(ladder=Ladder(tiers=tuple(tiers)), pools=known)
 
 
 @st.composite
-def _tiers(draw: st.DrawFn, name: str, *, is_last: bool) -> Tier:
+def _tiers(draw: st.DrawFn, name: str, *, is_last: bool, may_be_spot: bool) -> Tier:
     if is_last:
         return Tier(pool=name, max_failures=draw(st.sampled_from((None, UNLIMITED))))
-    timeout = draw(st.sampled_from((None, timedelta(minutes=5))))
+    wait = timedelta(minutes=5)
+    timeout = wait if may_be_spot else draw(st.sampled_from((None, wait)))
     allowed = (0, 5) if timeout is None else (None, UNLIMITED, 5)
     return Tier(pool=name, max_failures=draw(st.sampled_from(allowed)), procurement_timeout=timeout)
 

@@ -47,7 +47,7 @@ any_pool = st.sampled_from(
     [(types, capacity) for types in (CPU_TYPES, GPU_TYPES) for capacity in ("spot", "on-demand")]
 ).flatmap(lambda kind: pools_of(*kind))
 passing = st.fixed_dictionaries(
-    {"maxFailures": st.integers(0, 99)}, optional={"procurementTimeout": durations}
+    {"procurementTimeout": durations}, optional={"maxFailures": st.integers(0, 99)}
 )
 
 
@@ -195,8 +195,8 @@ DIGEST = "sha256:" + 64 * "a"
     "image",
     [
         None,
-        "ghcr.io/holdfast-dev/fallback-controller:0.1.0",
-        f"ghcr.io/holdfast-dev/fallback-controller@{DIGEST}",
+        "ghcr.io/acme/fallback-controller:0.1.0",
+        f"ghcr.io/acme/fallback-controller@{DIGEST}",
         f"registry.example.com:5000/a/b_c/controller:v1@{DIGEST}",
         "localhost:5000/controller:dev",
     ],
@@ -210,11 +210,11 @@ def test_a_complete_image_reference_is_valid(image: str | None) -> None:
     [
         "",
         "fallback-controller:0.1.0",
-        "ghcr.io/holdfast-dev/fallback-controller",
-        "https://ghcr.io/holdfast-dev/fallback-controller:0.1.0",
+        "ghcr.io/acme/fallback-controller",
+        "https://ghcr.io/acme/fallback-controller:0.1.0",
         "ghcr.io/Holdfast/fallback-controller:0.1.0",
-        "ghcr.io/holdfast-dev/fallback-controller:0.1.0 ",
-        "ghcr.io/holdfast-dev/fallback-controller@sha256:abc",
+        "ghcr.io/acme/fallback-controller:0.1.0 ",
+        "ghcr.io/acme/fallback-controller@sha256:abc",
     ],
 )
 def test_an_incomplete_image_reference_is_a_problem(image: str) -> None:

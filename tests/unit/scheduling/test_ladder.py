@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.components.fallback_policy.tier_schema import tiers_rules
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
+    NEEDS_TIMEOUT,
+    SET_TIMEOUT,
     UNLIMITED,
     Ladder,
     Tier,
@@ -30,6 +33,7 @@ POOLS = (
     pool("a100-spot", capacity=CapacityType.SPOT, has_gpus=True),
     pool("h100-spot", capacity=CapacityType.SPOT, has_gpus=True),
     pool("a100", has_gpus=True),
+    pool("h100", has_gpus=True),
 )
 
 
@@ -53,7 +57,7 @@ def spot(name: str = "a100-spot") -> Tier:
         ((spot(), spot("h100-spot"), Tier(pool="a100")), "the form that the documentation shows"),
         ((Tier(pool="cpu"),), "a namespace need not use spot"),
         ((Tier(pool="cpu-spot", max_failures=UNLIMITED),), "-1 declares that jobs stay on spot"),
-        ((Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")), "failures move the job on"),
+        ((Tier(pool="a100", max_failures=0), Tier(pool="h100")), "failures move the job on from on-demand"),
         ((Tier(pool="a100-spot", procurement_timeout=WAIT), Tier(pool="a100")), "a timeout moves the job on"),
     ],
 )
@@ -91,6 +95,16 @@ def test_tier_that_is_never_left_is_reported(max_failures: int | None) -> None:
     problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
     assert problem.field == f"{AT}[0]", "on that tier"
     assert "procurementTimeout" in problem.fix, "the fix offers a timeout"
+
+
+@pytest.mark.parametrize("max_failures", [None, UNLIMITED, 0, 5])
+def test_spot_tier_without_a_timeout_is_reported_in_the_words_of_the_api_server(
+    max_failures: int | None,
+) -> None:
+    problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
+    assert problem.allowed == NEEDS_TIMEOUT, "a market that is sold out never counts a failure"
+    messages = [str(rule["message"]) for rule in tiers_rules()]
+    assert f"{NEEDS_TIMEOUT}: {SET_TIMEOUT}" in messages, "one text in both places"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +150,10 @@ def test_valid_ladder_ends_on_demand_or_stays_and_its_end_is_reachable(listed: l
     assert by_name[last.pool].capacity is CapacityType.ON_DEMAND or last.max_failures == UNLIMITED, (
         "a valid end"
     )
-    assert all(tier.can_be_left for tier in listed[:-1]), "every tier above can be left"
+    assert all(
+        tier.is_left_for_certain(may_be_spot=by_name[tier.pool].capacity is CapacityType.SPOT)
+        for tier in listed[:-1]
+    ), "every tier above is left"
 
 
 NAMESPACE = "holdfast:platform.namespaces[0].fallback"
