@@ -28,11 +28,14 @@ _SUFFIXES: Final = {
 _QUANTITY: Final = re.compile(
     r"^(?P<number>[+-]?(\d+(\.\d*)?|\.\d+))((?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?\d{1,3}))?$"
 )
+# Every amount of a resource is far shorter, and Python parses no number of thousands of digits.
+_LONGEST_QUANTITY: Final = 64
 
 
 def parse_quantity(value: object) -> Fraction:
-    """Return the exact value of a quantity; 0 if it is not one, because the API server rejects those."""
-    found = _QUANTITY.match(str(value).strip())
+    """Return the exact value of a quantity; 0 if it is not one, or longer than any real one."""
+    text = str(value).strip()
+    found = _QUANTITY.match(text) if len(text) <= _LONGEST_QUANTITY else None
     if found is None:
         return Fraction(0)
     number = Fraction(found["number"])

@@ -1,8 +1,10 @@
 """An indexed cache of the objects of one kind."""
 
+import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.scheduling.json import Json
@@ -11,6 +13,10 @@ T = TypeVar("T")
 
 Name: TypeAlias = tuple[str, str]
 """Namespace (empty for an object of the cluster's scope) and name."""
+
+_VERSION: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,9 @@ class Cache(Generic[T]):
 
     `keep` trims an object, or returns None for one to ignore. `indexes` return the keys under which an object is found.
     Handlers are called for every change of a trimmed object, in the order of the changes, after all indexes are updated.
+
+    An object that `keep`, an index or a handler cannot process concerns no other object: the error is counted in `errors`, and
+    logged once for the object. A version that cannot be cached is ignored, and the version before it stays.
     """
 
     def __init__(
@@ -41,6 +50,8 @@ class Cache(Generic[T]):
         self._marks: dict[Name, tuple[str, int]] = {}
         self._found: dict[tuple[str, str], dict[Name, T]] = {}
         self._listeners: list[Callable[[Change[T]], None]] = []
+        self._logged: set[Name] = set()
+        self.errors = 0
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -87,7 +98,14 @@ class Cache(Generic[T]):
             self._set(name, None)  # deleted and created again under its name: handlers see two objects
         elif known is not None and version < known[1] and not is_listed:
             return
-        self._set(name, self._keep(obj), (uid, version))
+        try:
+            after = self._keep(obj)
+            if after is not None:
+                self._keys(name, after)
+        except Exception:  # noqa: BLE001  # one object must not stop the others
+            self._count_error(name, "an object cannot be cached")
+            return
+        self._set(name, after, (uid, version))
 
     def refresh(self, obj: Json) -> None:
         """Store the response of the controller's own write, before the watch delivers it.
@@ -102,6 +120,7 @@ class Cache(Generic[T]):
         """Store an object's last version, then remove it."""
         self.put(obj)
         self._set(name_of(obj), None)
+        self._logged.discard(name_of(obj))
 
     def retain(self, names: set[Name]) -> None:
         """Remove all objects but these."""
@@ -121,20 +140,33 @@ class Cache(Generic[T]):
             self._index(name, after)
         if before != after:
             for listener in self._listeners:
-                listener(Change(name=name, before=before, after=after))
+                self._call(listener, Change(name=name, before=before, after=after))
+
+    def _call(self, listener: Callable[[Change[T]], None], change: Change[T]) -> None:
+        try:
+            listener(change)
+        except Exception:  # noqa: BLE001  # as in put
+            self._count_error(change.name, "a change cannot be processed")
+
+    def _count_error(self, name: Name, what: str) -> None:
+        self.errors += 1
+        if name not in self._logged:
+            self._logged.add(name)
+            _log.exception("%s", what, extra={"object": "/".join(filter(None, name))})
 
     def _index(self, name: Name, after: T) -> None:
-        for index, keys in self._indexes.items():
-            for key in keys(name, after):
-                self._found.setdefault((index, key), {})[name] = after
+        for found_by in self._keys(name, after):
+            self._found.setdefault(found_by, {})[name] = after
 
     def _forget(self, name: Name, before: T) -> None:
-        for index, keys in self._indexes.items():
-            for key in keys(name, before):
-                entries = self._found.get((index, key), {})
-                entries.pop(name, None)
-                if not entries:
-                    self._found.pop((index, key), None)
+        for found_by in self._keys(name, before):
+            entries = self._found.get(found_by, {})
+            entries.pop(name, None)
+            if not entries:
+                self._found.pop(found_by, None)
+
+    def _keys(self, name: Name, obj: T) -> list[tuple[str, str]]:
+        return [(index, key) for index, keys in self._indexes.items() for key in keys(name, obj)]
 
 
 def name_of(obj: Json) -> Name:
@@ -147,4 +179,4 @@ def _version(obj: Json) -> int:
     # Resource versions of one kind can be compared as numbers: Kubernetes guarantees it from 1.35 on, and etcd has always
     # counted them so.
     version = text(metadata_of(obj).get("resourceVersion"))
-    return int(version) if version.isdigit() else 0
+    return int(version) if _VERSION.fullmatch(version) else 0

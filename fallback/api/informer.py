@@ -50,6 +50,7 @@ class Informer(Generic[T]):
         self._backoff = Backoff()
         self._version = ""
         self._missing = 0
+        self._failures = 0
 
     @property
     def is_synced(self) -> bool:
@@ -60,6 +61,11 @@ class Informer(Generic[T]):
     def cached(self) -> int:
         """How many objects the cache has."""
         return len(self.cache)
+
+    @property
+    def errors(self) -> int:
+        """How many objects and changes could not be processed."""
+        return self.cache.errors + self._failures
 
     @property
     def is_served(self) -> bool:
@@ -84,7 +90,9 @@ class Informer(Generic[T]):
             finally:
                 self._following.cancel()
             if not self._following.cancelled():
-                await self._following  # it ends only by an internal error
+                self._failures += 1
+                _log.error("following %s failed", self.kind.plural, exc_info=self._following.exception())
+                await asyncio.sleep(self._backoff.seconds())
 
     async def _follow(self) -> None:
         while True:

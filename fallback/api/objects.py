@@ -23,6 +23,14 @@ def count(value: JsonValue, default: int = 0) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
+_MOST: Final = 2**31 - 1
+
+
+def counter(value: JsonValue) -> int:
+    """Return the counter of a status within the limits of the schemas, 0 if there is none."""
+    return min(max(0, count(value)), _MOST)
+
+
 #: No time outside of these is read: sums with it would overflow. Users may write any time, and the API server's own sums wrap.
 EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from holdfast.fallback.api.objects import (
     condition_of,
     count,
+    counter,
     metadata_of,
     moment,
     namespace_of,
@@ -218,7 +219,7 @@ class JobSetKind:
         gang = gang_placement([pod for pod in own.pods if replicated_job_of(pod) in names], own)
         expected = pods_expected(job, own.children)
         outcome, ended_at = _outcome_of(job)
-        restarts = count(status.get("restarts"))
+        restarts = counter(status.get("restarts"))
         sight = replace(
             base_observation(own, history),
             is_suspension_complete=_is_suspension_complete(own),
@@ -228,7 +229,7 @@ class JobSetKind:
             failure_cause=failure_cause(history, ended_at) if outcome is Outcome.FAILED else None,
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
-            disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
+            disrupted_restarts=max(0, restarts - counter(status.get("restartsCountTowardsMax"))),
             pods_expected=expected,
             pods_missing=max(0, expected - gang.created),
             pods_placed=gang.placed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import count, moment, text, uid_of
+from holdfast.fallback.api.objects import counter, moment, text, uid_of
 from holdfast.fallback.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
@@ -61,7 +61,7 @@ def ended_at(job: Json) -> datetime | None:
 
 def failed_attempts(job: Json) -> int:
     """Return the operator's counter of failed attempts."""
-    return count(mapping(job.get("status")).get("failed"))
+    return counter(mapping(job.get("status")).get("failed"))
 
 
 def not_suspendable_reason(job: Json) -> str | None:
@@ -91,6 +91,8 @@ def not_suspendable_reason(job: Json) -> str | None:
 # The attempt did not start in time: nodes or an image were missing, which other timeouts measure.
 _NOT_STARTED: Final = "PreRunningDeadlineExceeded"
 _LONGEST: Final = 300
+# More failures than a watch can miss: a counter that rises further is not one.
+_MOST_NEW: Final = 16
 
 
 def with_new_failures(history: RayHistory, snapshot: Snapshot) -> RayHistory:
@@ -110,7 +112,7 @@ def with_new_failures(history: RayHistory, snapshot: Snapshot) -> RayHistory:
             reason=text(status.get("reason")) or "unknown",
             message=text(status.get("message"))[:_LONGEST],
         )
-        for number in range(history.failed + 1, failed + 1)
+        for number in range(max(history.failed, failed - _MOST_NEW) + 1, failed + 1)
     )
     recent = tuple(each for each in history.attempts if snapshot.now - each.at <= RETENTION)
     return replace(history, failed=failed, attempts=(*recent, *new))

@@ -149,5 +149,11 @@ class Controller:
         show(MetricName.QUEUE_LENGTH, "Jobs waiting to be reconciled.", (), lambda: [((), len(self._queue))])
         show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(histories))])
         show(MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), self._informers.cached)
+        show(
+            MetricName.OBJECT_ERRORS,
+            "Objects and changes that could not be processed.",
+            ("kind",),
+            self._informers.errors,
+        )
         show(MetricName.INFORMER_LISTS, "Lists started.", ("kind",), self._informers.lists)
         show(MetricName.INFORMER_WATCHES, "Watches started.", ("kind",), self._informers.watches)

@@ -41,6 +41,11 @@ class InformerStats(Protocol):
         """How many objects its cache has."""
         ...
 
+    @property
+    def errors(self) -> int:
+        """How many objects and changes could not be processed."""
+        ...
+
 
 class Informers:
     """All informers."""
@@ -98,6 +103,10 @@ class Informers:
     def watches(self) -> Iterator[Sample]:
         """Yield how many watches of each kind were started."""
         return self._sum(lambda each: each.watches)
+
+    def errors(self) -> Iterator[Sample]:
+        """Yield how many objects and changes of each kind could not be processed."""
+        return self._sum(lambda each: each.errors)
 
     def _sum(self, count: Callable[[InformerStats], int]) -> Iterator[Sample]:
         counts = Counter[str]()

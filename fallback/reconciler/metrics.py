@@ -44,6 +44,7 @@ class MetricName(StrEnum):
     CACHED_OBJECTS = "holdfast_fallback_cached_objects"
     INFORMER_LISTS = "holdfast_fallback_informer_lists"
     INFORMER_WATCHES = "holdfast_fallback_informer_watches"
+    OBJECT_ERRORS = "holdfast_fallback_object_errors"
     REQUEST_SECONDS = "holdfast_fallback_request_seconds"
     LEADER = "holdfast_fallback_leader"
 

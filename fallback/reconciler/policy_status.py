@@ -145,10 +145,16 @@ class DebouncedTask:
                 await self._do()
             except (ApiError, Unreachable, LeadershipLost) as error:
                 _log.warning("%s failed and is retried: %s", self._name, error)
-                self._wanted.set()
-                await asyncio.sleep(self._backoff.seconds())
+                await self._retry()
+            except Exception:  # noqa: BLE001  # one object must not stop the controller
+                _log.exception("%s failed and is retried", self._name)
+                await self._retry()
             else:
                 self._backoff.succeed()
+
+    async def _retry(self) -> None:
+        self._wanted.set()
+        await asyncio.sleep(self._backoff.seconds())
 
 
 class PolicyStatusWriter:

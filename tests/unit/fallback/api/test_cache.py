@@ -98,6 +98,23 @@ def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
     assert not seen, "a heartbeat is a new version of the same"
 
 
+def test_a_version_that_cannot_be_cached_or_indexed_is_counted_and_ignored() -> None:
+    known = cache()
+    known.put(thing("x", 5, value=5))
+    known.put({**thing("x", 6), "value": "many"})
+    assert known.get("n", "x") == ("a", 5), "the version before it stays"
+    unsorted: Cache[tuple[str, int]] = Cache(
+        trimmed, indexes={"group": lambda _, entry: (str(1 // entry[1]),)}
+    )
+    unsorted.put(thing("x", 5, value=1))
+    unsorted.put(thing("x", 6, value=0))
+    unsorted.put(thing("y", 6, value=1))
+    assert unsorted.find("group", "1") == [("a", 1), ("a", 1)], "an index has whole objects only"
+    assert (known.errors, unsorted.errors) == (1, 1), "an alert tells of it"
+    known.remove({**thing("x", 7), "value": "many"})
+    assert len(known) == 0, "a deleted object goes, whatever its last version is"
+
+
 names = st.sampled_from(["x", "y", "z"])
 steps = st.lists(
     st.tuples(st.sampled_from(["put", "remove", "retain"]), names, st.sampled_from(["a", "b", "none"]))

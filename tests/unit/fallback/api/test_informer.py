@@ -6,9 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-import pytest
-
-from holdfast.fallback.api.cache import Cache
+from holdfast.fallback.api.cache import Cache, Name
 from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer
 from tests.support.coroutines import virtually
@@ -222,9 +220,33 @@ async def test_relisting_adds_objects_that_were_ignored() -> None:
 
 
 @virtually
-async def test_an_internal_error_ends_the_informer() -> None:
+async def test_an_object_that_cannot_be_processed_is_skipped_and_counted() -> None:
     api = FakeApi()
     await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})
-    informer = Informer(Client(api), POD, Cache(phase))
-    with pytest.raises(KeyError, match="status"):
-        await asyncio.wait_for(informer.run(), 10)  # the process ends with an error and is restarted
+    await api.put(POD, pod("listed"))
+    async with following(api) as informer:
+        await api.put(POD, pod("watched"))
+        await until(lambda: names(informer) == ["listed", "watched"])
+        assert informer.errors == 1, "the object without a status"
+
+
+@virtually
+async def test_an_internal_error_of_the_informer_is_counted_and_retried() -> None:
+    api = FakeApi()
+    await api.put(POD, pod("a"))
+    cache = Cache(phase)
+    informer = Informer(Client(api), POD, cache)
+    retain, fails = cache.retain, iter([True, False])
+
+    def retain_later(known: set[Name]) -> None:
+        if next(fails):
+            raise KeyError("internal")
+        retain(known)
+
+    cache.retain = retain_later  # type: ignore[method-assign]
+    task = asyncio.create_task(informer.run())
+    await asyncio.wait_for(informer.wait_synced(), 60)
+    assert (names(informer), informer.errors) == (["a"], 1), (
+        "a process that ended would do nothing for any job"
+    )
+    task.cancel()
