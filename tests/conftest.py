@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.support.scheduling import FolderScheduling, longest_first
 from tests.support.soak import VARIABLE
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # examples on every run, so that no change is blamed for the draw of another; `make soak` draws many others.
 settings.register_profile("holdfast", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("soak", deadline=None, max_examples=1000)
+# Of a mutation only the failure matters, not the smallest example of it.
+settings.register_profile(
+    "mutants", settings.get_profile("holdfast"), phases=[Phase.explicit, Phase.generate]
+)
 settings.load_profile("soak" if os.environ.get(VARIABLE) else "holdfast")
 
 # A run in the background of a script starts with SIGINT ignored, and so would every engine that a test interrupts.

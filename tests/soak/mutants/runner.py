@@ -1,7 +1,9 @@
-"""Applies small semantic changes to a copy of the sources, one at a time, and checks that unit tests fail.
+"""Applies small semantic changes to a copy of the sources, one at a time, and checks that tests fail.
 
 A mutation that no test notices has survived: the behavior it changes is not tested. The lists of mutations are the YAML
-files beside this module, one per area; `areas.yaml` maps folders to the tests that must notice a change in them.
+files beside this module, one per area; `areas.yaml` maps files and folders to the unit tests that must notice a change in
+them. A mutation that names `cluster` tests, and that unit tests cannot notice, is run against those: only a real API server
+evaluates CEL.
 """
 
 import os
@@ -26,8 +28,11 @@ _AREAS: Final = "areas.yaml"
 _WANTED: Final = 0.95
 _TIMEOUT_SECONDS: Final = 600
 _WORKERS: Final = 2
-_MARKERS: Final = "not engine and not cluster and not registry and not soak"
-# pytest's exit codes: some tests failed; the collection failed, which a change in a constant can cause.
+_UNIT: Final = "not engine and not cluster and not registry and not soak"
+_CLUSTER: Final = "(engine or cluster) and not soak"
+# pytest's exit codes: all tests passed; some failed; the collection failed, which a change in a constant can cause.
+# Others mean that no test ran: a wrong path, no test with the marker, an error in pytest itself.
+_PASSED: Final = 0
 _NOTICED: Final = frozenset({1, 2})
 
 
@@ -37,7 +42,7 @@ class Verdict(StrEnum):
     KILLED = auto()
     SURVIVED = auto()
     STALE = auto()  #: its text is not, or not exactly once, in the file: fix the list
-    UNTESTABLE = auto()  #: the tests do not run without the mutation
+    ERROR = auto()  #: the tests do not run, with the mutation or without it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,7 @@ class Mutation:
     after: str
     breaks: str
     tests: tuple[str, ...]
+    cluster: tuple[str, ...] = ()
 
     def problem(self, root: Path) -> str | None:
         """Return why the mutation cannot be applied to the sources in `root`, None if it can."""
@@ -98,6 +104,7 @@ class Copies:
                 if source.exists():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(source, target, follow_symlinks=False)
+            (copy / ".tools").symlink_to(CHECKOUT / ".tools")
             self.free.put(copy)
 
 
@@ -128,16 +135,37 @@ def run_mutants(*, area: str | None = None, only: str | None = None, check_only:
 
 def _run_all(mutations: Sequence[Mutation], copies: Copies) -> Iterator[Result]:
     with ThreadPoolExecutor(_WORKERS) as pool:
-        suites = sorted({each.tests for each in mutations})
-        baselines = dict(zip(suites, pool.map(partial(_baseline, copies), suites), strict=True))
-        for baseline in baselines.values():
-            if baseline.failing:
-                print(
-                    f"left out, since they fail without a mutation: {' '.join(baseline.failing)}", flush=True
-                )
-        for result in pool.map(partial(_result, copies, baselines), mutations):
-            print(result.line, flush=True)
-            yield result
+        unit = {each: each.tests for each in mutations}
+        unnoticed: list[Mutation] = []
+        for result in _run_tests(pool, copies, unit, _UNIT):
+            if result.verdict is Verdict.SURVIVED and result.mutation.cluster:
+                unnoticed.append(result.mutation)
+            else:
+                yield result
+        yield from _run_tests(pool, copies, {each: each.cluster for each in unnoticed}, _CLUSTER)
+
+
+def _run_tests(
+    pool: ThreadPoolExecutor, copies: Copies, suites: Mapping[Mutation, tuple[str, ...]], markers: str
+) -> Iterator[Result]:
+    """Run each mutation against its tests, after these tests without a mutation."""
+    found = [Suite(tests=tests, markers=markers) for tests in sorted(set(suites.values()))]
+    baselines = dict(zip(found, pool.map(partial(_baseline, copies), found), strict=True))
+    for baseline in baselines.values():
+        if baseline.failing:
+            print(f"left out, since they fail without a mutation: {' '.join(baseline.failing)}", flush=True)
+    runs = [Suite(tests=tests, markers=markers) for tests in suites.values()]
+    for result in pool.map(partial(_result, copies), [baselines[each] for each in runs], suites, runs):
+        print(result.line, flush=True)
+        yield result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Tests that pytest runs together: files and folders, and an expression of markers."""
+
+    tests: tuple[str, ...]
+    markers: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,42 +185,46 @@ class Baseline:
         )
 
 
-def _baseline(copies: Copies, tests: Sequence[str]) -> Baseline:
+def _baseline(copies: Copies, suite: Suite) -> Baseline:
     copy = copies.free.get()
     try:
-        return _measured_baseline(copy, tests)
+        return _measured_baseline(copy, suite)
     except subprocess.TimeoutExpired:
         return Baseline(is_usable=False)
     finally:
         copies.free.put(copy)
 
 
-def _measured_baseline(copy: Path, tests: Sequence[str]) -> Baseline:
-    first = _pytest(copy, ["--tb=no", "-rfE", "--continue-on-collection-errors", *tests])
+def _measured_baseline(copy: Path, suite: Suite) -> Baseline:
+    first = _pytest(copy, suite, ["--tb=no", "-rfE", "--continue-on-collection-errors"])
+    if first.returncode == _PASSED:
+        return Baseline(is_usable=True)
     failing = tuple(
         line.split(" ", 1)[1].split(" - ")[0]
         for line in first.stdout.splitlines()
         if line.startswith(("FAILED ", "ERROR "))
     )
     baseline = Baseline(is_usable=True, failing=failing)
-    if not first.returncode:
-        return baseline
-    again = _pytest(copy, ["-x", *baseline.options, *tests])
-    return Baseline(is_usable=again.returncode == 0, failing=failing)
+    again = _pytest(copy, suite, ["-x", *baseline.options])
+    return Baseline(is_usable=again.returncode == _PASSED, failing=failing)
 
 
-def _result(copies: Copies, baselines: Mapping[tuple[str, ...], Baseline], mutation: Mutation) -> Result:
-    baseline = baselines[mutation.tests]
+def _result(copies: Copies, baseline: Baseline, mutation: Mutation, suite: Suite) -> Result:
     if not baseline.is_usable:
-        reason = f"{' '.join(mutation.tests)}: no usable run without the mutation"
-        return Result(mutation=mutation, verdict=Verdict.UNTESTABLE, reason=reason)
+        reason = f"{' '.join(suite.tests)}: no usable run without the mutation"
+        return Result(mutation=mutation, verdict=Verdict.ERROR, reason=reason)
     copy = copies.free.get()
     path = copy / mutation.file
     original = path.read_text(encoding="utf-8")
     try:
         path.write_text(original.replace(mutation.before, mutation.after), encoding="utf-8")
-        code = _pytest(copy, ["-x", *baseline.options, *mutation.tests]).returncode
-        return Result(mutation=mutation, verdict=Verdict.KILLED if code in _NOTICED else Verdict.SURVIVED)
+        finished = _pytest(copy, suite, ["-x", *baseline.options])
+        if finished.returncode in _NOTICED:
+            return Result(mutation=mutation, verdict=Verdict.KILLED)
+        if finished.returncode == _PASSED:
+            return Result(mutation=mutation, verdict=Verdict.SURVIVED)
+        reason = f"pytest ended with code {finished.returncode}: {finished.stderr.strip()[-200:]}"
+        return Result(mutation=mutation, verdict=Verdict.ERROR, reason=reason)
     except subprocess.TimeoutExpired:
         # The mutation causes an endless loop, or nearly one.
         return Result(mutation=mutation, verdict=Verdict.KILLED)
@@ -201,12 +233,12 @@ def _result(copies: Copies, baselines: Mapping[tuple[str, ...], Baseline], mutat
         copies.free.put(copy)
 
 
-def _pytest(copy: Path, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", _MARKERS, *arguments]
+def _pytest(copy: Path, suite: Suite, options: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
     # Bytecode is cached by time and size: a mutation of the same size within a second would not be seen.
     variables = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "HOLDFAST_SEED": "6"}
     return subprocess.run(
-        command,
+        [*command, "-m", suite.markers, *options, *suite.tests],
         cwd=copy,
         env=variables,
         capture_output=True,
@@ -251,6 +283,7 @@ def _mutation(area: str, entry: dict[str, Any], areas: Mapping[str, Sequence[str
         after=entry["after"],
         breaks=entry["breaks"],
         tests=tuple(tests),
+        cluster=tuple(entry.get("cluster") or ()),
     )
 
 
