@@ -1,7 +1,8 @@
-# The fallback controller: two folders of this repository, and the packages that fallback/requirements.lock pins by hash.
-#   docker build -t ghcr.io/holdfast-dev/fallback-controller:0.1.0 .
-# Change tag and digest together: `docker buildx imagetools inspect python:3.13-slim` prints the index of all platforms.
-ARG PYTHON=docker.io/library/python:3.13-slim@sha256:6771159cd4fa5d9bba1258caf0b82e6b73458c694d178ad97c5e925c2d0e1a91
+# An image of your own with the fallback controller, for `fallback.image`. A stack needs none: by default it carries the
+# program itself. The image has two folders of this repository, and the packages that fallback/requirements.lock pins by hash.
+#   docker build -t registry.example.com/fallback-controller:0.1.0 .
+# The base is the image that stacks run by default (infra/versions.py).
+ARG PYTHON=docker.io/library/python:3.13.14-slim-trixie@sha256:6771159cd4fa5d9bba1258caf0b82e6b73458c694d178ad97c5e925c2d0e1a91
 
 FROM ${PYTHON} AS packages
 COPY fallback/requirements.lock /requirements.lock
@@ -10,8 +11,7 @@ RUN python -m pip install --no-cache-dir --disable-pip-version-check --root-user
     --require-hashes --no-deps --only-binary :all: --target /packages -r /requirements.lock
 
 FROM ${PYTHON}
-LABEL org.opencontainers.image.source="https://github.com/holdfast-dev/holdfast" \
-      org.opencontainers.image.licenses="Apache-2.0"
+LABEL org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=packages /packages /packages
 COPY LICENSE /app/LICENSE
 COPY holdfast/__init__.py /app/holdfast/__init__.py

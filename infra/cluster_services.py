@@ -14,11 +14,8 @@ import pulumi
 from holdfast.components.admission.job_admission import JobAdmission, JobAdmissionArgs, capacity_selections
 from holdfast.components.admission.job_validation import JobValidation, JobValidationArgs
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.fallback_controller.component import (
-    FallbackController,
-    FallbackControllerArgs,
-    controller_images,
-)
+from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
+from holdfast.components.fallback_controller.program import controller_images
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
@@ -28,6 +25,7 @@ from holdfast.components.training_namespace import (
     TrainingNamespaceArgs,
 )
 from holdfast.infra import naming, versions
+from holdfast.infra.controller_program import controller_archives
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,7 +132,11 @@ class ClusterServices:
             opts=self.after(definition, jobs),
         )
         images = controller_images(
-            versions.FALLBACK_CONTROLLER, versions.PAUSE, self.images, own=controller.image
+            versions.PYTHON_IMAGE,
+            versions.PAUSE,
+            self.images,
+            own=controller.image,
+            archives=() if controller.image else controller_archives(),
         )
         fallback = FallbackController(
             "fallback-controller",

@@ -11,8 +11,10 @@ JOBSET: Final = "0.12.0"
 # renovate: datasource=github-releases depName=ray-project/kuberay
 KUBERAY: Final = "1.6.2"
 
-# This repository's own image; the same as `version` in pyproject.toml.
-FALLBACK_CONTROLLER: Final = "0.1.0"
+# The image that the fallback controller's program runs in, with the digest of the index of all platforms.
+PYTHON_IMAGE: Final = (
+    "3.13.14-slim-trixie@sha256:6771159cd4fa5d9bba1258caf0b82e6b73458c694d178ad97c5e925c2d0e1a91"
+)
 
 # The image of placeholder pods.
 PAUSE: Final = "3.10.1"
@@ -24,7 +26,7 @@ KARPENTER: Final = "1.14.1"
 KARPENTER_KWOK_CHART: Final = "0.35.0"
 
 # The digest of public.ecr.aws/karpenter/controller at KARPENTER. It overrides the tag: change both together.
-KARPENTER_IMAGE_DIGEST: Final = "sha256:723130949e4cab989461ff07d1be4cd781d63515432494641b33c235f300ae23"
+KARPENTER_IMAGE_DIGEST: Final = "sha256:445baefaaa689029cc12ac1f659b916b0b82fb14308ce536f8521fcf079116fa"
 
 # renovate: datasource=github-releases depName=NVIDIA/k8s-device-plugin
 NVIDIA_DEVICE_PLUGIN: Final = "0.19.0"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.apps.v1 import Deployment
-from pulumi_kubernetes.core.v1 import Namespace, Service
+from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Service
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from holdfast.components.fallback_controller.access import ControllerAccess
+from holdfast.components.fallback_controller.program import program_of_container, volumes_of_pod
 from holdfast.components.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_TOLERATIONS,
-    image,
     spread_over_zones,
 )
 from holdfast.scheduling.labels import (
@@ -35,29 +35,8 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
     from pulumi_kubernetes.policy.v1 import PodDisruptionBudgetSpecArgsDict
 
+    from holdfast.components.fallback_controller.program import ControllerImages
     from holdfast.scheduling.json import Json
-
-
-@dataclass(frozen=True, kw_only=True)
-class ControllerImages:
-    """The images of the controller and of its placeholder pods, with registry and tag."""
-
-    controller: str
-    placeholder: str
-
-
-def controller_images(
-    version: str, pause_version: str, mirror: str | None, *, own: str | None = None
-) -> ControllerImages:
-    """Return the images of these versions from the registry `mirror`; None: the projects' own.
-
-    `own` replaces the controller's image.
-    """
-    controller = f"{image(mirror, 'ghcr.io/holdfast-dev/fallback-controller')}:{version}"
-    return ControllerImages(
-        controller=own or controller,
-        placeholder=f"{image(mirror, 'registry.k8s.io/pause')}:{pause_version}",
-    )
 
 
 #: The labels of its pods.
@@ -104,6 +83,7 @@ def deployment_spec(images: ControllerImages, replicas: int) -> Json:
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [_container(images)],
+                **volumes_of_pod(images.archives),
             },
         },
     }
@@ -114,6 +94,7 @@ def _container(images: ControllerImages) -> Json:
         "name": "controller",
         "image": images.controller,
         "imagePullPolicy": "IfNotPresent",
+        **program_of_container(images.archives),
         "args": [
             f"--namespace={CONTROLLER_NAMESPACE}",
             f"--lease={LEASE}",
@@ -156,8 +137,8 @@ class FallbackControllerArgs:
 class FallbackController(ComponentResource):
     """The controller that moves jobs down and up their ladders (`holdfast:index:FallbackController`).
 
-    Creates its namespace `holdfast-system` with the Deployment, a Service for its metrics and, with several
-    replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
+    Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
+    for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
     its permissions (ControllerAccess). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
@@ -182,7 +163,22 @@ class FallbackController(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         access = ControllerAccess(f"{name}-access", opts=ResourceOptions(parent=self, depends_on=namespaces))
-        inside = ResourceOptions(parent=self, depends_on=[*namespaces, priority, access])
+        programs = [
+            ConfigMap(
+                f"{name}-{archive.name}-{archive.digest[:16]}",
+                metadata={"name": archive.config_map, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
+                immutable=True,
+                binary_data=archive.binary_data,
+                opts=ResourceOptions(
+                    parent=self,
+                    depends_on=namespaces,
+                    # Its name says what it contains: other bytes are only another compression of it.
+                    ignore_changes=["binaryData"],
+                ),
+            )
+            for archive in args.images.archives
+        ]
+        inside = ResourceOptions(parent=self, depends_on=[*namespaces, priority, access, *programs])
         metadata: ObjectMetaArgsDict = {
             "name": CONTROLLER,
             "namespace": CONTROLLER_NAMESPACE,

@@ -22,7 +22,7 @@ _IMAGE: Final = re.compile(
 def _image(text: str) -> str:
     if _IMAGE.fullmatch(text) is None:
         raise error_with_fix(
-            "Write the registry's host, the path and a tag, such as ghcr.io/holdfast-dev/fallback-controller:0.1.0."
+            "Write the registry's host, the path and a tag, such as registry.example.com/fallback-controller:0.1.0."
         )
     return text
 
@@ -42,7 +42,7 @@ class ControllerSection(Section):
     image: ImageReference | None = Field(
         default=None,
         description="an image with its registry, and its tag or digest",
-        examples=["ghcr.io/holdfast-dev/fallback-controller:0.1.0"],
+        examples=["registry.example.com/fallback-controller:0.1.0"],
     )
 
 

@@ -62,8 +62,8 @@ def processes_in(folder: Path, names: Collection[str]) -> list[RunningProcess]:
 
 
 def python_modules_in(folder: Path, module: str) -> list[RunningProcess]:
-    """The processes that run a Python module (`python -m module`) in `folder`."""
-    return [each for each in _all_in(folder) if module in _command_line(each.process)[1:3]]
+    """The processes that run a Python module (`python -m module`, or `python -S -m module`) in `folder`."""
+    return [each for each in _all_in(folder) if module in _command_line(each.process)[1:4]]
 
 
 def _all_in(folder: Path) -> Iterator[RunningProcess]:

@@ -73,7 +73,7 @@ class Controller:
     """How the pods of one application run as local processes.
 
     Only pods in `namespace` belong to the application. `tool` is the program; with a `module`, this interpreter runs
-    that module of the checkout, and `tool` only names the log. `extra_ports` are ports that the container does not
+    that module, and `tool` only names the log. `extra_ports` are ports that the container does not
     declare. `buys_from` is the variable with the path of the instance types, None for a controller without them.
     """
 
@@ -173,10 +173,14 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def _fallback(container: Container) -> Invocation:
-    """The fallback controller runs from this checkout, like its image."""
+    """The fallback controller runs from the archives that its pod mounts, with no package of this environment.
+
+    An image with the program in it is not available here: this checkout takes its place.
+    """
     served = (f"--address={LOOPBACK}", f"--port={container.ports[8080]}")
+    isolated = ("-S",) if "PYTHONPATH" in container.variables else ()
     return Invocation(
-        args=("-m", FALLBACK, *container.args, *served),
+        args=(*isolated, "-m", FALLBACK, *container.args, *served),
         variables={"PYTHONPATH": str(_CHECKOUT), "PYTHONUNBUFFERED": "1", **container.variables},
     )
 

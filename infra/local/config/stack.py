@@ -102,7 +102,7 @@ class LocalPlatform(Section):
     fallback: ControllerSection = Field(
         default_factory=ControllerSection,
         description="a mapping of image, for the controller that moves jobs along their ladders",
-        examples=["{image: ghcr.io/holdfast-dev/fallback-controller:0.1.0}"],
+        examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
     )
     namespaces: tuple[NamespaceSection, ...] = Field(
         default=(),

@@ -78,8 +78,9 @@ def test_the_controllers_image_is_configurable(image: str | None) -> None:
     deployment = composed(document).one(":Deployment", "fallback-controller-deployment")
     pod = mapping(deployment, "spec", "template", "spec")
     (container,) = objects(pod["containers"])
-    upstream = f"ghcr.io/holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}"
-    assert container["image"] == (image or upstream), "whichever the nodes can pull"
+    python = f"docker.io/library/python:{versions.PYTHON_IMAGE}"
+    assert container["image"] == (image or python), "whichever the nodes can pull"
+    assert ("volumes" in pod) == (image is None), "the program comes with the stack, or with the image"
 
 
 def test_the_checkpoint_claim_depends_on_its_volume_and_is_deleted_with_its_namespace() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 from pathlib import Path
 from string import ascii_letters, digits
 
@@ -97,11 +96,6 @@ def test_deployed_versions_are_those_of_the_tools(version: str, folder: str, mod
 def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:
     minor = pinned("kubernetes", "k8s.io/kubernetes").split(".")[:2]
     assert ".".join(minor) == versions.KUBERNETES, "the local cluster can be no other"
-
-
-def test_the_deployed_controller_has_the_version_of_this_repository() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == versions.FALLBACK_CONTROLLER, "its image is built from the same commit"
 
 
 def test_every_version_with_a_feed_has_a_renovate_marker() -> None:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.fallback_controller.component import (
-    ControllerImages,
     FallbackController,
     FallbackControllerArgs,
-    controller_images,
     deployment_spec,
 )
+from holdfast.components.fallback_controller.program import ControllerImages
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 IMAGES = ControllerImages(
     controller="registry.example.com/controller:1", placeholder="registry.example.com/pause:1"
 )
-UPSTREAM = "ghcr.io/holdfast-dev/fallback-controller:0.1.0"
 
 
 def recorded(replicas: int = 2) -> Recording:
@@ -101,28 +99,3 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     }, "Prometheus discovers it by these"
     service = obj(recorded().one(":Service").inputs["spec"])
     assert service["clusterIP"] == "None", "each replica has its own metrics"
-
-
-@pytest.mark.parametrize(
-    ("mirror", "own", "controller", "placeholder"),
-    [
-        (None, None, UPSTREAM, "registry.k8s.io/pause:3.10.1"),
-        (
-            "mirror.example.com/m",
-            None,
-            "mirror.example.com/m/holdfast-dev/fallback-controller:0.1.0",
-            "mirror.example.com/m/pause:3.10.1",
-        ),
-        (
-            "mirror.example.com/m",
-            "own.example.com/c:2",
-            "own.example.com/c:2",
-            "mirror.example.com/m/pause:3.10.1",
-        ),
-    ],
-)
-def test_images_come_from_the_mirror_unless_one_is_set(
-    mirror: str | None, own: str | None, controller: str, placeholder: str
-) -> None:
-    found = controller_images("0.1.0", "3.10.1", mirror, own=own)
-    assert (found.controller, found.placeholder) == (controller, placeholder), "the cluster must pull it"

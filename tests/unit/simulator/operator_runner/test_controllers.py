@@ -87,12 +87,21 @@ def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
     assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "unchanged"
 
 
-def test_fallback_controller_runs_from_this_checkout() -> None:
+def test_fallback_controller_runs_from_its_archives_alone() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "holdfast.fallback", "there is no program to build"
-    invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080")))
+    mounted = {"PYTHONPATH": "/pods/one/volumes/program/program.zip"}
+    invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080"), variables=mounted))
     given, local = ("--lease=l", "--port=8080"), ("--address=127.0.0.1", "--port=18080")
-    assert invocation.args == ("-m", "holdfast.fallback", *given, *local), "later arguments take precedence"
+    assert invocation.args == ("-S", "-m", "holdfast.fallback", *given, *local), (
+        "without the packages of this environment, and later arguments take precedence"
+    )
+    assert invocation.variables["PYTHONPATH"] == mounted["PYTHONPATH"], "what the cluster runs is rehearsed"
+
+
+def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() -> None:
+    invocation = CONTROLLERS["fallback-controller"].adapt(resolved_container())
+    assert invocation.args[:2] == ("-m", "holdfast.fallback"), "with the packages of this environment"
     program = Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py"
     assert program.is_file(), "the path does not depend on the current directory"
 
