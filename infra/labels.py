@@ -22,6 +22,9 @@ STACK: Final = "holdfast.dev/stack"
 #: Resources that belong to the account. The first stack creates them, others share them.
 _ACCOUNT_RESOURCES: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
 
+#: The label of Google Cloud's resources, and the tag of Azure's, with the name of their stack.
+STACK_LABEL: Final = "holdfast-stack"
+
 _Props: TypeAlias = Mapping[str, object]
 
 
@@ -32,7 +35,7 @@ def stack_labels(stack: str) -> Mapping[str, str]:
 
 def azure_tags(stack: str) -> Mapping[str, str]:
     """The tags of a stack's Azure resources. Azure allows no `/` in a tag name."""
-    return {"managed-by": "holdfast", "holdfast-stack": stack}
+    return {"managed-by": "holdfast", STACK_LABEL: stack}
 
 
 def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
@@ -70,7 +73,7 @@ def label_google_resources(stack: str) -> None:
 
     Google Cloud allows letters, digits, `_` and `-` in keys and values.
     """
-    labels = {"managed-by": "holdfast", "holdfast-stack": naming.as_google_label_value(stack)}
+    labels = {"managed-by": "holdfast", STACK_LABEL: naming.as_google_label_value(stack)}
 
     def label(kind: str, props: _Props) -> _Props | None:
         if not kind.startswith("gcp:"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_gcp.compute import Network, Router, RouterNat, Subnetwork
+from pulumi_gcp.compute import Firewall, Network, Router, RouterNat, Subnetwork
 
 from holdfast.components.ordering import tied_to
 
@@ -117,9 +117,18 @@ class CloudNat(ComponentResource):
         self.register_outputs({})
 
 
+#: The port of the operators' admission webhooks, which the API server calls at the addresses of their pods. GKE's own
+#: rules for private nodes let it reach only 443 and 10250.
+WEBHOOK_PORT: Final = 9443
+
 #: The names are unique within the subnetwork.
 PODS_RANGE: Final = "pods"
 SERVICES_RANGE: Final = "services"
+
+
+def subnetwork_name(label: str) -> str:
+    """The name of the subnetwork of a network whose names begin with `label`."""
+    return f"{label}-nodes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +150,10 @@ class GcpNetwork(ComponentResource):
     """A network with one subnetwork for private nodes (`holdfast:index:GcpNetwork`).
 
     Creates both with secondary ranges for pods and Services and with private Google access, so that
-    checkpoints and images bypass NAT, and a `CloudNat` for the rest of the internet. There are no firewall
-    rules: GKE creates those of a cluster, and all other traffic is denied. There are no flow logs: they are
-    billed by the gigabyte of traffic and contain its metadata.
+    checkpoints and images bypass NAT, and a `CloudNat` for the rest of the internet. One firewall rule lets the
+    control plane, whose endpoint has an address in the nodes' range, call webhooks. GKE creates the other rules
+    of a cluster, and all other traffic is denied. There are no flow logs: they are billed by the gigabyte of
+    traffic and contain its metadata.
     """
 
     network_id: Output[str]
@@ -164,7 +174,7 @@ class GcpNetwork(ComponentResource):
         )
         subnetwork = Subnetwork(
             f"{name}-nodes",
-            name=f"{label}-nodes",
+            name=subnetwork_name(label),
             network=network.id,
             region=args.region,
             ip_cidr_range=args.nodes_cidr,
@@ -177,9 +187,20 @@ class GcpNetwork(ComponentResource):
             CloudNatArgs(network_id=network.id, subnetwork_id=subnetwork.id, region=args.region, label=label),
             opts=ResourceOptions(parent=self),
         )
+        webhooks = Firewall(
+            f"{name}-webhooks",
+            name=f"{label}-webhooks",
+            description="The GKE control plane calls the admission webhooks of operators",
+            network=network.id,
+            direction="INGRESS",
+            source_ranges=[args.nodes_cidr],
+            allows=[{"protocol": "tcp", "ports": [str(WEBHOOK_PORT)]}],
+            opts=ResourceOptions(parent=self),
+        )
         self.network_id = network.id
-        # Draining nodes still need egress: NAT is deleted after everything in the subnetwork.
-        self.subnetwork_id = tied_to(subnetwork.id, [nat.gateway])
+        # Draining nodes still need egress, and their operators webhooks: both are deleted after everything in
+        # the subnetwork.
+        self.subnetwork_id = tied_to(subnetwork.id, [nat.gateway, webhooks])
         self.pods_range = PODS_RANGE
         self.services_range = SERVICES_RANGE
         self.register_outputs({"network_id": self.network_id, "subnetwork_id": self.subnetwork_id})

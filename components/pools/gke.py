@@ -51,7 +51,8 @@ class GkePoolArgs:
     nodes' account, `disk_gib` the boot disk's size. `compact_placement` puts the nodes close to each other in
     one zone; changing it, or the zone then, replaces the pool. `graceful_shutdown_seconds` is the time that a
     preempted node has, including the system pods; on-demand pools ignore it. `compute_class` is the
-    ComputeClass of the pool.
+    ComputeClass of the pool. With `image_streaming` containers start while their images are still being pulled
+    from Artifact Registry.
 
     Raises ValueError for a pool that GKE would reject.
     """
@@ -69,6 +70,7 @@ class GkePoolArgs:
     graceful_shutdown_seconds: GracefulShutdown = 30
     gpu_driver: GpuDriver = "default"
     compute_class: str | None = None
+    image_streaming: bool = True
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -146,6 +148,8 @@ def _problems(args: GkePoolArgs) -> Iterator[str]:
         yield f"{machine.name} has {machine.gpus} GPUs, which contradicts the pool"
     if args.compact_placement and len(args.zones) != 1:
         yield "compact placement needs exactly one zone"
+    if args.compact_placement and args.upgrades == "blue-green":
+        yield "compact placement does not support blue-green upgrades"
     if args.compact_placement and not can_be_placed_compactly(machine):
         yield f"{machine.name} does not support compact placement"
 
@@ -186,6 +190,7 @@ def node_config(args: GkePoolArgs) -> NodePoolNodeConfigArgsDict:
         "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
         # Newer machines have no other network card, and older ones need it for their full bandwidth.
         "gvnic": {"enabled": True},
+        "gcfs_config": {"enabled": args.image_streaming},
     }
     machine = args.machine
     if machine.accelerator is not None:

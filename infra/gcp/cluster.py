@@ -37,6 +37,7 @@ def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwor
                 machine_type=system.machine_type,
                 per_zone=system.per_zone,
                 spare_per_zone=system.spare_per_zone,
+                image_streaming=config.image_streaming,
             ),
             protected=platform.protected,
             database_key=None

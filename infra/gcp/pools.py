@@ -77,6 +77,7 @@ def _pool(
             compact_placement=config.compact_placement,
             graceful_shutdown_seconds=config.shutdown_seconds,
             compute_class=config.compute_class,
+            image_streaming=platform.cluster.image_streaming,
         ),
         opts=after,
     )

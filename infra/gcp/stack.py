@@ -33,7 +33,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
 
     Raises ConfigError, before anything is registered, if the project cannot hold the stack.
     """
-    project = check_project(platform)
+    project = check_project(platform, stack)
     labels.label_kubernetes_objects(labels.stack_labels(stack))
     labels.label_google_resources(stack)
     name = naming.gke_cluster_name(stack)

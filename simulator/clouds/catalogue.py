@@ -65,10 +65,16 @@ Keep: TypeAlias = Callable[[ResourceRequest], Json]
 Plan: TypeAlias = Callable[[Properties], Value]
 Identify: TypeAlias = Callable[[ResourceRequest], str]
 Refuse: TypeAlias = Callable[[ResourceRequest], str | None]
+ForceReplace: TypeAlias = Callable[[Properties, Properties], frozenset[str]]
 RefuseDeletion: TypeAlias = Callable[[Deletion], str | None]
 Invoke: TypeAlias = Callable[[Call], Json]
 RefuseConnection: TypeAlias = Callable[[ConnectionAttempt], str | None]
 Remark: TypeAlias = Callable[[Inventory], Sequence[str]]
+
+
+def replace_nothing(_old: Properties, _new: Properties) -> frozenset[str]:
+    """Return no input path."""
+    return frozenset()
 
 
 def keep_inputs(request: ResourceRequest) -> Json:
@@ -88,6 +94,7 @@ class Rules:
     * `planned`: the known part of computed outputs in a preview, by name.
     * `keeps`: the inputs that the cloud stores; additions appear as drift in a refresh.
     * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place.
+    * `force_replace`: from old and new inputs, further input paths that cannot change in place to these values.
     * `taken`: the error for a second object with one name; None: the catalogue's message.
     * `overwrites`: a second object replaces the first, as with AWS's Put and Set actions.
     * `refuse_create`, `refuse_update`, `refuse_delete`: return the cloud's error, or None to allow it.
@@ -101,6 +108,7 @@ class Rules:
     planned: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
     keeps: Keep = keep_inputs
     immutable: frozenset[str] = frozenset()
+    force_replace: ForceReplace = replace_nothing
     taken: str | None = None
     overwrites: bool = False
     refuse_create: Sequence[Refuse] = ()

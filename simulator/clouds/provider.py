@@ -229,7 +229,8 @@ def resource_diff(
     keeps = _given_name(kind, logical_name, old)
     clashes = keeps is not None and keeps == _given_name(kind, logical_name, new)
     found = changes(old, new)
-    replacing = [change for change in found if change.within(frozenset(kind.immutable))]
+    fixed = kind.immutable | kind.rules.force_replace(old, new)
+    replacing = [change for change in found if change.within(fixed)]
     return diff_response(found, replacing=replacing, deletes_first=clashes)
 
 

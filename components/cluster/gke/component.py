@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import UNKNOWN, ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
 from holdfast.components.cluster.gke.access import ApiServer, DnsEndpoint, kubeconfig
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pulumi import Resource
     from pulumi_gcp.container import Cluster
+    from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig
 
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
     from holdfast.components.cluster.gke.control_plane import DatabaseKey, Maintenance
@@ -155,10 +156,12 @@ def _kubeconfig(cluster: Cluster, args: GkeClusterArgs) -> Output[str]:
 
 
 def _dns_name(cluster: Cluster) -> Output[str]:
-    # Optional in the SDK, but present on every cluster.
-    return cluster.control_plane_endpoints_config.apply(
-        lambda found: cast("str", found.dns_endpoint_config.endpoint if found.dns_endpoint_config else None)
-    )
+    def name(found: ClusterControlPlaneEndpointsConfig) -> str | Output[str]:
+        endpoint = found.dns_endpoint_config and found.dns_endpoint_config.endpoint
+        # Every cluster has one. A preview may lack it: the name is then unknown, and not the text "None".
+        return endpoint or Output.from_input(cast("str", UNKNOWN))
+
+    return cluster.control_plane_endpoints_config.apply(name)
 
 
 def _render(cluster_name: str, host: str, authority: str | None) -> str:

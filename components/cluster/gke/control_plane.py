@@ -178,6 +178,8 @@ class GkeControlPlane(ComponentResource):
             private_cluster_config=args.access.as_private_cluster(),
             control_plane_endpoints_config=args.access.as_endpoints(),
             master_authorized_networks_config=args.access.as_authorized_networks(),
+            # Pods mount buckets with it; without it a volume of the driver gcsfuse.csi.storage.gke.io stays pending.
+            addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
             workload_identity_config={"workload_pool": f"{args.project}.svc.id.goog"},
             database_encryption=(
                 None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}

@@ -86,12 +86,16 @@ OAUTH_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 
 @dataclass(frozen=True, kw_only=True)
 class SystemNodesArgs:
-    """`machine_type` has no GPU. Each zone has `per_zone` nodes and up to `spare_per_zone` more if needed."""
+    """`machine_type` has no GPU. Each zone has `per_zone` nodes and up to `spare_per_zone` more if needed.
+
+    With `image_streaming` containers start while their images are still being pulled from Artifact Registry.
+    """
 
     machine_type: str
     per_zone: int = 1
     spare_per_zone: int = 2
     disk_gib: int = 50
+    image_streaming: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +150,7 @@ class SystemPool(ComponentResource):
                 "service_account": args.service_account,
                 "oauth_scopes": list(OAUTH_SCOPES),
                 "labels": {SYSTEM: SYSTEM_VALUE},
+                "gcfs_config": {"enabled": nodes.image_streaming},
                 "metadata": {"disable-legacy-endpoints": "true"},
                 "shielded_instance_config": {
                     "enable_secure_boot": True,

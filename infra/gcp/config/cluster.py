@@ -195,6 +195,11 @@ class GcpCluster(Section):
         description="a mapping of machineType, perZone and sparePerZone",
         examples=["{perZone: 1}"],
     )
+    image_streaming: bool = Field(
+        default=True,
+        description="true to start containers while their images are still being pulled from Artifact Registry, false otherwise",
+        examples=["false"],
+    )
     database_key: KeyName | None = Field(
         default=None,
         description=KEY_ALLOWED,

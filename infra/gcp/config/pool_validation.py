@@ -11,6 +11,7 @@ from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.validation import NAMESPACES, POOLS
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of
+from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue, zones_of
@@ -61,6 +62,13 @@ def _compact(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
             allowed="true on a pool in one zone, because placement is within a zone",
             fix=f"Add `zones: [{example}]`, or leave it out. A later change of the zone replaces the node pool, and "
             "restarts its jobs.",
+        )
+    if pool.compact_placement and pool.upgrades is Upgrades.BLUE_GREEN:
+        yield Problem(
+            field=f"{at}.upgrades",
+            value="blue-green with compactPlacement: true",
+            allowed="surge: GKE does not support blue-green upgrades of node pools with compact placement",
+            fix="Write `upgrades: surge`, or leave it out.",
         )
 
 

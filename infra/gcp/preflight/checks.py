@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.gke.access import AUTH_PLUGIN
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.gcp.config.network import GcpNewNetwork
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -20,14 +22,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubnetworkRanges:
+    """The address ranges of a stack's subnetwork, as an earlier update created them; None for a missing range."""
+
+    nodes: str
+    pods: str | None
+    services: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Project:
     """What the preflight queries found in a project.
 
     `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud
     Storage uses keys; it exists if the stack has a key. `cluster_zones` are the zones of the system nodes, and of pools
     without zones. `zones` are those of the stack's region, in order, `offered` the stack's machine types that each of them
-    offers, `newest` the newest version of each release channel. The result of a failed query is None, or missing in a
-    mapping; `failed_queries` has the reasons.
+    offers, `newest` the newest version of each release channel. `subnetwork` has the ranges of the stack's subnetwork, and
+    `buckets` whether each of its buckets has a hierarchical namespace, by name: both are empty before the first update.
+    The result of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
     number: str
@@ -36,6 +48,8 @@ class Project:
     zones: tuple[str, ...] | None = None
     offered: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     newest: Mapping[Channel, str] = field(default_factory=dict["Channel", str])
+    subnetwork: SubnetworkRanges | None = None
+    buckets: Mapping[str, bool] = field(default_factory=dict[str, bool])
     failed_queries: tuple[str, ...] = ()
 
 
@@ -43,6 +57,9 @@ def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Prob
     """The problems that stop a stack in this project."""
     cluster = f"{PLATFORM}.cluster"
     yield from _version(platform, project)
+    if isinstance(platform.network, GcpNewNetwork) and project.subnetwork is not None:
+        yield from _changed_ranges(platform.network, project.subnetwork)
+    yield from _replaced_bucket(platform, project)
     yield from _zones(platform.cluster.zones or (), project, f"{cluster}.zones")
     if platform.location != platform.region:
         yield from _zone(platform.location, project, f"{cluster}.location")
@@ -69,6 +86,49 @@ def preflight_warnings(project: Project) -> Iterator[str]:
     """The checks that did not run: a line."""
     if project.failed_queries:
         yield f"not checked, because these queries failed: {'; '.join(project.failed_queries)}."
+
+
+def _changed_ranges(network: GcpNewNetwork, existing: SubnetworkRanges) -> Iterator[Problem]:
+    """Ranges that cannot change: the provider would replace the cluster, or Google would reject the update."""
+    at = f"{PLATFORM}.network"
+    if not IPv4Network(existing.nodes).subnet_of(IPv4Network(network.nodes_cidr)):
+        yield Problem(
+            field=f"{at}.nodesCidr",
+            value=f"{format_value(network.nodes_cidr)}, but the stack's subnetwork has {existing.nodes}",
+            allowed=f"{existing.nodes} or a block that contains it: any other block replaces the subnetwork, the cluster "
+            "and everything in it",
+            fix=f"Write `nodesCidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "
+            "stack and move the jobs.",
+        )
+    asked = (
+        ("podsCidr", network.pods_cidr, existing.pods),
+        ("servicesCidr", network.services_cidr, existing.services),
+    )
+    for name, new, old in asked:
+        if old is not None and new != old:
+            yield Problem(
+                field=f"{at}.{name}",
+                value=f"{format_value(new)}, but the stack's subnetwork has {old}",
+                allowed=f"{old}: Google rejects a change of a range that a cluster uses",
+                fix=f"Write `{name}: {old}`. For other addresses, create another stack and move the jobs.",
+            )
+
+
+def _replaced_bucket(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
+    """Another kind of namespace for a bucket, which replaces it, with all checkpoints in it."""
+    asked = platform.checkpoints.hierarchical
+    if not project.buckets or asked in project.buckets.values():
+        return
+    names = ", ".join(sorted(project.buckets))
+    yield Problem(
+        field=f"{PLATFORM}.checkpoints.hierarchical",
+        value=f"{format_value(asked)}, but {names} was created with {format_value(not asked)}",
+        allowed=f"{format_value(not asked)}: Cloud Storage cannot change the namespace of a bucket, so the bucket would be "
+        "replaced, and its checkpoints deleted",
+        fix=f"Write `hierarchical: {str(not asked).lower()}`. For another namespace, create another stack and copy the "
+        "checkpoints; for a bucket that a destroyed stack left, remove its label: `gcloud storage buckets update "
+        "gs://BUCKET --remove-labels holdfast-stack`.",
+    )
 
 
 def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:

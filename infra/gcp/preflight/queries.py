@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pulumi_gcp.compute import get_machine_types, get_zones
+from pulumi_gcp.compute import get_machine_types, get_subnetwork, get_zones
 from pulumi_gcp.container import get_engine_versions
 from pulumi_gcp.organizations import get_project
-from pulumi_gcp.storage import get_project_service_account
+from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_account
 
+from holdfast.components.network.gcp import PODS_RANGE, SERVICES_RANGE, subnetwork_name
+from holdfast.infra import naming
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.infra.gcp.preflight.checks import Project
+from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
+from holdfast.infra.labels import STACK_LABEL
 from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
@@ -27,8 +30,9 @@ class ProjectQueries:
     reason.
     """
 
-    def __init__(self, platform: GcpPlatform) -> None:
+    def __init__(self, platform: GcpPlatform, stack: str) -> None:
         self._platform = platform
+        self._stack = stack
         self._queries = CloudQueries(
             credentials="Google Cloud credentials",
             fix="Log in with `gcloud auth application-default login`; if the message names an API, enable it with "
@@ -53,6 +57,8 @@ class ProjectQueries:
             zones=zones,
             offered=self._sold(zones or zones_of(platform.region)),
             newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
+            subnetwork=queries.optional("compute.subnetworks.get", self._subnetwork),
+            buckets=queries.optional("storage.buckets.list", self._buckets) or {},
             failed_queries=queries.failed,
         )
 
@@ -87,6 +93,35 @@ class ProjectQueries:
         by_name = answer.release_channel_latest_version
         return {channel: by_name[channel.upper()] for channel in Channel if channel.upper() in by_name}
 
+    def _subnetwork(self) -> SubnetworkRanges | None:
+        name = subnetwork_name(naming.gke_cluster_name(self._stack))
+        try:
+            found = get_subnetwork(project=self._platform.project, region=self._platform.region, name=name)
+        except Exception as error:
+            # A new stack has none, and one in an existing network neither.
+            if _NOT_FOUND in str(error):
+                return None
+            raise
+        if not found.ip_cidr_range:
+            return None
+        ranges = {each.range_name: each.ip_cidr_range for each in found.secondary_ip_ranges or ()}
+        return SubnetworkRanges(
+            nodes=found.ip_cidr_range, pods=ranges.get(PODS_RANGE), services=ranges.get(SERVICES_RANGE)
+        )
+
+    def _buckets(self) -> Mapping[str, bool]:
+        """Whether each bucket of this stack has a hierarchical namespace; a destroyed stack may have left some."""
+        project, stack = self._platform.project, naming.as_google_label_value(self._stack)
+        labeled = [
+            bucket.name
+            for bucket in get_buckets(project=project, prefix=_BUCKET).buckets
+            if (bucket.labels or {}).get(STACK_LABEL) == stack
+        ]
+        return {
+            name: any(each.enabled for each in get_bucket(name=name).hierarchical_namespaces)
+            for name in labeled
+        }
+
     def _storage_agent(self, number: str) -> str:
         if self._platform.checkpoints.kms_key is None:
             return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
@@ -96,6 +131,12 @@ class ProjectQueries:
             lambda: get_project_service_account(project=self._platform.project).email_address,
         )
 
+
+#: How the provider's error ends for an object that does not exist.
+_NOT_FOUND: Final = "not found"
+
+#: The prefix of the generated name of a stack's bucket.
+_BUCKET: Final = "checkpoints-bucket-"
 
 #: GKE's default number of zones for a regional cluster.
 _ZONES_OF_A_REGION: Final = 3

@@ -8,9 +8,8 @@ from typing import Final
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
-from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
+from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, no_account, project
 from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
-from holdfast.simulator.clouds.gcp.node_account import no_account
 
 
 def location(request: ResourceRequest) -> str:

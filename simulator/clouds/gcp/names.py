@@ -1,8 +1,8 @@
-"""The project of the simulator, and the names of its service agents."""
+"""The project of the simulator, and the names of its service accounts and agents."""
 
 from typing import Final
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.catalogue import Call, ResourceRequest
 
 # The default project, and the number of all projects.
@@ -32,3 +32,16 @@ def asked_project(call: Call) -> str:
 def storage_agent() -> str:
     """Return Cloud Storage's service agent, which uses encryption keys."""
     return f"service-{PROJECT_NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
+
+
+_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+
+
+def no_account(request: ResourceRequest) -> str | None:
+    """Refuse a service account of this project that does not exist."""
+    account = str(mapping(request.inputs.get("nodeConfig")).get("serviceAccount") or "")
+    if not account.endswith(f"@{project(request)}.iam.gserviceaccount.com"):
+        return None
+    if any(one.outputs.get("email") == account for one in request.inventory.of_type(_ACCOUNT)):
+        return None
+    return f'googleapi: Error 400: Service account "{account}" does not exist., badRequest'

@@ -1,4 +1,4 @@
-"""Google Cloud networks, subnetworks, routers and NATs.
+"""Google Cloud networks, subnetworks, firewall rules, routers and NATs.
 
 A referenced object that is not in the state counts as one that the user created before.
 """
@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue, mapping, sequence
-from holdfast.simulator.clouds.catalogue import Deletion, RefuseDeletion, ResourceRequest, Rules
-from holdfast.simulator.clouds.gcp.names import project
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, RefuseDeletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.gcp.names import asked_project, project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.values import Properties
 
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 
@@ -29,6 +31,7 @@ def secondary_ranges(subnetwork: CloudObject) -> Mapping[str, str]:
 NETWORK: Final = "gcp:compute/network:Network"
 ROUTER: Final = "gcp:compute/router:Router"
 _NAT: Final = "gcp:compute/routerNat:RouterNat"
+_FIREWALL: Final = "gcp:compute/firewall:Firewall"
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 
 _API: Final = "https://www.googleapis.com/compute/v1/"
@@ -54,8 +57,54 @@ def _nat_id(request: ResourceRequest) -> str:
     return "/".join((project(request), _region(request), str(request.inputs.get("router")), request.name))
 
 
+def _firewall_id(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/global/firewalls/{request.name}"
+
+
 def _link(request: ResourceRequest) -> str:
     return f"{_API}{request.id}"
+
+
+def _shrunk(old: Properties, new: Properties) -> frozenset[str]:
+    """The provider replaces a subnetwork whose new range does not contain the old one; a larger range is an update."""
+    before, after = old.get("ipCidrRange"), new.get("ipCidrRange")
+    if not isinstance(before, str) or not isinstance(after, str):
+        return frozenset()
+    grown = IPv4Network(before).subnet_of(IPv4Network(after))
+    return frozenset() if grown else frozenset({"ipCidrRange"})
+
+
+def _range_in_use(request: ResourceRequest) -> str | None:
+    """The secondary ranges of a cluster cannot change. The provider plans such a change as an update."""
+    current = request.inventory.find(request.type, request.id)
+    if current is None:
+        return None
+    asked = CloudObject(type=request.type, id=request.id, urn="", inputs=request.inputs)
+    before, after = secondary_ranges(current), secondary_ranges(asked)
+    for cluster in request.inventory.of_type(_CLUSTER):
+        policy = mapping(cluster.inputs.get("ipAllocationPolicy"))
+        used = [policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services")]
+        for name, cidr in before.items():
+            in_it = path_of(cluster.inputs.get("subnetwork")) == request.id
+            if in_it and name in used and after.get(name) != cidr:
+                return (
+                    f"googleapi: Error 400: The secondary range {name} ({cidr}) of subnetwork '{request.id}' is in use "
+                    f"by '{cluster.id}' and cannot be changed., resourceInUseByAnotherResource"
+                )
+    return None
+
+
+def _subnetwork(call: Call) -> Json:
+    region = call.arguments.get("region") or call.configuration.get("region")
+    name = call.arguments.get("name")
+    path = f"projects/{asked_project(call)}/regions/{region}/subnetworks/{name}"
+    found = call.inventory.find(SUBNETWORK, path)
+    if found is None:
+        raise RehearsalError(f"Subnetwork Not Found : {name}: {path} not found")
+    return {**found.outputs, "id": path}
+
+
+INVOKES: Mapping[str, Invoke] = {"gcp:compute/getSubnetwork:getSubnetwork": _subnetwork}
 
 
 def _named_by(*users: tuple[str, str]) -> RefuseDeletion:
@@ -101,13 +150,18 @@ RESOURCES: Mapping[str, Rules] = {
             "gatewayIpv4": lambda _: "",
             "mtu": lambda request: request.inputs.get("mtu") or 1460,
         },
-        refuse_delete=(_named_by((SUBNETWORK, "network"), (ROUTER, "network"), (_CLUSTER, "network")),),
+        refuse_delete=(
+            _named_by(
+                (SUBNETWORK, "network"), (ROUTER, "network"), (_FIREWALL, "network"), (_CLUSTER, "network")
+            ),
+        ),
     ),
     SUBNETWORK: Rules(
         unique_within=("project", "region"),
         longest_name=63,
         identify=_subnetwork_id,
         immutable=frozenset({"network", "description"}),
+        force_replace=_shrunk,
         computed={
             "selfLink": _link,
             "region": _region,
@@ -116,7 +170,19 @@ RESOURCES: Mapping[str, Rules] = {
             "purpose": lambda request: request.inputs.get("purpose") or "PRIVATE",
             "stackType": lambda request: request.inputs.get("stackType") or "IPV4_ONLY",
         },
+        refuse_update=(_range_in_use,),
         refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
+    ),
+    _FIREWALL: Rules(
+        unique_within=("project",),
+        longest_name=63,
+        identify=_firewall_id,
+        immutable=frozenset({"network"}),
+        computed={
+            "selfLink": _link,
+            "creationTimestamp": lambda _: "2026-01-01T00:00:00Z",
+            "direction": lambda request: request.inputs.get("direction") or "INGRESS",
+        },
     ),
     ROUTER: Rules(
         unique_within=("project", "region"),

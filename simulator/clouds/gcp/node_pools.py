@@ -6,8 +6,7 @@ from typing import Final
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
-from holdfast.simulator.clouds.gcp.names import project
-from holdfast.simulator.clouds.gcp.node_account import no_account
+from holdfast.simulator.clouds.gcp.names import no_account, project
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value

@@ -8,6 +8,7 @@ from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, Resource
 from holdfast.simulator.clouds.gcp.iam import grant
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, storage_agent
 from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
 
 _BUCKET: Final = "gcp:storage/bucket:Bucket"
 _FOLDER: Final = "gcp:storage/managedFolder:ManagedFolder"
@@ -107,6 +108,29 @@ def _project_service_account(call: Call) -> Json:
     }
 
 
+def _buckets(call: Call) -> Json:
+    prefix = str(call.arguments.get("prefix") or "")
+    named = [one for one in call.inventory.of_type(_BUCKET) if one.id.startswith(prefix)]
+    shown = ("location", "name", "selfLink", "storageClass")
+    listed: list[JsonValue] = [
+        {
+            **{key: one.outputs.get(key) or "" for key in shown},
+            "labels": one.outputs.get("effectiveLabels") or {},
+        }
+        for one in named
+    ]
+    return {**call.arguments, "id": "buckets", "buckets": listed}
+
+
+def _bucket(call: Call) -> Json:
+    name = str(call.arguments.get("name"))
+    found = call.inventory.find(_BUCKET, name)
+    if found is None:
+        raise RehearsalError(f"b/{name} not found")
+    namespace = found.inputs.get("hierarchicalNamespace")
+    return {**found.outputs, "id": name, "hierarchicalNamespaces": [namespace] if namespace else []}
+
+
 RESOURCES: Mapping[str, Rules] = {
     _BUCKET: Rules(
         unique_within=(),
@@ -158,5 +182,7 @@ RESOURCES: Mapping[str, Rules] = {
 }
 
 INVOKES: Mapping[str, Invoke] = {
+    "gcp:storage/getBucket:getBucket": _bucket,
+    "gcp:storage/getBuckets:getBuckets": _buckets,
     "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": _project_service_account,
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.infra.gcp.preflight.checks import Project
+from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.configurations import kubernetes_minor
 from tests.support.fakes.pulumi_engine import asked_of
@@ -30,6 +30,8 @@ NEWEST = {
 PROJECT_DATA = "gcp:organizations/getProject:getProject"
 ZONE_NAMES = "gcp:compute/getZones:getZones"
 TYPES = "gcp:compute/getMachineTypes:getMachineTypes"
+SUBNETWORK = "gcp:compute/getSubnetwork:getSubnetwork"
+BUCKETS = "gcp:storage/getBuckets:getBuckets"
 VERSIONS = "gcp:container/getEngineVersions:getEngineVersions"
 STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 
@@ -40,6 +42,8 @@ def project(
     cluster_zones: tuple[str, ...] = ZONES[:3],
     offered: Mapping[str, frozenset[str]] | None = None,
     newest: Mapping[Channel, str] = NEWEST,
+    subnetwork: SubnetworkRanges | None = None,
+    buckets: Mapping[str, bool] | None = None,
     failed_queries: tuple[str, ...] = (),
 ) -> Project:
     """A project that has everything in every zone."""
@@ -51,8 +55,14 @@ def project(
         zones=zones,
         offered=dict.fromkeys(ZONES, everything) if offered is None else offered,
         newest=newest,
+        subnetwork=subnetwork,
+        buckets=buckets or {},
         failed_queries=failed_queries,
     )
+
+
+# Before the first update.
+_NOTHING_YET: dict[str, Json] = {SUBNETWORK: {}, BUCKETS: {"buckets": []}}
 
 
 def answers(token: str, arguments: Json) -> Json:
@@ -68,6 +78,7 @@ def answers(token: str, arguments: Json) -> Json:
                 channel.value.upper(): version for channel, version in NEWEST.items()
             }
         },
+        **_NOTHING_YET,
         STORAGE_AGENT: {"emailAddress": AGENT, "member": f"serviceAccount:{AGENT}"},
     }[token]
 

@@ -60,6 +60,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "machines close together in two zones": wrong(".pools[2].compactPlacement", True, "`zones: [us-central1-a]`"),
     "machines close together in all zones": wrong(".pools[3].compactPlacement", True, "A later change of the zone replaces the node pool"),
     "machines close together of which none are": wrong(".pools[0].compactPlacement", True, "c2-standard-8", machineType="e2-standard-4", zones=["us-central1-a"]),
+    "blue-green upgrades of machines close together": wrong(".pools[2].upgrades", "blue-green", "Write `upgrades: surge`", compactPlacement=True, zones=["us-central1-a"]),
     "a shutdown of a minute": wrong(".pools[1].gracefulShutdownSeconds", 60, "`gracefulShutdownSeconds: 30`"),
     "a shutdown on demand": wrong(".pools[3].gracefulShutdownSeconds", 30, "Leave it out."),
     "upgrades for short-lived machines": wrong(".pools[1].upgrades", "short-lived", "`upgrades: surge`"),

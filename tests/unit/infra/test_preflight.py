@@ -53,7 +53,7 @@ class Cloud(NamedTuple):
 
 def check_gcp(answer: Answer) -> None:
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
-    gcp_project.asked(lambda: check_project(platform), answer)
+    gcp_project.asked(lambda: check_project(platform, "gcp-dev"), answer)
 
 
 def check_azure(answer: Answer) -> None:
@@ -72,7 +72,13 @@ def check_aws(answer: Answer) -> None:
 AWS = (aws_account.IDENTITY, aws_account.ROLES)
 AWS_OPTIONAL = (aws_account.AVAILABILITY_ZONES, aws_account.OFFERINGS, aws_account.TYPES, aws_account.QUOTA)
 GCP = (gcp_project.PROJECT_DATA, gcp_project.STORAGE_AGENT)
-GCP_OPTIONAL = (gcp_project.ZONE_NAMES, gcp_project.TYPES, gcp_project.VERSIONS)
+GCP_OPTIONAL = (
+    gcp_project.ZONE_NAMES,
+    gcp_project.TYPES,
+    gcp_project.VERSIONS,
+    gcp_project.SUBNETWORK,
+    gcp_project.BUCKETS,
+)
 CLOUDS = {
     "aws": Cloud(check_aws, aws_account.answers, aws.credential_plugin_problem, "aws", "aws", "Install it", AWS, "AWS credentials", "pulumi config set aws:profile", AWS_OPTIONAL),
     "azure": Cloud(check_azure, no_answers, azure.credential_plugin_problem, "kubelogin", "kubelogin", "az aks install-cli", (CLIENT_CONFIG,), "Azure credentials", "az login"),
@@ -146,6 +152,8 @@ def test_preflight_raises_all_problems_without_warnings(warnings: list[str]) -> 
     assert fields == {f"holdfast:platform.pools[{index}]" for index in (2, 3)}, "both pools of A100 machines"
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     with pytest.raises(ConfigError) as error:
-        gcp_project.asked(lambda: check_project(platform), silent_about("gcp", gcp_project.ZONE_NAMES))
+        gcp_project.asked(
+            lambda: check_project(platform, "gcp-dev"), silent_about("gcp", gcp_project.ZONE_NAMES)
+        )
     assert [each.field for each in error.value.problems] == ["holdfast:platform.cluster.channel"], "all of it"
     assert not warnings, "nothing else is said of a stack that cannot be"

@@ -44,7 +44,13 @@ def test_the_subnetwork_has_secondary_ranges_and_reaches_google_without_nat() ->
         "subnetworks in all regions would overlap later peerings"
     )
     assert value(subnetwork, "privateIpGoogleAccess") is True, "NAT would bill each gigabyte"
-    assert not recording.of(":Firewall"), "GKE creates the rules of its clusters"
+    firewall = recording.one(":Firewall")
+    assert objects(firewall, "allows") == [{"protocol": "tcp", "ports": ["9443"]}], (
+        "the API server calls JobSet's webhook there, and GKE's own rules allow only 443 and 10250"
+    )
+    assert value(firewall, "sourceRanges") == ["10.40.0.0/20"], (
+        "the control plane's endpoint is in the nodes' range"
+    )
 
 
 def test_nat_serves_this_subnetwork_only_with_dynamic_ports() -> None:
@@ -63,13 +69,17 @@ def test_names_have_the_stacks_prefix(label: str | None) -> None:
     made = recorded(label=label)
     names = {text(one, "name") for one in made if one.type.startswith("gcp:")}
     begin = label or "network"
-    assert names == {begin, f"{begin}-nodes"}, f"a project has many networks: {names}"
+    assert names == {begin, f"{begin}-nodes", f"{begin}-webhooks"}, f"a project has many networks: {names}"
 
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_egress_is_deleted_after_the_subnetworks_contents(preview: bool) -> None:
     made = recorded(preview=preview)
-    way = {one.name for kind in (":Router", ":RouterNat", ":Subnetwork", ":Network") for one in made.of(kind)}
-    assert len(way) == 4, "one of each"
+    way = {
+        one.name
+        for kind in (":Router", ":RouterNat", ":Subnetwork", ":Network", ":Firewall")
+        for one in made.of(kind)
+    }
+    assert len(way) == 5, "one of each"
     before = made.everything_before(made.one(":NodePool"))
-    assert way <= before, f"draining nodes need {way - before}"
+    assert way <= before, f"draining nodes and their webhooks need {way - before}"

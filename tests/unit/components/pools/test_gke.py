@@ -100,6 +100,10 @@ def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
             },
             "n1-standard-8 does not support compact placement",
         ),
+        (
+            {"compact_placement": True, "zones": ("europe-west4-a",), "upgrades": "blue-green"},
+            "compact placement does not support blue-green upgrades",
+        ),
         ({"machine": MACHINES["n2-standard-8"]}, "n2-standard-8 has 0 GPUs, which contradicts the pool"),
         ({"pool": replace(A100_SPOT.pool, name="a" * 41)}, "node pool's name has at most 40 characters"),
     ],
@@ -107,6 +111,12 @@ def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
 def test_invalid_pools_are_rejected(change: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         replace(A100_SPOT, **change)  # pyright: ignore[reportArgumentType] - one change of any field
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_images_are_streamed_unless_it_is_turned_off(*, streams: bool) -> None:
+    made = node_pool(replace(A100_SPOT, image_streaming=streams))
+    assert value(made, "nodeConfig", "gcfsConfig", "enabled") is streams, "large training images take minutes"
 
 
 def test_only_spot_nodes_have_the_spot_settings_and_taint() -> None:

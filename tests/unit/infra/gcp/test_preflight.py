@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from holdfast.components.training_namespace import service_account_of
 from holdfast.infra.gcp.preflight import Project, check_project
 from holdfast.infra.gcp.preflight.checks import (
+    SubnetworkRanges,
     preflight_problems,
     preflight_warnings,
 )
@@ -32,10 +33,12 @@ from tests.support.builders.configurations import (
 )
 from tests.support.fakes.gcp_project import (
     AGENT,
+    BUCKETS,
     NEWEST,
     NUMBER,
     PROJECT_DATA,
     STORAGE_AGENT,
+    SUBNETWORK,
     TYPES,
     VERSIONS,
     ZONE_NAMES,
@@ -118,6 +121,77 @@ def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> N
     assert "`zones: [us-central1-f]`" in problems[0].fix, "the fix names the zone that has it"
     (problem, _) = preflight_problems(gcp_platform(), project(offered=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
+
+
+EXISTING = SubnetworkRanges(nodes="10.40.0.0/20", pods="10.44.0.0/14", services="10.40.16.0/20")
+
+
+@pytest.mark.parametrize(
+    ("network", "fields", "reason"),
+    [
+        ({}, [], "the ranges of the subnetwork stay"),
+        ({"nodesCidr": "10.40.0.0/19", "servicesCidr": "10.40.64.0/20"}, [".network.servicesCidr"], "a larger range is an update in place"),
+        ({"nodesCidr": "10.40.0.0/21"}, [".network.nodesCidr"], "a smaller one replaces the subnetwork and the cluster"),
+        ({"nodesCidr": "10.41.0.0/20"}, [".network.nodesCidr"], "and so does a moved one"),
+        ({"podsCidr": "10.48.0.0/14"}, [".network.podsCidr"], "the plan looks harmless, and Google rejects it"),
+    ],
+)  # fmt: skip
+def test_ranges_of_an_existing_cluster_only_grow(network: Document, fields: list[str], reason: str) -> None:
+    platform = gcp_platform(lambda d: d.update(network=network))
+    assert refused(platform, project(subnetwork=EXISTING)) == fields, reason
+    assert not refused(platform, project()), "a new stack may have any ranges"
+
+
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_another_namespace_of_the_bucket_is_a_problem(*, hierarchical: bool) -> None:
+    platform = gcp_platform(lambda d: section(d, "checkpoints").update(hierarchical=hierarchical))
+    (problem,) = preflight_problems(platform, project(buckets={"checkpoints-bucket-1": not hierarchical}))
+    assert problem.field == f"{PLATFORM}.checkpoints.hierarchical", "the update would replace the bucket"
+    assert f"`hierarchical: {str(not hierarchical).lower()}`" in problem.fix, (
+        "the way to keep the checkpoints"
+    )
+    both = {"checkpoints-bucket-1": True, "checkpoints-bucket-2": False}
+    assert not refused(platform, project(buckets=both)), "one of them may be left from a destroyed stack"
+
+
+def test_what_an_earlier_update_created_is_found_by_name_and_label() -> None:
+    ranges: Json = {"ipCidrRange": EXISTING.nodes, "secondaryIpRanges": [
+        {"rangeName": "pods", "ipCidrRange": EXISTING.pods},
+        {"rangeName": "services", "ipCidrRange": EXISTING.services},
+    ]}  # fmt: skip
+    asked_names: list[object] = []
+    of_stack = {
+        name: {"labels": {"holdfast-stack": stack}, "name": name}
+        for name, stack in (("mine", "gcp-dev"), ("other", "gcp-prod"))
+    }
+    bucket: Json = dict.fromkeys(("location", "selfLink", "storageClass"), "")
+
+    def answer(token: str, arguments: Json) -> Json:
+        if token == SUBNETWORK:
+            asked_names.append(arguments["name"])
+            return ranges
+        if token == BUCKETS:
+            return {"buckets": [{**bucket, **each} for each in of_stack.values()]}
+        if token == "gcp:storage/getBucket:getBucket":
+            asked_names.append(arguments["name"])
+            return {"hierarchicalNamespaces": [{"enabled": True}]}
+        return answers(token, arguments)
+
+    found = lookups(answer)
+    assert found.subnetwork == EXISTING, "the ranges of the cluster"
+    assert found.buckets == {"mine": True}, "and the namespace of this stack's bucket"
+    assert asked_names == ["holdfast-gcp-dev-nodes", "mine"], "nothing of another stack"
+
+
+def test_a_stack_without_a_subnetwork_causes_no_warning() -> None:
+    def answer(token: str, arguments: Json) -> Json:
+        if token == SUBNETWORK:
+            raise PermissionError("projects/p/regions/r/subnetworks/holdfast-gcp-dev-nodes not found")
+        return answers(token, arguments)
+
+    found = lookups(answer)
+    assert found.subnetwork is None, "the first update creates it"
+    assert not found.failed_queries, "which is the usual case, and no reason to warn"
 
 
 def test_failed_queries_cause_one_warning_and_no_problem() -> None:
@@ -242,7 +316,7 @@ def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPat
 
 def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
     found: list[Project] = []
-    asked(lambda: found.append(ProjectQueries(platform or gcp_platform()).project()), answer)
+    asked(lambda: found.append(ProjectQueries(platform or gcp_platform(), "gcp-dev").project()), answer)
     return found[0]
 
 
@@ -280,6 +354,8 @@ def test_queries_use_the_stacks_project_and_location() -> None:
         (PROJECT_DATA, None),
         (ZONE_NAMES, GCP_REGION),
         (VERSIONS, GCP_REGION),
+        (SUBNETWORK, GCP_REGION),
+        (BUCKETS, None),
         *((TYPES, zone) for zone in ZONES),
     }, "and nothing that the stack has no use for"
 
@@ -299,7 +375,7 @@ def test_the_storage_agent_is_queried_if_there_is_a_key() -> None:
 def test_preflight_warns_about_failed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
-    asked(lambda: check_project(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))
+    asked(lambda: check_project(gcp_platform(), "gcp-dev"), silent_about(ZONE_NAMES, VERSIONS))
     (warning,) = said
     assert "compute.zones.list" in warning, "one"
     assert "getServerConfig" in warning, "and the other"

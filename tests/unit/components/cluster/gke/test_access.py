@@ -76,3 +76,15 @@ def test_private_ranges_have_no_public_endpoint_and_the_clusters_own_authority()
     }, "no public authority signed its certificate"
     hint = text(user, "user", "exec", "installHint")
     assert "gcloud components install" in hint, "it describes the installation of the plugin"
+
+
+@pytest.mark.parametrize(
+    "access", [DnsEndpoint(allow_external=True), AuthorizedNetworks(cidrs=["10.0.0.0/8"])]
+)
+def test_in_a_preview_the_api_server_of_a_new_cluster_is_unknown(access: ControlPlaneAccess) -> None:
+    recording = recorded_cluster(lambda args: replace(args, access=access), preview=True)
+    provider = recording.one("pulumi:providers:kubernetes")
+    unknown = {name: provider.inputs.get(name) for name in ("kubeconfig", "clusterIdentifier")}
+    assert not any(isinstance(each, str) and "None" in each for each in unknown.values()), (
+        f"a host named None looks like a known server, and clients would wait for it: {unknown}"
+    )

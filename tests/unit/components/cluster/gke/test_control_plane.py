@@ -19,6 +19,9 @@ def test_pods_have_workload_identities_and_own_addresses_in_the_given_network() 
     assert mapping(cluster, "workloadIdentityConfig") == {"workloadPool": "ml.svc.id.goog"}, (
         "without it pods have the node's identity"
     )
+    assert value(cluster, "addonsConfig", "gcsFuseCsiDriverConfig", "enabled") is True, (
+        "a pod that mounts its bucket would stay pending"
+    )
     assert value(cluster, "datapathProvider") == "ADVANCED_DATAPATH", "network policies need no add-on"
     assert mapping(cluster, "ipAllocationPolicy") == {
         "clusterSecondaryRangeName": "pods",
