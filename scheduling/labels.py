@@ -108,7 +108,7 @@ GPU_NODE_VALUE: Final = "true"
 # The extended resource of Elastic Fabric Adapters.
 EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
 
-# On the nodes of pools whose machines have such an adapter.
+# On the nodes of pools whose machines have such an adapter, and on the pods of a gang that request one.
 EFA_NODE: Final = "holdfast.dev/efa"
 EFA_NODE_VALUE: Final = "true"
 

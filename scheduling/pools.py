@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.scheduling.labels import POOL, CapacityType
+from holdfast.scheduling.labels import EFA_NODE, POOL, CapacityType
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.machine_capacity import (
     MachineCapacity,
@@ -88,8 +88,11 @@ def summarize_pool(
 
     `provisioner` makes its nodes; without it, what is allocatable on them is not known.
     """
+    efa = EFA_NODE in (labels or {})
     capacities = (
-        () if provisioner is None else tuple(machine_capacity(machine, provisioner) for machine in machines)
+        ()
+        if provisioner is None
+        else tuple(machine_capacity(machine, provisioner, efa=efa) for machine in machines)
     )
     return PoolSummary(
         capacity=pool.capacity,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from holdfast.scheduling.labels import ZONE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -120,6 +122,62 @@ def removal_patch(annotation: str) -> str:
     """Return the patch that removes an annotation from a pod that matches the rule."""
     path = _path("annotations", annotation)
     return f'{ASKS} && {_has("annotations", annotation)} ? [JSONPatch{{op: "remove", path: {path}}}] : []'
+
+
+#: The labels of a job's pods by the kind of job, the outermost first: a JobSet's pods are also those of a Job,
+#: and their attempt is part of the gang's identity, because a restarted gang may run in another zone.
+_GANGS = (
+    ("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/restart-attempt"),
+    ("ray.io/cluster",),
+    ("batch.kubernetes.io/job-name",),
+)
+#: The policy variable that holds the keys of the labels that identify the pod's gang; empty for a lone pod.
+GANG_VARIABLE = "gang"
+
+
+def gang_labels() -> str:
+    """Return the keys of the pod's labels that identify its gang."""
+    labels = "object.metadata.?labels.orValue({})"
+    kinds = "".join(
+        f"{text(keys[0])} in {labels} ? {texts(keys)}.filter(k, k in {labels}) : " for keys in _GANGS
+    )
+    return f"{kinds}[]"
+
+
+def mark_patch(label: str, value: str) -> str:
+    """Return the patch that labels a pod of a gang that needs one zone."""
+    return f"{_needs_no_zone()} || {_has('labels', label)} ? [] : {_addition('labels', label, value)}"
+
+
+def one_zone_patch(label: str, value: str) -> str:
+    """Return the patch that lets a pod run only in the zone of the gang's other pods with the label.
+
+    The first of them may run anywhere: it matches its own affinity.
+    """
+    affinity = "object.spec.?affinity"
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    own = f"{affinity}.?podAffinity.?{required}"
+    mine = '{"key": dyn(k), "operator": dyn("In"), "values": dyn([object.metadata.labels[k]])}'
+    mark = f'{{"key": dyn({text(label)}), "operator": dyn("In"), "values": dyn([{text(value)}])}}'
+    selector = f'{{"matchExpressions": variables.{GANG_VARIABLE}.map(k, {mine}) + [{mark}]}}'
+    term = f'{{"topologyKey": dyn({text(ZONE)}), "labelSelector": dyn({selector})}}'
+    terms = f'{{"{required}": [{term}]}}'
+    places = (
+        (f"!{affinity}.hasValue()", "/spec/affinity", f'{{"podAffinity": {terms}}}'),
+        (f"!{affinity}.?podAffinity.hasValue()", "/spec/affinity/podAffinity", terms),
+        (f"!{own}.hasValue()", f"/spec/affinity/podAffinity/{required}", f"[{term}]"),
+        ("true", f"/spec/affinity/podAffinity/{required}/-", term),
+    )
+    patch = "".join(
+        f'{condition} ? [JSONPatch{{op: "add", path: {text(path)}, value: {added}}}] : '
+        for condition, path, added in places
+    )
+    has_zone = f"{own}.orValue([]).exists(t, t.topologyKey == {text(ZONE)})"
+    return f"{_needs_no_zone()} || {has_zone} ? [] : {patch}[]"
+
+
+def _needs_no_zone() -> str:
+    return f"!{ASKS} || size(variables.{GANG_VARIABLE}) == 0"
 
 
 def _addition(among: _Marks, key: str, value: str) -> str:

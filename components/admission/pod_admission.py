@@ -11,13 +11,24 @@ from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, 
 
 from holdfast.components.admission.expressions import (
     ASKS_VARIABLE,
+    GANG_VARIABLE,
     annotation_patch,
+    gang_labels,
+    has_limit,
     label_patch,
+    mark_patch,
     matches_rule,
+    one_zone_patch,
     removal_patch,
     toleration_patch,
 )
-from holdfast.components.admission.rules import AnnotationRule, LabelRule, TolerationRule, version_problem
+from holdfast.components.admission.rules import (
+    AnnotationRule,
+    LabelRule,
+    OneZoneRule,
+    TolerationRule,
+    version_problem,
+)
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
 
@@ -82,6 +93,8 @@ def patches(rule: AdmissionRule) -> Sequence[str]:
         return [annotation_patch(rule.annotation, rule.value)]
     if isinstance(rule, LabelRule):
         return [label_patch(rule.label, rule.value, service_account=rule.service_account)]
+    if isinstance(rule, OneZoneRule):
+        return [mark_patch(rule.label, rule.value), one_zone_patch(rule.label, rule.value)]
     return [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
 
 
@@ -89,6 +102,13 @@ def variables(rule: AdmissionRule) -> Json:
     """Return the variables that the rule's patches use."""
     if isinstance(rule, AnnotationRule | LabelRule):
         return {}
+    if isinstance(rule, OneZoneRule):
+        return {
+            "variables": [
+                {"name": ASKS_VARIABLE, "expression": has_limit(rule.resource)},
+                {"name": GANG_VARIABLE, "expression": gang_labels()},
+            ]
+        }
     return {"variables": [{"name": ASKS_VARIABLE, "expression": matches_rule(rule)}]}
 
 

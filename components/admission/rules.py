@@ -17,6 +17,9 @@ from holdfast.scheduling.labels import (
     AKS_SPOT_VALUE,
     CAPACITY_TYPE,
     COMPUTE_CLASS,
+    EFA_NODE,
+    EFA_NODE_VALUE,
+    EFA_RESOURCE,
     GKE_PROVISIONING,
     GKE_SPOT,
     GKE_SPOT_VALUE,
@@ -96,7 +99,22 @@ class LabelRule:
     value: str
 
 
-AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule
+@dataclass(frozen=True, kw_only=True)
+class OneZoneRule:
+    """Keeps the pods of a job that request an extended resource in one zone.
+
+    `name` is the rule's name in the cluster, a DNS label. The pods get `label`, by which their affinity finds
+    each other and no helper pod of the job, which may run in another zone. A pod with an affinity of its own
+    for zones keeps that.
+    """
+
+    name: str
+    resource: str
+    label: str
+    value: str
+
+
+AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule | OneZoneRule
 
 
 #: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
@@ -183,6 +201,17 @@ def karpenter_rules(pools: Iterable[Pool]) -> tuple[TolerationRule, ...]:
             resources=(GPU_RESOURCE,),
         ),
     )
+
+
+def eks_rules(*, efa: bool) -> tuple[AdmissionRule, ...]:
+    """Return the rules of EKS beside Karpenter's; `efa`: a pool has Elastic Fabric Adapters.
+
+    Traffic between adapters does not cross zones. Karpenter and the scheduler place each pod by itself, and
+    would spread a gang over all zones of its pool.
+    """
+    if not efa:
+        return ()
+    return (OneZoneRule(name="efa", resource=EFA_RESOURCE, label=EFA_NODE, value=EFA_NODE_VALUE),)
 
 
 #: GKE's autoscaler evicts pods from underused nodes to remove these nodes. The value `"false"` prevents that;

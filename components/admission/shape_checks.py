@@ -15,7 +15,7 @@ from holdfast.components.admission.tier_checks import (
     integer_string,
     untolerated_taints,
 )
-from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
 from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     """Return one map for each template that follows the ladder.
 
     It has `name`, `pods` (their number), the requests of a pod (`cpu` in thousandths, `memory` in MiB,
-    `gpus`), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
+    `gpus`, `efa`), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
     whether it runs together with the other shapes. The argument `pods` returns the expression for the number
     of pods of an item.
     """
@@ -56,6 +56,7 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
         # In bytes: the amounts are added exactly and then rounded up.
         "memory": f"({requested_by_pod(spec, _MEMORY, _whole)} + {_MIB - 1}) / {_MIB}",
         "gpus": requested_by_pod(spec, GPU_RESOURCE, _whole),
+        "efa": requested_by_pod(spec, EFA_RESOURCE, _whole),
         "spec": spec,
         "untolerated": untolerated_taints(spec),
         "beside": f"!{waits}",

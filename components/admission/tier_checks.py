@@ -51,12 +51,13 @@ def integer_string(value: str) -> str:
 
 
 def format_requests(resources: str) -> str:
-    """Return amounts as messages write them, from CPU in thousandths, memory in MiB and GPUs."""
+    """Return amounts as messages write them, from CPU in thousandths, memory in MiB, GPUs and fabric adapters."""
     r = resources
     gpus = f'{r}.gpus == 0 ? "" : {r}.gpus == 1 ? "1 GPU, " : string({r}.gpus) + " GPUs, "'
+    adapters = f'{r}.efa == 0 ? "" : string({r}.efa) + " EFA, "'
     tenths = f"({r}.memory * 10 / 1024)"
     memory = f'{r}.memory >= 1024 ? {_decimal(tenths, 10)} + " GiB" : string({r}.memory) + " MiB"'
-    return f'({gpus}) + {_decimal(f"{r}.cpu", 1000)} + " CPU, " + ({memory})'
+    return f'({gpus}) + ({adapters}) + {_decimal(f"{r}.cpu", 1000)} + " CPU, " + ({memory})'
 
 
 def _decimal(parts: str, of: int) -> str:
@@ -112,6 +113,7 @@ def is_undeclared_label(key: str) -> str:
 _TIER: Final = "variables.tiers[i]"
 _FACTS: Final = f"{_TIER}.?facts"
 _NODES: Final = f"{_FACTS}.?maxNodes"
+_AMOUNTS: Final = ("cpu", "memory", "gpus", "efa")
 _ROOMS: Final = "variables.rooms[i]"
 IS_LAST: Final = "i == size(variables.tiers) - 1"
 
@@ -122,12 +124,12 @@ def tier_labels() -> str:
 
 
 def tier_machines() -> str:
-    """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus` and `pods`."""
+    """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus`, `efa` and `pods`."""
     cpu = "int(quantity(string(m.cpu)).asApproximateFloat() * 1000.0 + 0.5)"
     memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
     room = (
         f'{{"name": dyn(m.name), "cpu": dyn({cpu}), "memory": dyn({memory}), '
-        f'"gpus": dyn(m.?gpus.orValue(0)), "pods": dyn(m.?pods.orValue({MAX_PODS_PER_NODE}))}}'
+        f'"gpus": dyn(m.?gpus.orValue(0)), "efa": dyn(m.?efa.orValue(0)), "pods": dyn(m.?pods.orValue({MAX_PODS_PER_NODE}))}}'
     )
     return f"variables.tiers.map(t, t.?facts.?machines.orValue([]).map(m, {room}))"
 
@@ -253,10 +255,8 @@ def machine_check() -> str:
 def total_check() -> str:
     """Return why the shapes that run together do not fit on tier `i`: a list of one sentence or none."""
     nodes = f"int({_NODES}.orValue(0))"
-    most = ", ".join(
-        f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in ("cpu", "memory", "gpus")
-    )
-    exceeds = " || ".join(f"variables.total.{name} > r.{name}" for name in ("cpu", "memory", "gpus"))
+    most = ", ".join(f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in _AMOUNTS)
+    exceeds = " || ".join(f"variables.total.{name} > r.{name}" for name in _AMOUNTS)
     why = fill_sentence(
         messages.TOO_MUCH, room=format_requests("r"), total=format_requests("variables.total")
     )
@@ -267,15 +267,11 @@ def total_check() -> str:
 def total_requests() -> str:
     """Return the sum of the requests of all pods of the shapes that run together."""
     sums = ", ".join(
-        f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()"
-        for name in ("cpu", "memory", "gpus")
+        f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()" for name in _AMOUNTS
     )
     return f"{{{sums}}}"
 
 
 def _pods_on(machine: str) -> str:
-    parts = [
-        f"int(s.{name} > 0 ? {machine}.{name} / s.{name} : {machine}.pods)"
-        for name in ("cpu", "memory", "gpus")
-    ]
+    parts = [f"int(s.{name} > 0 ? {machine}.{name} / s.{name} : {machine}.pods)" for name in _AMOUNTS]
     return f"[{', '.join([*parts, f'int({machine}.pods)'])}].min()"

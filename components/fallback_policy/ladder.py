@@ -45,6 +45,7 @@ def machine_capacity_object(room: MachineCapacity) -> Json:
         "cpu": format_cpu(room.allocatable.cpu_millis),
         "memory": format_memory(room.allocatable.memory_mib),
         "gpus": room.allocatable.gpus,
+        "efa": room.allocatable.efa,
         "pods": room.max_pods,
         **({} if room.accelerator is None else {"accelerator": room.accelerator}),
     }
@@ -98,6 +99,7 @@ def shape_object(shape: Shape) -> Json:
             "cpu": format_cpu(shape.requests.cpu_millis),
             "memory": format_memory(shape.requests.memory_mib),
             "gpus": shape.requests.gpus,
+            "efa": shape.requests.efa,
             "accelerator": shape.accelerator,
         }
     )

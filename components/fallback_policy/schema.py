@@ -21,7 +21,13 @@ from holdfast.components.fallback_policy.tier_schema import (
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
-from holdfast.scheduling.reachability.shape import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import (
+    LONGEST_ACCELERATOR,
+    MOST_ADAPTERS,
+    MOST_GPUS,
+    MOST_SHAPES,
+    WIDEST_GANG,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -101,6 +107,7 @@ def shape_schema() -> Json:
             "cpu": amount(CPU_PATTERN, "CPUs of each pod, for example 48 or 500m; default 1."),
             "memory": amount(MEMORY_PATTERN, "Memory of each pod, for example 512Gi; default 2Gi."),
             "gpus": {**number(0, MOST_GPUS), "description": "GPUs of each pod; default 0."},
+            "efa": {**number(0, MOST_ADAPTERS), "description": "Fabric adapters of each pod; default 0."},
             "accelerator": {
                 "type": "string",
                 "minLength": 1,

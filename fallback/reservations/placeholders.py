@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.api.objects import name_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.scheduling.labels import (
+    EFA_RESOURCE,
     POOL,
     RESERVATION_NAMESPACE,
     RESERVATION_PRIORITY_CLASS,
     RESERVED_BY,
     RESERVED_FOR,
+    ZONE,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
         "spec": {
             "nodeSelector": {POOL: request.pool},
             "tolerations": _tolerations(request, shape),
+            **_in_one_zone(request, shape),
             "priorityClassName": RESERVATION_PRIORITY_CLASS,
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 0,
@@ -112,6 +115,15 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
             ],
         },
     }
+
+
+def _in_one_zone(request: PlaceholderRequest, shape: PodShape) -> Json:
+    """Admission keeps the gang's pods with fabric adapters in one zone: capacity in several would not take them."""
+    if EFA_RESOURCE not in shape.requests:
+        return {}
+    selector: Json = {"matchLabels": {RESERVED_FOR: request.uid}}
+    term: Json = {"topologyKey": ZONE, "labelSelector": selector}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
 def _tolerations(request: PlaceholderRequest, shape: PodShape) -> Sequence[Json]:

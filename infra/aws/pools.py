@@ -16,11 +16,12 @@ from holdfast.components.pools.ec2 import (
 )
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming, versions
+from holdfast.scheduling.labels import EFA_RESOURCE
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pulumi import Input, Output
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.components.pools.karpenter import NodeClass
     from holdfast.infra.aws.config.pool import AwsPool
     from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.scheduling.machines import Machine
 
 #: The tag that the IAM policy of EKS's block storage driver requires on instances before it attaches a volume.
 _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
@@ -78,8 +80,13 @@ def _pool(
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
     pool, machines = config.as_pool(region), config.machines(region)
-    for warning in spot_pool_warnings(pool, machines):
+    for warning in (*spot_pool_warnings(pool, machines), *adapter_warnings(config, machines)):
         pulumi.log.warn(warning)
+    if config.efa and len(config.zones or ()) != 1:
+        pulumi.log.info(
+            f"pool {config.name} has fabric adapters, whose traffic does not cross zones: admission keeps each job that "
+            f"requests {EFA_RESOURCE} in one zone, which must have capacity for all its pods."
+        )
     return KarpenterPool(
         naming.pool(config.name),
         KarpenterPoolArgs(
@@ -92,6 +99,21 @@ def _pool(
             roll_out=config.roll_out,
         ),
         opts=after,
+    )
+
+
+def adapter_warnings(config: AwsPool, machines: Sequence[Machine]) -> Iterator[str]:
+    """The warning about a pool whose machine types have different numbers of fabric adapters."""
+    counts = {machine.name: machine.efa_interfaces for machine in machines}
+    if not config.efa or len(set(counts.values())) < 2:
+        return
+    fewest = min(counts.values())
+    listed = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    more = ", ".join(name for name, count in counts.items() if count > fewest)
+    yield (
+        f"pool {config.name} buys machines with different numbers of fabric adapters ({listed}). A pod that requests more "
+        f"than {fewest} {EFA_RESOURCE} runs on {more} only, and one that requests {fewest} leaves adapters of these "
+        "unused. Make a pool for each number, or request the smallest."
     )
 
 

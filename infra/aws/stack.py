@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.rules import karpenter_rules
+from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
@@ -86,6 +86,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         AdmissionPlan(
             kubernetes_version=platform.cluster.version,
             pod_rules=karpenter_rules(platform.scheduling_pools()),
+            other_rules=eks_rules(efa=platform.has_efa),
         ),
         pools=pools,
     )

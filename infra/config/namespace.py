@@ -24,6 +24,7 @@ from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of
 from holdfast.scheduling.reachability.shape import (
     LEAST,
     LONGEST_ACCELERATOR,
+    MOST_ADAPTERS,
     MOST_GPUS,
     MOST_SHAPES,
     WIDEST_GANG,
@@ -94,6 +95,7 @@ class ShapeSection(Section):
     fixes: ClassVar[Mapping[str, str]] = {
         "requests": "Write cpu, memory and gpus of one pod.",
         "nvidia.com/gpu": "Write gpus.",
+        "vpc.amazonaws.com/efa": "Write efa.",
         "parallelism": "Write pods.",
         "replicas": "Write pods.",
         "nodes": "Write pods: the machine decides how many of them fit on a node.",
@@ -116,6 +118,13 @@ class ShapeSection(Section):
         description=f"a whole number of GPUs of each pod, 0 to {MOST_GPUS}",
         examples=["8"],
     )
+    efa: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_ADAPTERS,
+        description=f"a whole number of Elastic Fabric Adapters of each pod, 0 to {MOST_ADAPTERS}",
+        examples=["4"],
+    )
     accelerator: str | None = Field(
         default=None,
         min_length=1,
@@ -129,7 +138,7 @@ class ShapeSection(Section):
         return Shape(
             name=self.name,
             pods=self.pods,
-            requests=Resources(cpu_millis=self.cpu, memory_mib=self.memory, gpus=self.gpus),
+            requests=Resources(cpu_millis=self.cpu, memory_mib=self.memory, gpus=self.gpus, efa=self.efa),
             accelerator=self.accelerator,
         )
 

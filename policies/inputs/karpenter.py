@@ -21,6 +21,8 @@ from holdfast.policies.resources import (
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
+    EFA_NODE,
+    EFA_NODE_VALUE,
     GPU_RESOURCE,
     INSTANCE_TYPE,
     ON_DEMAND,
@@ -70,7 +72,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     provisioner, cloud = _NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
     label, name = pool_label(node_pool), name_of(node_pool)
     kinds, decided = capacity_types(node_pool)
-    machines = machines_named(required(node_pool, INSTANCE_TYPE), cloud, provisioner)
+    adapters = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE) == EFA_NODE_VALUE
+    machines = machines_named(required(node_pool, INSTANCE_TYPE), cloud, provisioner, efa=adapters)
     return DeclaredPool(
         resource=node_pool,
         provisioner=provisioner,

@@ -152,9 +152,9 @@ def _shape(declared: Value, index: int) -> Shape | Unknown:
     if declared is UNKNOWN:
         return UNKNOWN
     name, accelerator = text_at(declared, "name"), text_at(declared, "accelerator")
-    pods, gpus = count(at(declared, "pods")), count(at(declared, "gpus"))
+    pods, gpus, efa = (count(at(declared, field)) for field in ("pods", "gpus", "efa"))
     cpu, memory = cpu_millis(at(declared, "cpu")), memory_mib(at(declared, "memory"))
-    if UNKNOWN in (name, accelerator, pods, gpus, cpu, memory):
+    if UNKNOWN in (name, accelerator, pods, gpus, efa, cpu, memory):
         return UNKNOWN
     return Shape(
         name=name if isinstance(name, str) else f"{DEFAULT_SHAPE}-{index}",
@@ -163,6 +163,7 @@ def _shape(declared: Value, index: int) -> Shape | Unknown:
             cpu_millis=cpu if isinstance(cpu, int) else LEAST.cpu_millis,
             memory_mib=memory if isinstance(memory, int) else LEAST.memory_mib,
             gpus=gpus if isinstance(gpus, int) else 0,
+            efa=efa if isinstance(efa, int) else 0,
         ),
         accelerator=accelerator if isinstance(accelerator, str) else None,
     )

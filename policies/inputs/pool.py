@@ -52,14 +52,19 @@ class Machines:
         return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)
 
 
-def machines_named(types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner) -> Machines:
-    """Return the machines with these names on a cloud; UNKNOWN if the pool takes any type, or the cloud is not known."""
+def machines_named(
+    types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner, *, efa: bool = False
+) -> Machines:
+    """Return the machines with these names on a cloud; UNKNOWN if the pool takes any type, or the cloud is not known.
+
+    `efa`: the pool uses their fabric adapters.
+    """
     if types is UNKNOWN or types is None or not cloud:
         return Machines(capacities=UNKNOWN)
     table = machine_catalogue(cloud)
     return Machines(
         capacities=tuple(
-            machine_capacity(table[name], provisioner) for name in sorted(types) if name in table
+            machine_capacity(table[name], provisioner, efa=efa) for name in sorted(types) if name in table
         ),
         unknown_types=tuple(name for name in sorted(types) if name not in table),
     )

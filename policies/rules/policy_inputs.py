@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _LIMITS: Final = ("nodes", "cpu", "memory", "nvidia.com/gpu")
-_AMOUNTS: Final = ("pods", "cpu", "memory", "gpus")
+_AMOUNTS: Final = ("pods", "cpu", "memory", "gpus", "efa")
 _NODE_POOL_LISTS: Final = (
     ("spec", "template", "spec", "requirements"),
     ("spec", "template", "spec", "taints"),

@@ -57,11 +57,16 @@ class Reservation:
     max_pods: int = MAX_PODS_PER_NODE
 
 
-def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapacity:
-    """The capacity and the allocatable resources of a machine type."""
+def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = False) -> MachineCapacity:
+    """The capacity and the allocatable resources of a machine type; `efa`: the pool uses its fabric adapters."""
     reservation = RESERVATIONS[provisioner]
     kubelet = reservation.kubelet(machine)
-    capacity = Resources(cpu_millis=machine.vcpus * 1000, memory_mib=machine.memory_mib, gpus=machine.gpus)
+    capacity = Resources(
+        cpu_millis=machine.vcpus * 1000,
+        memory_mib=machine.memory_mib,
+        gpus=machine.gpus,
+        efa=machine.efa_interfaces if efa else 0,
+    )
     return MachineCapacity(
         name=machine.name,
         capacity=capacity,
@@ -69,6 +74,7 @@ def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapac
             cpu_millis=max(0, capacity.cpu_millis - kubelet.cpu_millis - reservation.daemons.cpu_millis),
             memory_mib=max(0, capacity.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
             gpus=capacity.gpus,
+            efa=capacity.efa,
         ),
         accelerator=machine.accelerator,
         max_pods=reservation.max_pods,

@@ -12,11 +12,12 @@ from holdfast.scheduling.taints import Toleration
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """Resources that pods request and machines have: thousandths of a CPU, MiB, GPUs."""
+    """Resources that pods request and machines have: thousandths of a CPU, MiB, GPUs, Elastic Fabric Adapters."""
 
     cpu_millis: int
     memory_mib: int
     gpus: int = 0
+    efa: int = 0
 
     def fits_in(self, available: "Resources") -> bool:
         """Whether `available` has as much of each resource."""
@@ -24,6 +25,7 @@ class Resources:
             self.cpu_millis <= available.cpu_millis
             and self.memory_mib <= available.memory_mib
             and self.gpus <= available.gpus
+            and self.efa <= available.efa
         )
 
     def times_in(self, available: "Resources") -> int:
@@ -34,6 +36,7 @@ class Resources:
                 (self.cpu_millis, available.cpu_millis),
                 (self.memory_mib, available.memory_mib),
                 (self.gpus, available.gpus),
+                (self.efa, available.efa),
             )
             if wanted > 0
         ]
@@ -42,7 +45,10 @@ class Resources:
     def times(self, count: int) -> "Resources":
         """The resources multiplied by a count."""
         return Resources(
-            cpu_millis=self.cpu_millis * count, memory_mib=self.memory_mib * count, gpus=self.gpus * count
+            cpu_millis=self.cpu_millis * count,
+            memory_mib=self.memory_mib * count,
+            gpus=self.gpus * count,
+            efa=self.efa * count,
         )
 
     def __str__(self) -> str:
@@ -51,7 +57,8 @@ class Resources:
         tenths = self.memory_mib * 10 // _GIB
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
         gpus = {0: (), 1: ("1 GPU",)}.get(self.gpus, (f"{self.gpus} GPUs",))
-        return ", ".join((*gpus, cpu, memory))
+        adapters = (f"{self.efa} EFA",) if self.efa else ()
+        return ", ".join((*gpus, *adapters, cpu, memory))
 
 
 _GIB: Final = 1024
@@ -68,6 +75,7 @@ def total(parts: Sequence[Resources]) -> Resources:
         cpu_millis=sum(each.cpu_millis for each in parts),
         memory_mib=sum(each.memory_mib for each in parts),
         gpus=sum(each.gpus for each in parts),
+        efa=sum(each.efa for each in parts),
     )
 
 
@@ -77,6 +85,7 @@ def widest(parts: Sequence[Resources]) -> Resources:
         cpu_millis=max((each.cpu_millis for each in parts), default=0),
         memory_mib=max((each.memory_mib for each in parts), default=0),
         gpus=max((each.gpus for each in parts), default=0),
+        efa=max((each.efa for each in parts), default=0),
     )
 
 
@@ -118,6 +127,7 @@ LEAST: Final = Resources(cpu_millis=1000, memory_mib=2048)
 MOST_SHAPES: Final = 16
 WIDEST_GANG: Final = 10_000
 MOST_GPUS: Final = 64
+MOST_ADAPTERS: Final = 64
 LONGEST_ACCELERATOR: Final = 63
 
 

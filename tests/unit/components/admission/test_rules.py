@@ -13,6 +13,7 @@ from holdfast.components.admission.rules import (
     NodeSelection,
     TolerationRule,
     aks_rules,
+    eks_rules,
     gke_rules,
     spot_classes,
     version_problem,
@@ -30,7 +31,7 @@ from holdfast.scheduling.labels import (
     POOL,
 )
 from tests.support.builders.training_jobs import GPU_RULE, POOLS, SPOT_RULE
-from tests.support.inputs import objects
+from tests.support.inputs import mapping, objects
 
 
 def selection(key: str, *values: str) -> NodeSelection:
@@ -81,6 +82,18 @@ def test_all_training_pods_with_cluster_autoscalers_disable_scale_down_eviction(
     assert "variables" not in policy_spec(GKE_KEPT_RULE), "unused variables would be evaluated for each pod"
     names = [rule.name for rule in aks_rules(POOLS)]
     assert len(set(names)) == len(names), "policies are named after the rules"
+
+
+def test_eks_keeps_gangs_with_fabric_adapters_in_one_zone() -> None:
+    (rule,) = eks_rules(efa=True)
+    spec = policy_spec(rule)
+    label, affinity = (str(mapping(each, "jsonPatch")["expression"]) for each in objects(spec, "mutations"))
+    assert "vpc.amazonaws.com/efa" in str(spec["variables"]), (
+        "only pods with adapters, whose traffic stays in a zone"
+    )
+    assert '"topologyKey": dyn("topology.kubernetes.io/zone")' in affinity, "one zone, not one machine"
+    assert "holdfast.dev/efa" in label, "a helper pod in another zone must not attract the gang"
+    assert not eks_rules(efa=False), "no pod can have an adapter"
 
 
 @pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])

@@ -108,8 +108,16 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
 def test_shapes_are_written_with_their_defaults_and_ignored_by_the_controller() -> None:
     written = ladder_spec(CONDUCT, shapes=SHAPES)
     assert written["shapes"] == [
-        {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8, "accelerator": "a100"},
-        {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0},
+        {
+            "name": "finetune",
+            "pods": 4,
+            "cpu": "48",
+            "memory": "512Gi",
+            "gpus": 8,
+            "efa": 0,
+            "accelerator": "a100",
+        },
+        {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0, "efa": 0},
     ], "readers need not know the defaults"
     with_shapes = parse_policy({"spec": written})
     assert with_shapes == parse_policy({"spec": ladder_spec(CONDUCT)}), "it moves jobs of any shape"
@@ -142,8 +150,8 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
 def test_machines_are_written_without_reservations_and_left_out_if_unknown() -> None:
     known = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.LOCAL)
     assert facts_object(known)["machines"] == [
-        {"name": "large", "cpu": "95900m", "memory": "1179638Mi", "gpus": 8, "pods": 110},
-        {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "pods": 110},
+        {"name": "large", "cpu": "95900m", "memory": "1179638Mi", "gpus": 8, "efa": 0, "pods": 110},
+        {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "efa": 0, "pods": 110},
     ], "without system reservations; neither exceeds the other in everything"
     assert "machines" not in facts_object(FACTS), "reservations depend on the unknown provisioner"
     assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, "the minimum"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.fallback.api.objects import metadata_of, name_of, objects
 from holdfast.fallback.reservations.placeholders import (
     PlaceholderRequest,
@@ -57,6 +59,23 @@ def test_placeholders_tolerate_the_taints_of_the_better_tiers_pool() -> None:
     assert spec(pod)["tolerations"] == expected, (
         "each once, and that of the hold, which comes while some still wait"
     )
+
+
+def test_placeholders_with_fabric_adapters_are_in_one_zone() -> None:
+    shape = PodShape(count=2, requests={"cpu": "90", "vpc.amazonaws.com/efa": "4"})
+    for pod in placeholders(replace(REQUEST, shapes=(shape,))):
+        (term,) = objects(
+            mapping(mapping(spec(pod).get("affinity")).get("podAffinity")).get(
+                "requiredDuringSchedulingIgnoredDuringExecution"
+            )
+        )
+        assert term["topologyKey"] == "topology.kubernetes.io/zone", (
+            "the gang would not fit on nodes of several zones"
+        )
+        assert mapping(term["labelSelector"])["matchLabels"] == {RESERVED_FOR: UID}, (
+            "zones of other jobs do not matter"
+        )
+    assert "affinity" not in spec(placeholders(REQUEST)[0]), "other gangs may use every zone"
 
 
 def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> None:

@@ -19,6 +19,7 @@ from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+    from tests.support.builders.configurations import Document
 
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -128,6 +129,28 @@ def test_a_spot_pool_with_few_machine_types_causes_a_warning(
     composed(aws_platform(lambda d: entry(d, "pools", 2).update(instanceTypes=types)))
     (about,) = [line for line in said if "pool a100-spot" in line]
     assert warning in about, "the user learns of it from the plan, and the reason with it"
+
+
+def test_a_pool_with_adapters_says_what_they_mean_for_gangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    monkeypatch.setattr(pulumi.log, "info", said.append)
+
+    def change(document: Document) -> None:
+        entry(document, "pools", 2).update(instanceTypes=["p5e.48xlarge", "p5en.48xlarge"], efa=True)
+
+    recording = composed(aws_platform(change))
+    about = [line for line in said if "fabric adapters" in line]
+    assert any("p5e.48xlarge has 32, p5en.48xlarge has 16" in line for line in about), (
+        "adapters differ by type"
+    )
+    assert any("does not cross zones" in line for line in about), "the zone must have capacity for the gang"
+    names = {text(each, "metadata", "name") for each in recording.of(":MutatingAdmissionPolicy")}
+    assert "training-efa-pods" in names, "admission keeps gangs in a zone"
+    other = composed(aws_platform())
+    assert "training-efa-pods" not in {
+        text(each, "metadata", "name") for each in other.of(":MutatingAdmissionPolicy")
+    }, "without adapters every zone is as good"
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import INSTANCE_TYPE
+from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.reachability import P4D, on_demand, shape, spot
@@ -117,6 +118,28 @@ def test_unknown_value_leaves_its_check_undetermined(job: Shape, pool: PoolFacts
 )
 def test_toleration_tolerates_the_taints_that_it_matches(toleration: Toleration, *, tolerates: bool):
     assert toleration.tolerates(SPOT) is tolerates, "as in the scheduler"
+
+
+@pytest.mark.parametrize(
+    ("efa", "types", "uses", "fits"),
+    [
+        (4, ("p4d.24xlarge",), True, True),
+        (4, ("p4d.24xlarge",), False, False),
+        (32, ("p5e.48xlarge", "p5en.48xlarge"), True, True),
+        (32, ("p5en.48xlarge",), True, False),
+        (16, ("p5e.48xlarge", "p5en.48xlarge"), True, True),
+    ],
+)
+def test_pods_with_adapters_fit_the_machine_types_that_have_as_many(
+    efa: int, types: tuple[str, ...], uses: bool, fits: bool
+) -> None:
+    table = machine_catalogue("aws")
+    machines = tuple(machine_capacity(table[name], Provisioner.EKS, efa=uses) for name in types)
+    job = shape(requests=Resources(cpu_millis=48_000, memory_mib=512 * 1024, gpus=8, efa=efa))
+    found = checks(job, on_demand(machines=machines))
+    assert found == ([] if fits else ["machine"]), (
+        "a pool without `efa` and a machine with fewer cannot run it"
+    )
 
 
 def test_gang_message_names_pods_and_nodes():

@@ -1,0 +1,158 @@
+"""Gangs with fabric adapters stay in one zone: the real scheduler, and Karpenter's core on simulated machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.admission.rules import eks_rules
+from holdfast.scheduling.json import mapping, sequence
+from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
+from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
+from tests.support.clusters.operators import (
+    hosted_karpenter,
+    is_ready,
+    node_class,
+    node_pool,
+)
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from holdfast.scheduling.json import Json
+    from tests.support.clusters.operators import HostedKarpenter
+
+pytestmark = pytest.mark.cluster
+
+NAMESPACE = "vision"
+
+
+def worker(name: str, *, gang: Json, spec: Json | None = None, efa: str = "4") -> Json:
+    """A pod that fills a machine of its own, with `efa` adapters."""
+    resources: Json = {"requests": {"cpu": "48"}, "limits": {EFA_RESOURCE: efa}}
+    container: Json = {"name": "train", "image": "train", "resources": resources}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": gang},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **(spec or {})},
+    }
+
+
+def gang_of(name: str, attempt: str = "0") -> Json:
+    return {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/restart-attempt": attempt}
+
+
+def terms_of(pod: Json) -> list[Json]:
+    affinity = mapping(mapping(mapping(pod["spec"]).get("affinity")).get("podAffinity"))
+    return [
+        mapping(each) for each in sequence(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    ]
+
+
+@pytest.fixture(scope="module")
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedKarpenter]:
+    with hosted_karpenter(tmp_path_factory.mktemp("karpenter")) as found:
+        make_namespace(found.client, NAMESPACE, {TRAINING: TRAINING_VALUE})
+        found.apply(*admission_objects(eks_rules(efa=True)))
+        probe = worker("probe", gang=gang_of("probe"))
+        wait_until_enforced(
+            found.client,
+            lambda client: bool(terms_of(client.apply(probe, field_manager="tests", dry_run=True))),
+        )
+        found.apply(node_class("adapters"), node_pool("adapters", "p4d.24xlarge", capacity="on-demand"))
+        found.client.wait_for(
+            "karpenter.sh/v1",
+            "NodePool",
+            "adapters",
+            timeout_seconds=180,
+            condition=is_ready,
+            what="the pool is ready",
+        )
+        yield found
+
+
+def admitted(karpenter: HostedKarpenter, pod: Json) -> Json:
+    return karpenter.client.apply(pod, field_manager="tests", dry_run=True)
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        {},
+        {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        {
+            "podAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"team": "a"}}}
+                ]
+            }
+        },
+    ],
+    ids=["empty", "for nodes", "preferred", "for hosts"],
+)
+def test_a_pod_with_adapters_keeps_its_affinity_and_gets_one_for_the_zone(
+    karpenter: HostedKarpenter, affinity: Json
+) -> None:
+    pod = admitted(karpenter, worker("one", gang=gang_of("gang", "2"), spec={"affinity": affinity}))
+    *others, last = terms_of(pod)
+    assert last["topologyKey"] == ZONE, "adapters reach no other zone"
+    keys = {
+        str(each["key"]): each["values"]
+        for each in map(obj, sequence(obj(last["labelSelector"])["matchExpressions"]))
+    }
+    assert keys == {**{key: [value] for key, value in gang_of("gang", "2").items()}, EFA_NODE: ["true"]}, (
+        "the pods of this attempt with adapters, and no helper pod"
+    )
+    assert len(others) == len(terms_of({"spec": {"affinity": affinity}})), "the author's terms stay"
+    assert obj(obj(pod["metadata"])["labels"])[EFA_NODE] == "true", "it is found by the others"
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (worker("none", gang=gang_of("gang"), efa="0"), "without an adapter any zone will do"),
+        (worker("alone", gang={}), "a pod that belongs to no job has no others to reach"),
+    ],
+    ids=["no adapter", "no job"],
+)
+def test_other_pods_may_use_every_zone(karpenter: HostedKarpenter, pod: Json, reason: str) -> None:
+    assert not terms_of(admitted(karpenter, pod)), reason
+
+
+def test_an_affinity_for_zones_is_the_authors(karpenter: HostedKarpenter) -> None:
+    own: Json = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"team": "a"}}}
+    spec: Json = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}}
+    (term,) = terms_of(admitted(karpenter, worker("own", gang=gang_of("gang"), spec=spec)))
+    assert obj(term["labelSelector"])["matchLabels"] == {"team": "a"}, "a second term could contradict it"
+
+
+def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: HostedKarpenter) -> None:
+    zones = sorted(
+        str(mapping(mapping(node["metadata"])["labels"]).get(ZONE))
+        for node in karpenter.client.list("v1", "Node")
+    )
+    last = zones[-1]
+    gang = gang_of("spread")
+    # A helper without adapters, and one worker that is bound to a zone: the others follow the worker.
+    helper = worker("helper", gang=gang, efa="0", spec={"nodeSelector": {ZONE: zones[0]}})
+    first = worker("spread-0", gang=gang, spec={"nodeSelector": {ZONE: last}})
+    karpenter.apply(helper, first, *(worker(f"spread-{index}", gang=gang) for index in (1, 2)))
+
+    def placed(pods: list[Json]) -> bool:
+        workers = [pod for pod in pods if str(mapping(pod["metadata"])["name"]).startswith("spread-")]
+        return len(workers) == 3 and all(mapping(pod["spec"]).get("nodeName") for pod in workers)
+
+    pods = karpenter.client.wait_list(
+        "v1", "Pod", namespace=NAMESPACE, timeout_seconds=180, condition=placed, what="the gang is placed"
+    )
+    nodes = {str(mapping(node["metadata"])["name"]): node for node in karpenter.client.list("v1", "Node")}
+    used = {
+        str(mapping(mapping(nodes[str(mapping(pod["spec"])["nodeName"])]["metadata"])["labels"])[ZONE])
+        for pod in pods
+        if str(mapping(pod["metadata"])["name"]).startswith("spread-")
+    }
+    assert used == {last}, "whatever zone is cheapest, and whatever zone the helper is in"
