@@ -61,6 +61,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "too many failures": wrong(".namespaces[0].ladder[0].maxFailures", 99999, "for example, `maxFailures: 5`"),
     "a controller's image without a tag": wrong(".fallback.image", "registry.example.com/fallback-controller", "Write the registry's host, the path and a tag"),
     "a namespace of the fallback controller": wrong(".namespaces[0].name", "holdfast-system", 'such as "training-holdfast-system"'),
+    "a namespace of reservations": wrong(".namespaces[0].name", "holdfast-reservations", 'such as "training-holdfast-reservations"'),
     "a namespace of Kubernetes": wrong(".namespaces[0].name", "kube-system", 'such as "training-kube-system"'),
     "a namespace of an operator": wrong(".namespaces[0].name", "jobset-system", 'such as "training-jobset-system"'),
     "a duplicate namespace name": wrong(".namespaces[1].name", "vision", "Rename one of the two"),

@@ -100,6 +100,14 @@ def test_after_a_pause_the_wait_continues() -> None:
     )
     late = observed(pods_placed=2, now=T0 + 8 * MINUTE)
     assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
+    (placed,) = decide(state, observed(now=T0 + 6 * MINUTE), policy()).events
+    assert placed.message.endswith("after 13m."), "users learn how long the job waited, without its pauses"
+
+
+def test_a_new_tier_gives_the_job_its_whole_timeout() -> None:
+    moving = suspending(pool="b-spot", rank=1, waited=7 * MINUTE)
+    state = only(decide(moving, observed_suspended(pool="b-spot"), policy()), Resume).state
+    assert (state.waited, state.waiting_since) == (0 * MINUTE, T0), "the wait on the tier above is over"
 
 
 def test_a_pause_ends_in_time_without_a_policy_or_by_another_client() -> None:

@@ -213,7 +213,7 @@ def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
 
 
 def test_past_the_deadline_a_job_that_must_move_goes_to_the_last_tier() -> None:
-    decision = decide(running(evictions=3), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
+    decision = decide(running(evictions=3), observed(created=T0 - 8 * HOUR), policy(deadline=8 * HOUR))
     assert only(decision, Suspend).pool == "on-demand", "there is no time left to try"
     decision = decide(running(), observed(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
     assert not decision.actions, "it makes the same progress on spot"
