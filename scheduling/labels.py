@@ -30,6 +30,9 @@ STAYS_VALUE: Final = "false"
 # Annotation on a job that follows: its state on the ladder, written in the same update as the action.
 STATE: Final = "fallback.holdfast.dev/state"
 
+# Annotation on a job that follows: the controller suspended it, and resumes it on a pool. Every version can read it.
+SUSPENDED_FOR: Final = "fallback.holdfast.dev/suspended-for"
+
 # Annotation on a job that follows: what admission removed from the manifest, as JSON.
 ORIGINAL: Final = "fallback.holdfast.dev/original"
 

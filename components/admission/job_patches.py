@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, expression_selects, text, texts
 from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL, RESERVED_FOR, STATE
+from holdfast.scheduling.labels import (
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    ORIGINAL,
+    POOL,
+    RESERVED_FOR,
+    STATE,
+    SUSPENDED_FOR,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -225,7 +233,7 @@ def restore_tier(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
 
 def restore_annotations() -> str:
     """Return the patches that restore the annotations that hold the job's original values and state."""
-    each = (_annotation(ORIGINAL), _annotation(STATE))
+    each = (_annotation(name) for name in (ORIGINAL, STATE, SUSPENDED_FOR))
     made = only_if("!has(object.metadata.annotations)", set_field(text("/metadata/annotations"), "{}"))
     return " + ".join([made, *each])
 

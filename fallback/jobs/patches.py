@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import metadata_of, moment, objects, stamp
+from holdfast.fallback.state_machine.state import write_marker
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CHECKPOINT_REQUESTED, CHECKPOINTED, CHECKPOINTS_ON_REQUEST, STATE
+from holdfast.scheduling.labels import (
+    CHECKPOINT_REQUESTED,
+    CHECKPOINTED,
+    CHECKPOINTS_ON_REQUEST,
+    STATE,
+    SUSPENDED_FOR,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from holdfast.fallback.state_machine.state import JobState
 
 _DISRUPTED: Final = "DisruptionTarget"
 
@@ -24,6 +32,17 @@ def state_patch(job: Json, state: str) -> Json:
 def spec_patch(job: Json, state: str, spec: Json) -> Json:
     """Return the patch that writes the state together with part of the job's spec."""
     return {"metadata": _fenced(job, {STATE: state}), "spec": spec}
+
+
+def with_marker(patch: Json, job: Json, state: JobState) -> Json:
+    """Return a patch that writes a state, with the marker of the job's suspension beside it."""
+    marker = write_marker(state)
+    if not marker and SUSPENDED_FOR not in _annotations(job):
+        return patch
+    metadata = mapping(patch.get("metadata"))
+    # Empty, not removed: admission restores annotations that an applied manifest lacks.
+    annotations = {**mapping(metadata.get("annotations")), SUSPENDED_FOR: marker}
+    return {**patch, "metadata": {**metadata, "annotations": annotations}}
 
 
 def checkpoint_request(obj: Json, at: datetime) -> Json:

@@ -58,6 +58,7 @@ from holdfast.scheduling.labels import (
     STATE,
     SUCCESSOR,
     SUCCESSOR_OF,
+    SUSPENDED_FOR,
 )
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ _OF_UID: Final = 8
 _NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
         STATE,
+        SUSPENDED_FOR,
         SUCCESSOR,
         CHECKPOINT_REQUESTED,
         "kubectl.kubernetes.io/last-applied-configuration",

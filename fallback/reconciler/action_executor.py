@@ -33,7 +33,7 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.state import write_state
+from holdfast.fallback.state_machine.state import JobState, write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.taints import Taint
@@ -177,14 +177,15 @@ class ActionExecutor:
         """Carry out one action and return the job as it is then."""
         match action:
             case WriteState():
-                return await self._patch(context, patches.state_patch(context.job, write_state(action.state)))
+                patch = patches.state_patch(context.job, write_state(action.state))
+                return await self._record(context, patch, action.state)
             case Suspend():
-                state = write_state(action.state)
-                return await self._patch(context, context.kind.suspension(context.job, action, state))
+                patch = context.kind.suspension(context.job, action, write_state(action.state))
+                return await self._record(context, patch, action.state)
             case Resume():
                 await self._require_no_pods(context)
-                state = write_state(action.state)
-                return await self._patch(context, context.kind.resumption(context.job, action, state))
+                patch = context.kind.resumption(context.job, action, write_state(action.state))
+                return await self._record(context, patch, action.state)
             case RequestCheckpoint():
                 return await self._ask(context, action)
             case Recreate():
@@ -196,6 +197,9 @@ class ActionExecutor:
             case CreatePlaceholders() | TaintReservedNodes() | DeletePlaceholders() | ReleaseReservation():
                 await self._holder.do(context, action)
         return context.job
+
+    async def _record(self, context: JobContext, patch: Json, state: JobState) -> Json:
+        return await self._patch(context, patches.with_marker(patch, context.job, state))
 
     async def _patch(self, context: JobContext, patch: Json) -> Json:
         key = context.key

@@ -28,9 +28,9 @@ from holdfast.fallback.reconciler.caches import (
 )
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
-from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import LADDER, POOL, STATE
+from holdfast.scheduling.labels import LADDER, POOL, STATE, SUSPENDED_FOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -301,7 +301,11 @@ class Observer:
             reservation=self._held(seen.uid),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))
-        state = read_state(text(annotations[STATE]) if STATE in annotations else None)
+        state = read_record(
+            text(annotations[STATE]) if STATE in annotations else None,
+            text(annotations.get(SUSPENDED_FOR)),
+            seen.uid,
+        )
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
     def settle(self, context: JobContext) -> None:

@@ -31,7 +31,7 @@ from holdfast.fallback.state_machine.phases import (
     step_running,
     step_suspended,
 )
-from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, UnreadableState
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
     current_tier,
@@ -206,6 +206,8 @@ def decide(
 ) -> Decision:
     """Return the actions to carry out now. Total and pure: every state and observation has one answer."""
     own = _own(state, observation)
+    if own is None and isinstance(state, UnreadableState):
+        own = _left_suspended(state, observation, policy)
     step = (
         _first_reconcile(observation, policy)
         if own is None
@@ -221,6 +223,23 @@ def _own(state: JobState | UnreadableState | None, observation: Observation) -> 
     if not isinstance(state, JobState) or state.uid not in {"", observation.uid}:
         return None
     return state if state.uid else replace(state, uid=observation.uid)
+
+
+def _left_suspended(
+    state: UnreadableState, observation: Observation, policy: Policy | NoPolicy
+) -> JobState | None:
+    """The state of a job that another version of the controller suspended, so that this one resumes it; else None."""
+    pool = state.resume_on or observation.pool
+    if state.resume_on is None or pool is None or not observation.suspended:
+        return None
+    rank = policy.rank_of(pool) if isinstance(policy, Policy) else None
+    return replace(
+        first_tier_visit(observation, pool, rank or 0),
+        phase=Phase.SUSPENDING,
+        waiting_since=None,
+        purpose=Purpose.RESTART,
+        suspended_at=observation.now,
+    )
 
 
 def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Step:
@@ -292,9 +311,12 @@ def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) ->
 
 
 def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEvent:
-    suspended = (
-        " The job stays suspended: set `suspend: false` to resume it." if observation.suspended else ""
-    )
+    if not observation.suspended:
+        suspended = ""
+    elif state.resume_on is None:
+        suspended = " The job stays suspended: set `suspend: false` to resume it."
+    else:
+        suspended = " The fallback controller suspended the job, and resumes it."
     return JobEvent(
         reason=EventReason.STATE_UNREADABLE,
         message=f"The state annotation cannot be read ({state.problem}): counting starts again.{suspended}",

@@ -128,9 +128,14 @@ class JobState:
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadableState:
-    """An annotation that is not a state: `problem` says why. The job's suspension counts as another client's."""
+    """An annotation that is not a state: `problem` says why.
+
+    `resume_on`: the controller has suspended the job, and resumes it on this pool; empty for the pool that the job selects.
+    None: the job's suspension counts as another client's.
+    """
 
     problem: str
+    resume_on: str | None = None
 
 
 # A time outside of these is invalid, and sums with it would overflow.
@@ -140,6 +145,37 @@ _MOST: Final = 2**31
 _LONGEST_TEXT: Final = 253
 
 _Reader: TypeAlias = Callable[["JsonValue"], object]
+
+
+# The first word of the marker is the version of its format.
+_MARKER: Final = "v1"
+
+
+def write_marker(state: JobState) -> str:
+    """Return the text of the annotation SUSPENDED_FOR: empty while the controller does not suspend the job.
+
+    The state's format may change with each version of the controller; this format never does. A version that cannot read
+    the state, such as an older one after a rollback, still resumes what another version has suspended.
+    """
+    is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
+    return f"{_MARKER} {state.uid} {state.pool}" if is_to_resume else ""
+
+
+def read_record(state: str | None, marker: str, uid: str) -> JobState | UnreadableState | None:
+    """Read the annotations of the job with this uid: its state, or what its marker says when the state cannot be read."""
+    read = read_state(state)
+    if isinstance(read, JobState) or not marker:
+        return read
+    problem = "it is missing" if read is None else read.problem
+    return UnreadableState(problem=problem, resume_on=_marked_pool(marker, uid))
+
+
+def _marked_pool(marker: str, uid: str) -> str | None:
+    version, *rest = marker.split(" ")
+    if version != _MARKER:
+        return ""
+    # A manifest that is exported and applied again includes the annotations of the job before it.
+    return rest[1] if len(rest) == 2 and rest[0] == uid else None
 
 
 def write_state(state: JobState) -> str:

@@ -34,7 +34,13 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.state import JobState, read_state, write_state
+from holdfast.fallback.state_machine.state import (
+    JobState,
+    UnreadableState,
+    read_record,
+    write_marker,
+    write_state,
+)
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS, T0, UID
@@ -72,6 +78,7 @@ class JobWorld:
     unseen_jump: timedelta = NO_JUMP
     created: datetime = T0
     annotation: str | None = None
+    marker: str = ""
     version: int = 0
     pool: str = "a-spot"
     suspended_by: str | None = None
@@ -99,8 +106,18 @@ class JobWorld:
         return self.suspended_by is not None
 
     def state(self) -> JobState | None:
-        state = read_state(self.annotation)
+        state = self.record()
         return state if isinstance(state, JobState) else None
+
+    def record(self) -> JobState | UnreadableState | None:
+        """What the controller reads of the job's annotations."""
+        return read_record(self.annotation, self.marker, UID)
+
+    def another_version_writes(self) -> None:
+        """Another version of the controller records the same state in its own format."""
+        if self.annotation is not None:
+            self.annotation = '{"format": "of another version"}'
+            self.version += 1
 
     def observe(self) -> Observation:
         runs = not self.is_suspended
@@ -145,7 +162,7 @@ class JobWorld:
 
     def reconcile(self, dies_after: int | None = None) -> Decision:
         """One reconciliation; with `dies_after` the controller is killed after that many actions."""
-        version, decision = self.version, decide(read_state(self.annotation), self.observe(), self.policy)
+        version, decision = self.version, decide(self.record(), self.observe(), self.policy)
         self.carry_out(decision, version, dies_after)
         return decision
 
@@ -167,7 +184,7 @@ class JobWorld:
 
     def _do(self, action: Action) -> None:
         if isinstance(action, WriteState | Suspend | Resume):
-            self.annotation = write_state(action.state)
+            self.annotation, self.marker = write_state(action.state), write_marker(action.state)
             self.version += 1
         match action:
             case Suspend():

@@ -36,7 +36,14 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
-from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
+from holdfast.scheduling.labels import (
+    POOL,
+    RESERVATION_NAMESPACE,
+    RESERVED_FOR,
+    STATE,
+    SUSPENDED_FOR,
+    TRAINING,
+)
 from holdfast.scheduling.taints import Taint
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
@@ -95,6 +102,10 @@ class ExecutorFixture:
         annotations = obj(obj(self.job()["metadata"]).get("annotations"))
         return read_state(str(annotations[STATE]))
 
+    def marker(self) -> object:
+        """The marker of the job's suspension, None without one."""
+        return obj(obj(self.job()["metadata"]).get("annotations")).get(SUSPENDED_FOR)
+
     def writes(self) -> list[str]:
         """The methods and last parts of the paths of all that was to change something."""
         sent = [each for each in self.api.sent if each.method != "GET"]
@@ -117,6 +128,21 @@ async def test_writes_of_one_decision_use_the_previous_response() -> None:
     kept = fixture.caches.job(context.key)
     assert kept is not None, "it is known"
     assert obj(kept.read()["spec"])["suspend"] is True, "before any watch has shown it"
+
+
+@in_event_loop
+async def test_each_write_of_a_state_updates_the_marker_of_the_suspension() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe()
+    running = replace(STATE_NOW, phase=Phase.RUNNING)
+    await fixture.actor.execute(context, (WriteState(state=running),))
+    assert fixture.marker() is None, "a job that was never suspended has none"
+    context = replace(context, snapshot=replace(context.snapshot, job=fixture.job()))
+    await fixture.actor.execute(context, (Suspend(state=STATE_NOW, pool="spot-b"),))
+    assert fixture.marker() == f"v1 {STATE_NOW.uid} {STATE_NOW.pool}", "in one update with the suspension"
+    context = replace(context, snapshot=replace(context.snapshot, job=fixture.job()))
+    await fixture.actor.execute(context, (Resume(state=running, pool="spot-b"),))
+    assert fixture.marker() == "", "in one update with the resumption"
 
 
 @in_event_loop

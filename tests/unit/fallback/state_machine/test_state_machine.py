@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Cause, Outcome
-from holdfast.fallback.state_machine.state import Phase, read_state
+from holdfast.fallback.state_machine.state import Phase
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
 from tests.support.fakes.job_world import JobWorld
@@ -58,7 +58,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule()
     def controller_decides_and_is_slow(self) -> None:
-        decision = decide(read_state(self.world.annotation), self.world.observe(), self.world.policy)
+        decision = decide(self.world.record(), self.world.observe(), self.world.policy)
         self.late = decision, self.world.version
 
     @precondition(lambda self: self.late is not None)
@@ -71,6 +71,10 @@ class LadderMachine(RuleBasedStateMachine):
     @rule(time=times)
     def time_passes(self, time: timedelta) -> None:
         self.world.now += time
+
+    @rule()
+    def controller_is_replaced_by_another_version(self) -> None:
+        self.world.another_version_writes()
 
     @rule()
     def operator_works(self) -> None:

@@ -1,0 +1,104 @@
+"""Every format of the state that was ever written can be read, and a job that any version suspended is resumed.
+
+`tests/fixtures/job_states` has a file for each: `v1-…` are of this format, the others of versions that do not exist yet.
+A format that changes gets new files; the old ones stay.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from holdfast.fallback.state_machine.actions import Resume, Suspend
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    FailbackStage,
+    JobState,
+    OutageKind,
+    Phase,
+    Purpose,
+    UnreadableState,
+    read_record,
+    write_marker,
+    write_state,
+)
+from tests.support.builders.job_states import (
+    UID,
+    kinds,
+    observed,
+    observed_suspended,
+    only,
+    policy,
+    reasons,
+    state_of,
+    suspending,
+)
+from tests.support.json_objects import obj
+
+FOLDER = Path(__file__).parents[3] / "fixtures" / "job_states"
+FILES = sorted(FOLDER.glob("*.json"))
+V1 = [path for path in FILES if path.name.startswith("v1-")]
+
+
+def record(name: str, uid: str = UID) -> JobState | UnreadableState | None:
+    """What the controller reads of a fixture."""
+    document = obj(json.loads((FOLDER / f"{name}.json").read_text()))
+    return read_record(json.dumps(document["state"]), str(document["marker"]), uid)
+
+
+@pytest.mark.parametrize("path", V1, ids=lambda path: path.stem)
+def test_a_state_of_this_format_is_read_and_written_as_it_was(path: Path) -> None:
+    state = record(path.stem)
+    assert isinstance(state, JobState), f"a release has written it: {state}"
+    written = {"state": json.loads(write_state(state)), "marker": write_marker(state)}
+    assert written == json.loads(path.read_text()), "the release before reads what this one writes"
+
+
+def test_the_fixtures_have_every_field_and_value_of_the_first_format() -> None:
+    texts = " ".join(path.read_text() for path in V1)
+    values = {each.value for kind in (Phase, Purpose, FailbackStage, OutageKind) for each in kind}
+    later = {"pace"}  # fields that were added after the first format
+    names = {each.name for each in (*fields(JobState), *fields(FailbackAttempt))} - later
+    missing = {each for each in {*values, *names} if f'"{each}"' not in texts}
+    assert not missing, "a value that no file has could be dropped unnoticed"
+
+
+def test_a_job_that_an_unknown_version_suspended_is_resumed_on_its_pool() -> None:
+    state = record("newer-state-suspended")
+    decision = decide(state, observed_suspended(pool="a-spot"), policy())
+    assert only(decision, Suspend).pool == "b-spot", (
+        "the marker names the pool, whatever the template selects"
+    )
+    assert "StateUnreadable" in reasons(decision), "an Event says that counting starts again"
+    decision = decide(state, observed_suspended(pool="b-spot"), policy())
+    assert only(decision, Resume).pool == "b-spot", "no job of ours stays suspended after a rollback"
+    decision = decide(state, observed_suspended(pool="b-spot", pods_remaining=1), policy())
+    assert Resume not in kinds(decision), "two gangs would write one checkpoint"
+    assert state_of(decision).phase is Phase.SUSPENDING, "the move is recorded in the format of this version"
+    decision = decide(state, observed_suspended(pool="b-spot", follows=False), policy())
+    assert Resume in kinds(decision), "a move is completed, with or without the label"
+
+
+def test_a_job_with_an_unknown_marker_is_resumed_on_the_selected_pool() -> None:
+    decision = decide(record("newer-state-and-marker"), observed_suspended(pool="b-spot"), policy())
+    assert only(decision, Resume).pool == "b-spot", "the template was set with the suspension"
+    decision = decide(record("newer-state-and-marker"), observed_suspended(pool=None), policy())
+    assert Resume not in kinds(decision), "no pool is known to resume it on"
+
+
+def test_a_suspension_without_a_marker_or_of_another_job_is_its_users() -> None:
+    for state in (record("newer-state-stopped-by-its-user"), record("newer-state-suspended", "copy")):
+        decision = decide(state, observed_suspended(uid="copy", pool="b-spot"), policy())
+        assert state_of(decision).phase is Phase.STOPPED, f"it is not ours to end: {state}"
+    assert decide(record("newer-state-suspended"), observed(), policy()).state is not None, "it runs already"
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_only_a_suspension_that_ends_by_itself_is_marked(phase: Phase) -> None:
+    is_marked = phase in {Phase.SUSPENDING, Phase.PAUSED}
+    marker = write_marker(suspending(phase=phase))
+    assert marker == (f"v1 {UID} b-spot" if is_marked else ""), "a job that is given up stays suspended"
