@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.pools import PoolSummary
 
     #: The parsed configuration of any stack.
     Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
@@ -51,6 +52,21 @@ class Cloud:
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
 
 
+def _check_composable(platform: Platform, pools: Mapping[str, PoolSummary]) -> None:
+    """Check what no single field shows, before the first resource: the jobs' way down their ladders, and the controller.
+
+    Raises ConfigError.
+    """
+    from holdfast.infra.controller_program import controller_archives
+    from holdfast.infra.reachability import reachability_problems
+
+    problems = tuple(reachability_problems(platform.namespaces, pools))
+    if problems:
+        raise ConfigError(problems)
+    if platform.fallback.image is None:
+        controller_archives()
+
+
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
     from holdfast.infra.local.config.validation import read_local_platform
 
@@ -59,8 +75,9 @@ def _read_local(document: Json, _: Settings) -> LocalPlatform:
 
 def _build_local(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_local(document, settings)
-    from holdfast.infra.local.stack import compose
+    from holdfast.infra.local.stack import compose, pool_summaries
 
+    _check_composable(platform, pool_summaries(platform))
     compose(platform, stack)
 
 
@@ -76,8 +93,10 @@ def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
 
 def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
+    from holdfast.infra.aws.pools import pool_summaries
     from holdfast.infra.aws.stack import compose
 
+    _check_composable(platform, pool_summaries(platform))
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     compose(platform, stack, settings.get(_AWS_PROFILE) or None)
 
@@ -106,8 +125,10 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
 
 def _build_azure(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_azure(document, settings)
+    from holdfast.infra.azure.pools import pool_summaries
     from holdfast.infra.azure.stack import compose
 
+    _check_composable(platform, pool_summaries(platform))
     compose(platform, stack)
 
 
@@ -135,8 +156,10 @@ def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
 
 def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_gcp(document, settings)
+    from holdfast.infra.gcp.pools import pool_summaries
     from holdfast.infra.gcp.stack import compose
 
+    _check_composable(platform, pool_summaries(platform))
     compose(platform, stack)
 
 

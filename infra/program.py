@@ -11,6 +11,7 @@ import yaml
 from holdfast.infra.clouds import cloud_of
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, load_yaml
+from holdfast.infra.config.network_validation import placeholder_address_problems
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ def run(*, check_access: bool = False) -> None:
     """Compose the selected stack.
 
     Raises pulumi.RunError, which the engine shows as one message, for an invalid configuration. With `check_access` it
-    also raises if a credential plugin is missing, or if the API server of an existing cluster does not answer. Nothing
-    is registered then.
+    also raises for addresses that stand for the user's own, if a credential plugin is missing, or if the API server of an
+    existing cluster does not answer. Nothing is registered then. It belongs to updates of real stacks: a rehearsal accepts placeholder addresses, too.
     """
     try:
         cloud, document = cloud_of(_configured())
         settings, stack = _configured_settings(cloud), pulumi.get_stack()
         if check_access:
+            _raise(*placeholder_address_problems(document, PLATFORM))
             _raise(cloud.missing_command())
             _raise(cloud.unreachable_api_server(document, settings, stack))
         cloud.build(document, settings, stack)
@@ -53,9 +55,10 @@ def provider_packages(platform: Platform) -> tuple[str, ...]:
     return cloud_of({"cloud": platform.cloud})[0].provider_packages
 
 
-def _raise(problem: Problem | None) -> None:
-    if problem is not None:
-        raise ConfigError([problem])
+def _raise(*problems: Problem | None) -> None:
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise ConfigError(found)
 
 
 def _configured() -> JsonValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network, collapse_addresses
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,8 @@ from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from holdfast.scheduling.json import JsonValue
 
 
 ADDRESS_BITS: Final = 32
@@ -109,3 +111,44 @@ def private_block_problems(blocks: Sequence[str], at: str, *, fix: str) -> Itera
                 allowed="the public addresses of your network, as the internet sees them",
                 fix=fix,
             )
+
+
+#: Addresses of documentation (RFC 5737, RFC 3849): stack files use them for the user's own.
+_PLACEHOLDERS: Final = tuple(
+    ip_network(block) for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32")
+)
+
+
+def placeholder_address_problems(document: JsonValue, at: str) -> Iterator[Problem]:
+    """Addresses of documentation anywhere in a document; `at` is its path.
+
+    No request has such an address: the API server that allows only these answers no one.
+    """
+    if isinstance(document, dict):
+        for key, inner in document.items():
+            yield from placeholder_address_problems(inner, f"{at}.{key}")
+    elif isinstance(document, list | tuple):
+        for index, inner in enumerate(document):
+            yield from placeholder_address_problems(inner, f"{at}[{index}]")
+    elif isinstance(document, str) and _is_placeholder(document):
+        yield Problem(
+            field=at,
+            value=f"{format_value(document)}, an address of documentation, which no request has",
+            allowed="the addresses of your own network",
+            fix="Write your own: `curl -s https://checkip.amazonaws.com` prints the public address of this machine; "
+            "append /32 to it.",
+        )
+
+
+def _is_placeholder(text: str) -> bool:
+    try:
+        block = ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return any(_within(block, placeholder) for placeholder in _PLACEHOLDERS)
+
+
+def _within(block: IPv4Network | IPv6Network, wider: IPv4Network | IPv6Network) -> bool:
+    if isinstance(block, IPv4Network) and isinstance(wider, IPv4Network):
+        return block.subnet_of(wider)
+    return isinstance(block, IPv6Network) and isinstance(wider, IPv6Network) and block.subnet_of(wider)

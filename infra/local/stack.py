@@ -87,7 +87,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         ),
         opts=services.after(),
     )
-    summaries = _pool_summaries(platform)
+    summaries = pool_summaries(platform)
     for namespace in platform.namespaces:
         training = make_training_namespace(
             namespace,
@@ -105,7 +105,8 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         )
 
 
-def _pool_summaries(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
+def pool_summaries(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
+    """The summary of each pool for the fallback controller, by name."""
     pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
     return {
         pool.name: summarize_pool(

@@ -10,6 +10,7 @@ import pulumi
 import pytest
 import yaml
 
+from holdfast.infra.config.network_validation import placeholder_address_problems
 from holdfast.infra.program import load_platform, run
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import platform_document
@@ -122,3 +123,35 @@ def test_an_unreadable_stack_file_is_a_problem_on_one_line(
     with pytest.raises(ConfigError, match=message) as refused:
         load_platform(file)
     assert "\n" not in str(refused.value), "whatever is in the file, its reader gets no traceback"
+
+
+@pytest.mark.parametrize(
+    ("stack", "field"),
+    [
+        ("aws-dev", "cluster.publicAccessCidrs[0]"),
+        ("azure-dev", "cluster.access.public.cidrs[0]"),
+        ("gcp-dev", "cluster.access.authorizedNetworks[0]"),
+    ],
+)
+def test_a_placeholder_address_is_refused_outside_of_a_rehearsal(stack: str, field: str) -> None:
+    config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]
+    pulumi.runtime.set_all_config(
+        {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+    )
+    with pytest.raises(pulumi.RunError) as refused:
+        record(lambda: run(check_access=True))
+    assert f"holdfast:platform.{field}: got " in str(refused.value), "the field"
+    assert "curl -s https://checkip.amazonaws.com" in str(refused.value), "the command that prints one's own"
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "198.51.100.0/25", "203.0.113.9/32", "2001:db8:1::/48"])
+def test_every_range_of_documentation_is_a_placeholder(address: str) -> None:
+    (problem,) = placeholder_address_problems({"a": [{"b": address}]}, "root")
+    assert problem.field == "root.a[0].b", "wherever it is"
+
+
+@pytest.mark.parametrize(
+    "text", ["203.0.114.0/24", "0.0.0.0/0", "10.0.0.1", "vision", "", "2001:db9::/32", 5, None]
+)
+def test_other_values_are_no_placeholders(text: JsonValue) -> None:
+    assert not list(placeholder_address_problems({"a": text}, "root")), "it may be the user's own"

@@ -1,0 +1,98 @@
+"""Refuses a stack whose jobs cannot fall back, before its first resource: the policy pack's proof, on the configuration.
+
+The pack is optional and sees what a stack registers. Both use the one walk in `scheduling`, so neither accepts what the other
+proves wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.config.validation import NAMESPACES
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
+from holdfast.scheduling.reachability.walk import Outcome, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.infra.config.namespace import NamespaceSection
+    from holdfast.scheduling.pools import PoolSummary
+    from holdfast.scheduling.reachability.walk import Walk
+
+_REFUSED: Final = frozenset({Outcome.STUCK, Outcome.FALLS_OFF})
+
+
+def reachability_problems(
+    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary]
+) -> Iterator[Problem]:
+    """The shapes of jobs that cannot reach an on-demand pool; `pools` are the stack's pools by name.
+
+    A namespace without shapes has the one that the policies assume: a pod with all GPUs of a first-tier machine.
+    """
+    for index, namespace in enumerate(namespaces):
+        at = f"{NAMESPACES}[{index}]"
+        tiers = _tiers(namespace, pools)
+        shapes = namespace.as_shapes()
+        for number, shape in enumerate(shapes):
+            yield from _shape_problems(walk(shape, tiers), f"{at}.shapes[{number}]")
+        if not shapes and namespace.ladder:
+            first = pools.get(namespace.ladder[0].pool)
+            yield from _shape_problems(walk(_default_shape(first), tiers), f"{at}.ladder")
+
+
+def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:
+    """What the checks use of a pool.
+
+    Its taints are left out, because admission adds a toleration for each of them to every pod that selects the pool. Its
+    limits are those of its NodePool; a pool of one machine type has no more nodes than these.
+    """
+    most, largest = summary.max_nodes, summary.largest
+    return PoolFacts(
+        name=name,
+        title=f"pool {name}",
+        capacity_types=frozenset({summary.capacity.value}),
+        labels=summary.labels,
+        machines=summary.machine_capacities or UNKNOWN,
+        limits=Limits(
+            nodes=most,
+            cpu_millis=most * largest.vcpus * 1000,
+            gpus=most * largest.gpus if largest.gpus else None,
+        ),
+    )
+
+
+def _tiers(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> tuple[TierFacts, ...]:
+    return tuple(
+        TierFacts(
+            number=number,
+            pool=tier.pool,
+            max_failures=tier.max_failures,
+            has_timeout=tier.procurement_timeout is not None,
+            node_pools=(pool_facts(tier.pool, pools[tier.pool]),) if tier.pool in pools else (),
+        )
+        for number, tier in enumerate(namespace.ladder, start=1)
+    )
+
+
+def _default_shape(first: PoolSummary | None) -> Shape:
+    gpus = 0 if first is None else first.machine.gpus
+    return Shape(requests=Resources(cpu_millis=LEAST.cpu_millis, memory_mib=LEAST.memory_mib, gpus=gpus))
+
+
+def _shape_problems(found: Walk, at: str) -> Iterator[Problem]:
+    if found.outcome not in _REFUSED:
+        return
+    last = found.steps[-1]
+    reasons = "; ".join(failed.reason for failed in last.failed)
+    fixes = " ".join(dict.fromkeys(failed.fix for failed in last.failed if failed.fix))
+    past = f" {messages.NO_WAY_PAST}" if found.outcome is Outcome.STUCK else ""
+    yield Problem(
+        field=at,
+        value=messages.CANNOT_FALL_BACK.format(who=found.shape.title, where=last.title, why=reasons),
+        allowed="jobs that reach an on-demand pool of their ladder and fit on it",
+        fix=f"{fixes}{past}".strip(),
+    )

@@ -1,0 +1,173 @@
+"""A stack whose jobs cannot fall back is refused by the program itself, with or without the policy pack."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.infra.aws.pools import pool_summaries as aws_pools
+from holdfast.infra.azure.pools import pool_summaries as azure_pools
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.gcp.pools import pool_summaries as gcp_pools
+from holdfast.infra.local.stack import pool_summaries as local_pools
+from holdfast.infra.program import load_platform, run
+from holdfast.infra.reachability import reachability_problems
+from holdfast.policies.inputs.ladders import is_fallback_policy
+from holdfast.policies.rules.reachability import find_unreachable
+from tests.support.builders.configurations import entry, platform_document
+from tests.support.builders.policy_programs import STACKS, program
+from tests.support.doc_pages import ROOT
+from tests.support.fakes.pulumi_engine import record
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from holdfast.infra.clouds import Platform
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.json import JsonValue
+    from holdfast.scheduling.pools import PoolSummary
+    from tests.support.builders.configurations import Document
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration_is_left_behind() -> Generator[None]:
+    yield
+    pulumi.runtime.set_all_config({})
+
+
+def refusal(document: Document) -> str:
+    """The message with which the program refuses a document, before it registers anything."""
+    pulumi.runtime.set_all_config({"holdfast:platform": json.dumps(document)})
+    refusals: list[str] = []
+
+    def attempt() -> None:
+        try:
+            run()
+        except pulumi.RunError as error:
+            refusals.append(str(error))
+
+    recording = record(attempt)
+    assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
+    assert len(refusals) == 1, "the engine shows one message"
+    return refusals[0]
+
+
+def with_namespace(**fields: JsonValue) -> Document:
+    return platform_document(lambda d: entry(d, "namespaces", 0).update(fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "fix"),
+    [
+        (
+            {"shapes": [{"name": "wide", "pods": 40, "cpu": 48, "gpus": 8}]},
+            "shapes[0]: got shape wide",
+            "Raise `maxNodes` to 40 or more",
+        ),
+        (
+            {"shapes": [{"name": "fits", "gpus": 1}, {"name": "large", "memory": "4Ti"}]},
+            "shapes[1]: got shape large",
+            "add larger machine types to the pool",
+        ),
+        (
+            {"shapes": [{"name": "h100", "gpus": 1, "accelerator": "h100"}]},
+            "shapes[0]: got shape h100",
+            "Add machine types with h100 to the pool",
+        ),
+    ],
+    ids=["gang", "pod", "accelerator"],
+)
+def test_a_stack_whose_jobs_cannot_fall_back_is_refused_before_its_first_resource(
+    fields: dict[str, JsonValue], field: str, fix: str
+) -> None:
+    message = refusal(with_namespace(**fields))
+    assert f"holdfast:platform.namespaces[0].{field}" in message, "the field and the value"
+    assert "; allowed: jobs that reach an on-demand pool" in message, "what is allowed"
+    assert fix in message, "the fix"
+
+
+def test_the_shape_that_policies_assume_is_checked_for_a_namespace_without_shapes() -> None:
+    document = with_namespace(shapes=[])
+    entry(document, "pools", 3).update(instanceTypes=["g6.12xlarge"])
+    assert "holdfast:platform.namespaces[0].ladder: got shape default" in refusal(document), (
+        "a pod with all GPUs of a first-tier machine does not fit on the last tier"
+    )
+
+
+def summaries(platform: Platform) -> Mapping[str, PoolSummary]:
+    match platform.cloud:
+        case "local":
+            return local_pools(platform)
+        case "aws":
+            return aws_pools(platform)
+        case "azure":
+            return azure_pools(platform)
+        case "gcp":
+            return gcp_pools(platform)
+
+
+@cache
+def platform_of(stack: str) -> Platform:
+    return load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_stack_of_the_repository_is_accepted(stack: str) -> None:
+    platform = platform_of(stack)
+    assert not list(reachability_problems(platform.namespaces, summaries(platform))), "users start from it"
+
+
+SHAPES = st.fixed_dictionaries(
+    {
+        "name": st.just("drawn"),
+        "pods": st.integers(1, 80),
+        "cpu": st.integers(1, 200),
+        "memory": st.integers(1, 4000).map(lambda gib: f"{gib}Gi"),
+        "gpus": st.sampled_from([0, 0, 1, 4, 8, 16]),
+    }
+)
+
+
+@pytest.mark.parametrize("stack", ["local", "aws-prod", "azure-prod", "gcp-prod"])
+@given(shape=SHAPES)
+@settings(max_examples=15)
+def test_the_program_refuses_exactly_what_the_pack_proves_wrong(
+    stack: str, shape: dict[str, JsonValue]
+) -> None:
+    platform = platform_of(stack)
+    drawn = [
+        NamespaceSection.model_validate_json(
+            json.dumps(namespace.model_dump(mode="json", by_alias=True) | {"shapes": [shape]})
+        )
+        for namespace in platform.namespaces
+    ]
+    refused = {problem.field for problem in reachability_problems(drawn, summaries(platform))}
+    proven = {finding.urn for finding in find_unreachable(with_shape(program(stack), shape), {})}
+    ladders = {
+        str(obj(each.props["metadata"])["namespace"]): each.urn
+        for each in program(stack)
+        if is_fallback_policy(each.type)
+    }
+    for index, namespace in enumerate(drawn):
+        in_program = f"holdfast:platform.namespaces[{index}].shapes[0]" in refused
+        assert in_program == (ladders[namespace.name] in proven), (
+            f"{namespace.name}: the program and the pack disagree"
+        )
+
+
+def with_shape(resources: Sequence[StackResource], shape: dict[str, JsonValue]) -> list[StackResource]:
+    """The resources, with this one shape in each ladder."""
+    return [
+        replace(each, props={**each.props, "spec": {**obj(each.props["spec"]), "shapes": [shape]}})
+        if is_fallback_policy(each.type)
+        else each
+        for each in resources
+    ]
