@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from functools import partial
@@ -134,7 +135,7 @@ def run_mutants(*, area: str | None = None, only: str | None = None, check_only:
 
 
 def _run_all(mutations: Sequence[Mutation], copies: Copies) -> Iterator[Result]:
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(_WORKERS) as pool, _cancelling(pool):
         unit = {each: each.tests for each in mutations}
         unnoticed: list[Mutation] = []
         for result in _run_tests(pool, copies, unit, _UNIT):
@@ -143,6 +144,16 @@ def _run_all(mutations: Sequence[Mutation], copies: Copies) -> Iterator[Result]:
             else:
                 yield result
         yield from _run_tests(pool, copies, {each: each.cluster for each in unnoticed}, _CLUSTER)
+
+
+@contextmanager
+def _cancelling(pool: ThreadPoolExecutor) -> Generator[None]:
+    """Start no further run after an interrupt."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def _run_tests(

@@ -61,6 +61,10 @@ def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() 
             "a namespace's ladder may be deleted before its jobs"
         )
         assert each.binding["validationActions"] == ["Deny"], "an invalid job is rejected, not warned about"
+        (resources,) = objects(obj(each.policy["matchConstraints"])["resourceRules"])
+        assert resources["operations"] == ["CREATE", "UPDATE"], (
+            "an update could add what a creation may not have"
+        )
         conditions = {
             str(one["name"]): str(one["expression"]) for one in objects(each.policy["matchConditions"])
         }

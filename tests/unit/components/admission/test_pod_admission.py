@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from holdfast.components.admission.expressions import (
@@ -14,6 +16,7 @@ from holdfast.components.admission.expressions import (
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs, policy_spec
 from holdfast.components.admission.rules import NodeSelection
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.labels import TOLERATES
 from holdfast.scheduling.taints import Taint
 from tests.support.builders.training_jobs import RULES, SPOT_RULE
 from tests.support.fakes.pulumi_engine import Recording, record
@@ -35,6 +38,8 @@ def test_each_rule_has_a_policy_as_rendered_before_its_binding() -> None:
         assert names == {"training-spot-pods", "training-gpu-pods"}, f"one {kind} for each rule"
     policy = admission.one(POLICY, "admission-spot")
     assert policy.inputs["spec"] == policy_spec(SPOT_RULE), "the SDK must keep the API's field names"
+    described = json.loads(str(obj(obj(policy.inputs["metadata"])["annotations"])[TOLERATES]))
+    assert described["taint"] == SPOT_RULE.taint.as_taint(), "policies that cannot evaluate CEL read it"
     binding = admission.one(BINDING, "admission-spot-binding")
     assert "admission-spot" in binding.depends_on, "a binding without its policy would let every pod pass"
     assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}, "it binds its rule's policy"
@@ -52,6 +57,7 @@ def test_policies_match_only_pod_creation_in_training_namespaces_without_conditi
         assert "matchConditions" not in policy_spec(rule), (
             "the API server reinvokes only policies whose conditions held the first time"
         )
+        assert policy_spec(rule)["failurePolicy"] == "Fail", "an unchanged pod would never be scheduled"
 
 
 def test_an_older_cluster_is_rejected_before_anything_is_registered() -> None:

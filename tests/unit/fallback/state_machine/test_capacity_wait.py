@@ -136,6 +136,10 @@ def test_pauses_are_spread_by_uid_and_deterministic(uid: str, yields: int) -> No
     assert pause_length(state) != pause_length(waiting(uid=f"{uid}x", yields=yields)), (
         "two jobs do not come back together"
     )
+    doubled = SHORTEST_PAUSE * 2 ** min(yields, 3)
+    assert doubled <= pause_length(state) <= 2 * doubled, (
+        "a pause that was too short is followed by a longer one"
+    )
 
 
 def test_two_gangs_that_block_each_other_both_run_eventually() -> None:
