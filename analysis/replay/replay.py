@@ -64,8 +64,13 @@ def on_demand(job: Workload) -> Replayed:
     )
 
 
-def replay(job: Workload, market: Market, policy: Policy, start: timedelta) -> Replayed:
-    """Replay a job that follows a policy from a start in the traces, with the controller's own decisions."""
+def replay(
+    job: Workload, market: Market, policy: Policy, start: timedelta, *, finish_within: timedelta | None = None
+) -> Replayed:
+    """Replay a job that follows a policy from a start in the traces, with the controller's own decisions.
+
+    `finish_within`: the job's own deadline after its start; None for none.
+    """
     plan = JobPlan(
         uid="job",
         created=_START,
@@ -76,6 +81,7 @@ def replay(job: Workload, market: Market, policy: Policy, start: timedelta) -> R
         restart=job.restart,
         grace=job.grace,
         checkpoint_every=job.checkpoint_every,
+        finish_by=None if finish_within is None else _START + finish_within,
     )
     pools = {
         pool: [(_START + at, number) for at, number in steps]

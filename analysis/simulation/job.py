@@ -73,6 +73,7 @@ class JobPlan:
     `pods`: its gang, one node each. `work`: its duration without evictions; None for no end. `boot`: the start of a node.
     `restart`: from the last pod's node to the first new step. `grace`: the termination of pods. `checkpoint_every`: the
     most work that an eviction loses; None for none. A move loses no work: a suspended job writes a checkpoint on SIGTERM.
+    `finish_by`: the job's deadline; None for none. `reports`: its program reports progress.
     """
 
     uid: str
@@ -84,6 +85,8 @@ class JobPlan:
     restart: timedelta = _AT_ONCE
     grace: timedelta = _AT_ONCE
     checkpoint_every: timedelta | None = None
+    finish_by: datetime | None = None
+    reports: bool = True
 
 
 @dataclass(kw_only=True)

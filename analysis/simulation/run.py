@@ -18,7 +18,7 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import ContendingGang, Observation, Reservation
+from holdfast.fallback.state_machine.observation import ContendingGang, Deadline, Observation, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,6 +89,7 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         pods_remaining=job.plan.pods if is_terminating or not job.suspended else 0,
         shapes=job.shapes,
         reservation=_reservation(job),
+        deadline=_deadline(job),
         contending_gang=max(
             (
                 ContendingGang(uid=other.plan.uid, created=other.plan.created)
@@ -97,6 +98,15 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
             ),
             default=None,
         ),
+    )
+
+
+def _deadline(job: SimulatedJob) -> Deadline | None:
+    plan = job.plan
+    if plan.finish_by is None or plan.work is None:
+        return None
+    return Deadline(
+        finish_by=plan.finish_by, work=plan.work, progress=job.progress / plan.work if plan.reports else None
     )
 
 

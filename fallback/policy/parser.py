@@ -207,6 +207,7 @@ def _policy(spec: Fields, problems: Problems) -> Policy:
         hold_timeout=spec.duration("holdTimeout") or ladder.hold_timeout,
         start_timeout=spec.duration("startTimeout") or ladder.start_timeout,
         deadline=spec.duration("deadline"),
+        restart_cost=spec.duration("restartCost") or ladder.restart_cost,
     )
 
 

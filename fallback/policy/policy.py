@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 DEFAULT_OUTAGE_WINDOW: Final = timedelta(minutes=4)
 DEFAULT_HOLD_TIMEOUT: Final = timedelta(minutes=15)
 DEFAULT_START_TIMEOUT: Final = timedelta(minutes=15)
+# A machine's boot, the image, the training framework, and the work since the last checkpoint.
+DEFAULT_RESTART_COST: Final = timedelta(minutes=15)
 # The value of Determined's `max_restarts`: enough for temporary problems, few enough for a broken script.
 DEFAULT_APPLICATION_FAILURES: Final = 5
 
@@ -67,7 +69,8 @@ class Policy:
     `evictions` they do not count); FOREVER for no limit. `return_after`: how long a job stays on a tier before better tiers
     are tried; None for never. `hold_timeout`: how long to wait for a better tier's capacity. `start_timeout`: how long
     pods with nodes may take to start before a warning. `deadline`: time from a job's creation after which it fails over
-    directly to the last tier, without failback; None for none.
+    directly to the last tier, without failback; None for none. `restart_cost`: the longest time from the loss of a job's
+    machines until it has its earlier progress again, if capacity is available; for jobs with a deadline of their own.
     """
 
     tiers: tuple[PolicyTier, ...]
@@ -79,6 +82,7 @@ class Policy:
     hold_timeout: timedelta = DEFAULT_HOLD_TIMEOUT
     start_timeout: timedelta = DEFAULT_START_TIMEOUT
     deadline: timedelta | None = None
+    restart_cost: timedelta = DEFAULT_RESTART_COST
 
     def rank_of(self, pool: str) -> int | None:
         """The rank of a pool's tier in the ladder, 0 for the best; None if the ladder has no such tier."""

@@ -25,6 +25,7 @@ from holdfast.fallback.state_machine.failback import failback_deadlines
 from holdfast.fallback.state_machine.failover import failover_deadlines
 from holdfast.fallback.state_machine.observation import NO_JUMP
 from holdfast.fallback.state_machine.outages import unreachable_deadline
+from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from holdfast.fallback.state_machine.phases import (
     SLOW_SUSPENSION_AFTER,
     step_finished,
@@ -65,7 +66,11 @@ def _times(
         case Phase.PAUSED:
             return (state.resume_at,)
         case Phase.WAITING | Phase.RUNNING if isinstance(policy, Policy):
-            return _running_times(state, observation, policy)
+            bounded = paced_policy(state, observation, policy)
+            return (
+                *_running_times(state, observation, bounded),
+                *pacing_deadlines(state, observation, policy),
+            )
         case _:
             return ()
 
@@ -152,9 +157,11 @@ def shift_times(state: JobState, observation: Observation) -> JobState:
     def shifted_if_any(time: datetime | None, ahead: timedelta = NO_JUMP) -> datetime | None:
         return None if time is None else shifted_time(time, ahead)
 
-    attempt = state.failback
+    attempt, pace = state.failback, state.pace
     return replace(
         state,
+        pace=pace
+        and replace(pace, counts_from=None if pace.counts_from is None else pace.counts_from + jump),
         since=shifted_time(state.since),
         waiting_since=shifted_if_any(state.waiting_since),
         outage_counted_at=shifted_if_any(state.outage_counted_at),
@@ -251,11 +258,13 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         return Step(state=None, events=(not_on_ladder_event(observation, policy),))
-    first = first_tier_visit(observation, observation.pool, rank)
+    first = track_pace(first_tier_visit(observation, observation.pool, rank), observation, policy)
     return _stopped(first) if observation.suspended else step_running(first, observation, policy)
 
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+    if isinstance(policy, Policy):
+        state = track_pace(state, observation, policy)
     if observation.outcome is not None:
         return step_finished(state, observation, policy)
     if state.suspended_by_us:

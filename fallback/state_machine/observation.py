@@ -85,6 +85,18 @@ class ContendingGang:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deadline:
+    """When a job must have finished, and how much work it is: the duration of its training without interruptions.
+
+    `progress`: the share of the work that the program last reported as done, 0 to 1; None if it reports nothing.
+    """
+
+    finish_by: datetime
+    work: timedelta
+    progress: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolStatus:
     """What is known of one tier's pool.
 
@@ -123,10 +135,11 @@ class Observation:
         which therefore never finish terminating. `outdated_children`: child Jobs whose pod template (selectors,
         tolerations) differs from the job's current one. `shapes`: the gang's resource requests.
     Surroundings
-        `contending_gang`: the youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in
+        `unseen`: how much of the current wait the API server was away, when no capacity could come. `contending_gang`: the youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in
         the pool. `pools`: by name; a missing one is assumed to exist. `reservation`: see Reservation; None for none.
         `checkpoints_on_request`: the job answers checkpoint requests; `checkpoint_requested_at`: the request it was sent;
-        `checkpointed_at`: its last answer. `notices`: standing events that the job kind found, passed on.
+        `checkpointed_at`: its last answer. `deadline`: see Deadline; None for a job without one. `notices`: standing
+        events that the job kind found, passed on.
     """
 
     uid: str
@@ -160,6 +173,7 @@ class Observation:
     outdated_children: int = 0
     shapes: tuple[PodShape, ...] = ()
 
+    unseen: timedelta = timedelta(0)
     contending_gang: ContendingGang | None = None
     last_yield_at: datetime | None = None
     pools: Mapping[str, PoolStatus] = field(default_factory=dict[str, PoolStatus])
@@ -167,6 +181,7 @@ class Observation:
     checkpoints_on_request: bool = False
     checkpoint_requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
+    deadline: Deadline | None = None
     notices: tuple[JobEvent, ...] = ()
 
     @property

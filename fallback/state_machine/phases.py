@@ -32,6 +32,7 @@ from holdfast.fallback.state_machine.failover import (
 )
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
+from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
 from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
@@ -60,6 +61,7 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
     now = count_losses(state, observation, policy)
     said = _outage_event(state, now, policy)
     now, placed = track_wait(now, observation)
+    policy = paced_policy(now, observation, policy)
     departure = _move(now, observation, policy)
     if departure is None:
         step = step_failback(now, observation, policy)
@@ -71,13 +73,14 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
         *_no_lower_tier_event(now, observation, policy),
         *pods_missing_events(now, observation),
         *slow_start_events(observation, policy),
+        *late_event(now, observation, policy),
     )
     return replace(step, events=(*said, *placed, *step.events, *standing))
 
 
 def _move(state: JobState, observation: Observation, policy: Policy) -> Step | None:
     """The move that the job must make; None if it stays."""
-    why = failover_event(state, observation, policy)
+    why = _why_move(state, observation, policy)
     below = tier_below(state, observation, policy)
     if why is not None and below is not None:
         # The reserved capacity is better than any lower tier, and available already.
@@ -100,6 +103,10 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
     )
 
 
+def _why_move(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
+    return failover_event(state, observation, policy) or slack_event(state, observation, policy)
+
+
 def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[JobEvent, ...]:
     spent = counted_failures(after, policy.failures)
     if spent <= counted_failures(before, policy.failures) or after.outage_kind is None:
@@ -118,7 +125,7 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
 
 def _no_lower_tier_event(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
     """Warn about a job that must leave its tier while no lower tier exists."""
-    why = failover_event(state, observation, policy)
+    why = _why_move(state, observation, policy)
     if why is None or tier_below(state, observation, policy) is not None:
         return ()
     message = (

@@ -62,6 +62,22 @@ class FailbackAttempt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How far a job with a deadline has come.
+
+    `work_done`: without the current run, or up to the last recorded report. `counts_from`: from this time the current run
+    adds to it; None while no gang runs. `progress`: the last recorded report, a share of the work. `interruptions` of the
+    job so far, on any tier. `is_late`: the deadline cannot be kept any more.
+    """
+
+    work_done: timedelta = timedelta(0)
+    counts_from: datetime | None = None
+    progress: float | None = None
+    interruptions: int = 0
+    is_late: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobState:
     """Everything that is recorded for one job.
 
@@ -84,7 +100,7 @@ class JobState:
     client resumed the job during the current move.
     `failback`: the failback under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`: how
     many failbacks in a row did not last; each doubles the wait for the next. `entered_by_failback`: this visit began with
-    a failback. `recreations`: how many times the job was recreated.
+    a failback. `recreations`: how many times the job was recreated. `pace`: of a job with a deadline.
     """
 
     uid: str
@@ -119,6 +135,7 @@ class JobState:
     short_failbacks: int = 0
     entered_by_failback: bool = False
     recreations: int = 0
+    pace: Pace | None = None
 
     @property
     def suspended_by_us(self) -> bool:
@@ -221,7 +238,7 @@ def _written(value: object) -> JsonValue:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, FailbackAttempt):
+    if isinstance(value, FailbackAttempt | Pace):
         return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
     return cast("JsonValue", value)
 
@@ -279,6 +296,23 @@ def _attempt(value: JsonValue) -> FailbackAttempt:
     )
 
 
+def _pace(value: JsonValue) -> Pace:
+    document = _object(value)
+    return Pace(
+        work_done=_seconds(document.get("work_done")),
+        counts_from=_absent_or(_time)(document.get("counts_from")),  # type: ignore[arg-type]  # as the reader returns it
+        progress=_absent_or(_share)(document.get("progress")),  # type: ignore[arg-type]  # likewise
+        interruptions=_count(document.get("interruptions")),
+        is_late=_flag(document.get("is_late")),
+    )
+
+
+def _share(value: JsonValue) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("it is not a share from 0 to 1")
+    return float(value)
+
+
 _READERS: Final[Mapping[str, _Reader]] = {
     "uid": _text,
     "phase": lambda value: Phase(_text(value)),
@@ -312,4 +346,5 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "short_failbacks": _count,
     "entered_by_failback": _flag,
     "recreations": _count,
+    "pace": _absent_or(_pace),
 }

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.actions import Action
     from holdfast.fallback.state_machine.decision import Decision
     from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.fallback.state_machine.observation import ContendingGang, Outcome, Part, PoolStatus
-    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind
+    from holdfast.fallback.state_machine.observation import (
+        ContendingGang,
+        Deadline,
+        Outcome,
+        Part,
+        PoolStatus,
+    )
+    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind, Pace
     from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
@@ -51,6 +57,7 @@ class PolicyFields(TypedDict, total=False):
     hold_timeout: timedelta
     start_timeout: timedelta
     deadline: timedelta | None
+    restart_cost: timedelta
 
 
 class StateFields(TypedDict, total=False):
@@ -86,6 +93,7 @@ class StateFields(TypedDict, total=False):
     short_failbacks: int
     entered_by_failback: bool
     recreations: int
+    pace: Pace | None
 
 
 class ObservationFields(TypedDict, total=False):
@@ -116,6 +124,7 @@ class ObservationFields(TypedDict, total=False):
     dead_pods: tuple[str, ...]
     outdated_children: int
     shapes: tuple[PodShape, ...]
+    unseen: timedelta
     contending_gang: ContendingGang | None
     last_yield_at: datetime | None
     pools: Mapping[str, PoolStatus]
@@ -123,6 +132,7 @@ class ObservationFields(TypedDict, total=False):
     checkpoints_on_request: bool
     checkpoint_requested_at: datetime | None
     checkpointed_at: datetime | None
+    deadline: Deadline | None
     notices: tuple[JobEvent, ...]
 
 
