@@ -43,7 +43,8 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
     """Train from the latest checkpoint to the last step. Only one worker of a job has `saves`."""
     notice, step = notice or Notice(), step or next_state
     state = checkpoints.latest() or BEGINNING
-    print(f"goes on from step {state['step']}", flush=True)
+    began = state["step"]
+    print(f"goes on from step {began}", flush=True)
     while state["step"] < STEPS and not notice.is_heard:
         state = step(state)
         if saves and (state["step"] % STEPS_BETWEEN_CHECKPOINTS == 0 or state["step"] == STEPS):
@@ -53,9 +54,16 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
         if saves and state["step"]:
             checkpoints.save(state)
         print(f"stops after step {state['step']}", flush=True)
+        print(summary(began, state), flush=True)
         raise SystemExit(STOPPED)
     print(f"has trained {state['step']} steps: {state['weights']}", flush=True)
+    print(summary(began, state), flush=True)
     return state
+
+
+def summary(began, state):
+    """The attempt in one line: the last one of the log, whose first line is far above it."""
+    return f"summary: this attempt went on from step {began} and ended after step {state['step']}"
 
 
 def next_state(state):

@@ -1,0 +1,162 @@
+"""The guides' commands show that a job resumed: kubectl runs them on a pod whose log is long."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.support.doc_pages import DocPage
+from tests.support.training_program import TRAINING, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from holdfast.scheduling.json import Json
+
+#: Far more lines than the ten that kubectl shows of each pod of a selector.
+STEPS = 200
+JOB = "train-on-spot"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log of the pod that resumed after its predecessor was evicted."""
+    environment = {
+        "CHECKPOINT_URI": f"file://{tmp_path_factory.mktemp('checkpoints')}",
+        "STEPS": str(STEPS),
+        "SECONDS_PER_STEP": "0",
+    }
+    run = Run(program=TRAINING / "train.py", environment=environment)
+    run.attempt(end=signal.SIGTERM, after=70)
+    resumed = run.attempt()
+    assert resumed.began, "it resumed from a checkpoint"
+    return resumed.said
+
+
+def test_the_last_line_of_the_example_says_where_it_went_on(log: str) -> None:
+    first, last = log.splitlines()[0], log.splitlines()[-1]
+    step = first.removeprefix("goes on from step ")
+    assert last == f"summary: this attempt went on from step {step} and ended after step {STEPS}", (
+        "the first line is out of sight by then"
+    )
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_the_command_that_shows_the_resume_prints_its_line(cloud: str, log: str, tmp_path: Path) -> None:
+    page = DocPage.read(f"docs/getting-started-{cloud}.md").text
+    (command,) = re.findall(r"^(kubectl logs .*\| grep .*?)(?:\s+#.*)?$", page, re.MULTILINE)
+    assert "goes on from step " in output_of(command, log, tmp_path), f"{command} prints nothing"
+
+
+def test_kubectl_hides_the_line_unless_the_whole_log_is_requested(log: str, tmp_path: Path) -> None:
+    command = f"kubectl logs -n tabular -l jobset.sigs.k8s.io/jobset-name={JOB} --prefix"
+    shown = output_of(command, log, tmp_path)
+    assert "summary: this attempt went on from step " in shown, "the last lines are visible"
+    assert "goes on from step " not in shown, "only ten lines of each pod: the guides' option is needed"
+
+
+def output_of(command: str, log: str, folder: Path) -> str:
+    """What a command prints in a cluster whose one pod has this log."""
+    kubeconfig = folder / "kubeconfig"
+    with cluster(log) as server:
+        kubeconfig.write_text(json.dumps(kubeconfig_of(server)))
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
+            "KUBECONFIG": str(kubeconfig),
+            "HOME": str(folder),
+        }
+        ended = subprocess.run(
+            ["bash", "-c", command], env=environment, capture_output=True, text=True, check=False
+        )
+    assert not ended.stderr, "the command works"
+    return ended.stdout
+
+
+def kubeconfig_of(server: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "users": [{"name": "c", "user": {}}],
+        "current-context": "c",
+    }
+
+
+POD: Json = {
+    "metadata": {
+        "name": f"{JOB}-workers-0-0-x",
+        "namespace": "tabular",
+        "labels": {"jobset.sigs.k8s.io/jobset-name": JOB},
+    },
+    "spec": {"containers": [{"name": "trainer", "image": "i"}]},
+    "status": {"phase": "Running"},
+}
+DOCUMENTS: Json = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+    "/api/v1": {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
+        "resources": [
+            {
+                "name": "pods",
+                "singularName": "pod",
+                "namespaced": True,
+                "kind": "Pod",
+                "verbs": ["get", "list"],
+            },
+            {"name": "pods/log", "singularName": "", "namespaced": True, "kind": "Pod", "verbs": ["get"]},
+        ],
+    },
+    "/api/v1/namespaces/tabular/pods": {"kind": "PodList", "apiVersion": "v1", "items": [POD]},
+}
+
+
+@contextmanager
+def cluster(log: str) -> Generator[str]:
+    """An API server with one pod, which serves its log as a kubelet does: from the end where a number of lines is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            if url.path.endswith("/log"):
+                asked = parse_qs(url.query).get("tailLines")
+                lines = log.splitlines(keepends=True)
+                self.answer("".join(lines[-int(asked[0]) :] if asked else lines), "text/plain")
+            elif url.path in DOCUMENTS:
+                self.answer(json.dumps(DOCUMENTS[url.path]), "application/json")
+            else:
+                self.send_error(404)
+
+        def answer(self, body: str, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the parameter
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
