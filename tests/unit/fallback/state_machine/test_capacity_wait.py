@@ -48,6 +48,7 @@ def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:
     )
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
+    assert suspend.state.waited == HALF_OF_THE_WAIT - T0, "the wait continues after the pause"
     decision = decide(
         waiting(), observed(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy()
     )

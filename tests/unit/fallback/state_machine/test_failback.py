@@ -166,6 +166,14 @@ def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
     assert Suspend in kinds(decide(asked, answered, UP)), "its place is held meanwhile"
 
 
+def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its_timeout() -> None:
+    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
+    blocked = running(pool="b-spot", rank=1, evictions=3, failback=attempt)
+    for waited, expected in ((9 * MINUTE, attempt), (10 * MINUTE, None)):
+        seen = observed(pool="b-spot", now=T0 + waited, can_be_suspended=False)
+        assert state_of(decide(blocked, seen, UP)).failback == expected, "nodes cost while they are reserved"
+
+
 def test_an_old_checkpoint_is_no_answer() -> None:
     asked = decide(
         failing_back(FailbackStage.TAINTING),

@@ -175,6 +175,11 @@ def test_application_failures_give_the_job_up_on_the_last_tier_unless_unlimited(
     assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
         "no limit"
     )
+    none = policy(application_failures=0)
+    assert not decide(on_last(), observed(pool="on-demand"), none).actions, "0 means the first failure"
+    assert Suspend in kinds(decide(on_last(application_failures=1), observed(pool="on-demand"), none)), (
+        "as here"
+    )
     ladder = policy(failures=Failures.EVICTIONS)
     assert not decide(on_last(application_failures=99), observed(pool="on-demand"), ladder).actions, (
         "its budget"
@@ -232,6 +237,7 @@ def test_a_lost_head_restarts_the_job_on_its_tier() -> None:
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
         "its operator would wait forever"
     )
+    assert suspend.state.head_restarts == 1, "the number of restarts is limited"
     restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
     decision = decide(restarted, observed(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
     assert Suspend not in kinds(decision), "a dashboard needs a while to answer"
@@ -241,6 +247,7 @@ def test_a_repeatedly_lost_head_moves_the_job() -> None:
     hopeless = running(head_restarts=MAX_HEAD_RESTARTS)
     lost = observed(head_unready_since=T0, now=T0 + HOUR)
     assert only(decide(hopeless, lost, policy()), Suspend).pool == "b-spot", "every path must end"
+    assert not decide(hopeless, observed(), policy()).actions, "a head that came back needs no other tier"
     last = on_last(head_restarts=MAX_HEAD_RESTARTS)
     silent = observed(head_unready_since=T0, now=T0 + HOUR, pool="on-demand")
     assert only(decide(last, silent, policy()), Suspend).state.phase is Phase.GIVEN_UP, (

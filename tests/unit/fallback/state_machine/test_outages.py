@@ -179,6 +179,11 @@ def test_unobserved_restarts_are_counted_once_per_window() -> None:
     )
     state = count_losses(running(since=T0), observed(restarts=5, now=T0 + MINUTE), policy())
     assert state.unexplained == 1, "one wave may restart a gang several times"
+    counted = running(
+        evictions=1, restart_expected=True, outage_at=T0 - MINUTE, outage_counted_at=T0 - MINUTE
+    )
+    state = count_losses(counted, observed(restarts=3), policy())
+    assert (state.evictions, state.unexplained) == (1, 0), "the wave that was counted by its loss"
     away = observed(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
     state = count_losses(running(since=T0), away, EVICTIONS)
     assert counted_failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
