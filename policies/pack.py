@@ -13,7 +13,7 @@ from pulumi_policy import (
 )
 
 from holdfast.policies.remediation import remediations
-from holdfast.policies.rule import Finding
+from holdfast.policies.rule import PACK_SETTINGS, Finding
 from holdfast.policies.rules import (
     accelerators,
     aks_scaling,
@@ -32,6 +32,7 @@ from holdfast.policies.rules import (
     spot_diversity,
     spot_role,
     spot_taints,
+    verdicts,
 )
 
 if TYPE_CHECKING:
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
 
 #: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
 RULES: Final[Sequence[Rule]] = (
+    verdicts.RULE,
     *ladder_end.RULES,
     *reachability.RULES,
     accelerators.RULE,
+    quotas.RULE,
+    aks_scaling.RULE,
     spot_taints.RULE,
     spot_diversity.RULE,
     default_pool.RULE,
@@ -52,12 +56,10 @@ RULES: Final[Sequence[Rule]] = (
     interruption_queue.RULE,
     spot_role.RULE,
     compute_classes.RULE,
-    aks_scaling.RULE,
     checkpoints.RULE,
     job_identities.RULE,
     api_endpoints.RULE,
     pinned_versions.RULE,
-    quotas.RULE,
     policy_inputs.RULE,
 )
 
@@ -77,7 +79,7 @@ class RulePolicy(StackValidationPolicy):
             severity=Severity(rule.severity.value),
             config_schema=schema(rule),
             remediation_steps=rule.fix,
-            tags=["fallback"],
+            tags=["fallback", rule.group.value],
         )
         self.rule = rule
 
@@ -119,7 +121,12 @@ def _misspelled(message: str) -> Finding:
     return Finding(urn="", message=message, proven=False)
 
 
-def settings(rule: Rule, given: Mapping[str, object] | None) -> Settings:
-    """Return a rule's settings: the given ones, and the defaults of the others."""
-    known = cast("Mapping[str, JsonValue]", given or {})
-    return {name: known.get(name, setting.default) for name, setting in rule.settings.items()}
+def settings(
+    rule: Rule, given: Mapping[str, object] | None, of_pack: Mapping[str, object] | None = None
+) -> Settings:
+    """Return what a rule receives: its settings and those of the pack, given ones and the defaults of the others."""
+    own, common = (cast("Mapping[str, JsonValue]", each or {}) for each in (given, of_pack))
+    return {
+        **{name: common.get(name, setting.default) for name, setting in PACK_SETTINGS.items()},
+        **{name: own.get(name, setting.default) for name, setting in rule.settings.items()},
+    }

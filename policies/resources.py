@@ -30,8 +30,9 @@ _MIB: Final = 1024**2
 class StackResource:
     """One resource of a stack: its type token, its URN and its properties.
 
-    `is_protected`: the engine refuses to delete it. `parent` is the URN of its parent, empty for none. `refers_to` maps a
-    property to the URNs of the resources that its value is made from: known on preview, when the value is not.
+    `is_protected`: the engine refuses to delete it. `parent` is the URN of its parent, `provider` that of its provider; both
+    are empty for none. `refers_to` maps a property to the URNs of the resources that its value is made from: known on
+    preview, when the value is not.
     """
 
     type: str
@@ -39,6 +40,7 @@ class StackResource:
     props: Mapping[str, Value]
     is_protected: bool = False
     parent: str = ""
+    provider: str = ""
     refers_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue
 
@@ -20,12 +20,15 @@ Settings: TypeAlias = Mapping[str, JsonValue]
 class Finding:
     """One statement of a rule about one resource.
 
-    Unless `proven`, it depends on a value that only the update will know: it is shown, and does not stop the run.
+    Unless `proven`, it is shown and does not stop the run: it depends on a value that only the update will know, on another
+    program, or it is about a pool that no ladder names. `repeats` names a rule that makes the same statement about the same
+    resource: where that rule reports it at the same level or higher, it is dropped.
     """
 
     urn: str
     message: str
     proven: bool = True
+    repeats: str = ""
 
 
 class Level(StrEnum):
@@ -33,6 +36,13 @@ class Level(StrEnum):
 
     ADVISORY = "advisory"
     MANDATORY = "mandatory"
+
+
+class Group(StrEnum):
+    """What a rule is about."""
+
+    REACHABILITY = "reachability"  #: whether training can fall back
+    PLATFORM = "platform"  #: what a sound platform has beside it
 
 
 class RuleSeverity(StrEnum):
@@ -57,7 +67,8 @@ class Rule:
     """One rule of the pack.
 
     `name` identifies it in configuration, `title` in reports; `description` states what holds if the rule is followed,
-    `fix` what to do if it is not. `find` returns the violations in a stack, and does not raise.
+    `fix` what to do if it is not. `find` returns the violations in a stack, and does not raise. `level` is the level by
+    default, `strict` the level in the profile of that name, if it differs.
     """
 
     name: str
@@ -67,6 +78,8 @@ class Rule:
     level: Level
     severity: RuleSeverity
     find: Callable[[Sequence[StackResource], Settings], Sequence[Finding]]
+    group: Group = Group.REACHABILITY
+    strict: Level | None = None
     settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
 
 
@@ -80,10 +93,60 @@ def number_setting(settings: Settings, name: str) -> int:
 
 def names_setting(settings: Settings, name: str) -> frozenset[str]:
     """Return the texts of a setting that is a list."""
-    value = settings[name]
+    value = settings.get(name, [])
     return (
         frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()
     )
 
 
 NAMES_SCHEMA: Json = {"type": "array", "items": {"type": "string", "minLength": 1}}
+
+ON_DEMAND_POOLS: Final = "onDemandPools"
+MADE_ELSEWHERE: Final = "madeElsewhere"
+STOP_ON_FAULT: Final = "stopOnFault"
+
+
+class Elsewhere(StrEnum):
+    """What another program may make for this one."""
+
+    POOLS = "pools"
+    QUEUE = "queue"
+    DEFAULT_POOL = "default pool"
+    ROLE = "role"
+
+
+#: Settings of the whole pack: every rule receives them beside its own.
+PACK_SETTINGS: Final[Mapping[str, Setting]] = {
+    ON_DEMAND_POOLS: Setting(
+        schema={
+            **NAMES_SCHEMA,
+            "description": "On-demand pools that ladders of this program end on and another program makes.",
+        },
+        default=[],
+    ),
+    MADE_ELSEWHERE: Setting(
+        schema={
+            "type": "array",
+            "items": {"type": "string", "enum": [each.value for each in Elsewhere]},
+            "description": "What another program makes: `pools` that ladders name, the interruption `queue`, the "
+            "`default pool`, the `role` of EC2 Spot. It is assumed, not judged.",
+        },
+        default=[],
+    ),
+    STOP_ON_FAULT: Setting(
+        schema={
+            "type": "boolean",
+            "description": "Whether a mandatory rule that fails by a fault of its own stops the run.",
+        },
+        default=True,
+    ),
+}
+
+
+#: The same without any of them set.
+PACK_DEFAULTS: Final[Settings] = {name: setting.default for name, setting in PACK_SETTINGS.items()}
+
+
+def is_made_elsewhere(settings: Settings, what: Elsewhere) -> bool:
+    """Whether the settings declare that another program makes this."""
+    return what.value in names_setting(settings, MADE_ELSEWHERE)

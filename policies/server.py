@@ -10,6 +10,7 @@ settings. So its servicer is used as it is, except for the calls that receive re
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,8 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from holdfast.policies.pack import RulePolicy, misspelled, settings
 from holdfast.policies.remediation import Remediation
 from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rule import Finding
-from holdfast.policies.rules import policy_inputs
+from holdfast.policies.rule import STOP_ON_FAULT, Finding
+from holdfast.policies.rules import policy_inputs, verdicts
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -116,48 +117,78 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
         response = analyzer_pb2.AnalyzeResponse()
         levels = {each: self._get_enforcement_level(each) for each in self._policies}
         enabled = [each for each, level in levels.items() if level is not EnforcementLevel.DISABLED]
-        rules = [(each.rule, settings(each.rule, self._get_policy_config(each.name))) for each in enabled]
+        of_pack = self._get_policy_config(verdicts.RULE.name)
+        asked = [
+            Asked(
+                rule=each.rule,
+                settings=settings(each.rule, self._get_policy_config(each.name), of_pack),
+                # A rule about a whole stack cannot remediate: at this level it stops the run.
+                stops=levels[each] is not EnforcementLevel.ADVISORY,
+            )
+            for each in enabled
+        ]
         stack = Stack(stack_resources(request.resources, self._inputs))
-        found = evaluate(stack, rules, misspelled=self._misspelled)
-        for policy in enabled:
-            report = self._report(response, policy, levels[policy])
+        found = evaluate(stack, asked, misspelled=self._misspelled)
+        for policy, each in zip(enabled, asked, strict=True):
             for finding in found.get(policy.name, ()):
-                report(finding.message, finding.urn)
+                self._report(response, policy, stops=each.stops and finding.proven)(
+                    finding.message, finding.urn
+                )
         return response
 
     def _report(
-        self, response: analyzer_pb2.AnalyzeResponse, policy: RulePolicy, level: EnforcementLevel
+        self, response: analyzer_pb2.AnalyzeResponse, policy: RulePolicy, *, stops: bool
     ) -> Callable[[str, str], None]:
-        # A rule about a whole stack cannot remediate: at this level it stops the run.
-        shown = EnforcementLevel.MANDATORY if level is EnforcementLevel.REMEDIATE else level
+        shown = EnforcementLevel.MANDATORY if stops else EnforcementLevel.ADVISORY
         return self._create_report_violation(
             response, policy.name, policy.description, shown, policy.severity
         )
 
 
-def evaluate(
-    stack: Stack, rules: Sequence[tuple[Rule, Settings]], misspelled: Sequence[Finding] = ()
-) -> Mapping[str, Sequence[Finding]]:
-    """Return the findings of each rule, by its name.
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A rule that is not disabled, with what it receives. `stops`: what it proves stops the run."""
 
-    The rule on policy inputs also reports `misspelled` configuration, and rules that raise: these prove nothing.
+    rule: Rule
+    settings: Settings
+    stops: bool = True
+
+
+def evaluate(
+    stack: Stack, asked: Sequence[Asked], misspelled: Sequence[Finding] = ()
+) -> Mapping[str, Sequence[Finding]]:
+    """Return the findings of each rule, by its name, without those that another rule reports at the same level.
+
+    The rule on policy inputs also reports `misspelled` configuration.
     """
     found: dict[str, list[Finding]] = {policy_inputs.RULE.name: list(misspelled)}
-    for rule, given in rules:
+    for each in asked:
         try:
-            found.setdefault(rule.name, []).extend(rule.find(stack, given))
-        except Exception as fault:  # noqa: BLE001 - whatever a program registers, its preview goes on
-            found.setdefault(policy_inputs.RULE.name, []).append(_failed(rule, fault))
-    return found
+            found.setdefault(each.rule.name, []).extend(each.rule.find(stack, each.settings))
+        except Exception as fault:  # noqa: BLE001 - whatever a program registers, the other rules are applied
+            found.setdefault(each.rule.name, []).append(_failed(each, fault))
+    stopping = {each.rule.name: each.stops for each in asked}
+    reported = {(name, finding.urn) for name, listed in found.items() for finding in listed}
+    return {
+        name: [
+            finding
+            for finding in listed
+            if (finding.repeats, finding.urn) not in reported
+            or (stopping[name] and finding.proven and not stopping[finding.repeats])
+        ]
+        for name, listed in found.items()
+    }
 
 
-def _failed(rule: Rule, fault: Exception) -> Finding:
+def _failed(asked: Asked, fault: Exception) -> Finding:
+    """Return the finding of a rule that raised: it proves nothing, so what it is for is not proved either."""
     at = traceback.extract_tb(fault.__traceback__)[-1]
     return Finding(
         urn="",
-        message=f"rule {rule.name!r} failed, so it proves nothing here: {type(fault).__name__}: {fault} "
-        f"({Path(at.filename).name}:{at.lineno}). This is a bug in the policy pack: please report it.",
-        proven=False,
+        message=f"rule {asked.rule.name!r} failed, so it proves nothing here: {type(fault).__name__}: {fault} "
+        f"({Path(at.filename).name}:{at.lineno}). This is a bug in the policy pack: please report it. To let the run pass, "
+        f"set `{STOP_ON_FAULT}: false` of {verdicts.RULE.name!r}.",
+        proven=asked.settings.get(STOP_ON_FAULT) is not False,
     )
 
 
@@ -181,6 +212,7 @@ def stack_resources(
             props=props,
             is_protected=resource.options.protect,
             parent=resource.parent,
+            provider=resource.provider.urn,
             refers_to={name: tuple(made_of.urns) for name, made_of in resource.propertyDependencies.items()},
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.resources import (
     Value,
     at,
@@ -17,7 +18,7 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, LEAST, Resources, Shape
 
 if TYPE_CHECKING:
@@ -32,11 +33,20 @@ NAMESPACE_TYPES: Final = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingNamespace:
-    """A namespace with the training label; unless `proven`, only the update will know whether it has the label."""
+    """A namespace with the training label, or one that only a FallbackPolicy of the program names.
+
+    `resource` declares it: the namespace, or the FallbackPolicy if another program makes the namespace. Unless `proven`, only
+    the update will know whether it has the label.
+    """
 
     resource: StackResource
     name: str | Unknown
     proven: bool
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the program makes it."""
+        return self.resource.type in NAMESPACE_TYPES
 
     @property
     def title(self) -> str:
@@ -50,11 +60,16 @@ class TrainingNamespace:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTier:
-    """One tier as it is declared. `pool` is None if it names none; `declared` is the tier unparsed, for messages."""
+    """One tier as it is declared.
+
+    `pool` is None if it names none; `declared` is the tier unparsed, for messages. `says_on_demand`: its facts say that the
+    pool is on-demand.
+    """
 
     pool: str | Unknown | None
     max_failures: int | Unknown | None
     has_timeout: bool | Unknown
+    says_on_demand: bool | Unknown
     declared: Value
 
 
@@ -98,7 +113,10 @@ class LadderCandidates:
 
 @once
 def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNamespace, ...]:
-    """Return the stack's namespaces that have, or may turn out to have, the training label."""
+    """Return the stack's namespaces that have, or may turn out to have, the training label.
+
+    A namespace that has a ladder is one, too, although another program makes it or sets its label.
+    """
     found: list[TrainingNamespace] = []
     for resource in (each for each in resources if each.type in NAMESPACE_TYPES):
         label = at(resource.props, "metadata", "labels", TRAINING)
@@ -109,7 +127,22 @@ def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNam
                     resource=resource, name=UNKNOWN if name is None else name, proven=label is not UNKNOWN
                 )
             )
+    for ladder in ladders_of(resources):
+        mine = [each for each in found if _is_of(ladder, each, resources) is not False]
+        if ladder.name in (LADDER, UNKNOWN) and not mine:
+            found.append(TrainingNamespace(resource=ladder.resource, name=ladder.namespace, proven=True))
     return tuple(found)
+
+
+def _is_of(
+    ladder: DeclaredLadder, namespace: TrainingNamespace, resources: Sequence[StackResource]
+) -> bool | Unknown:
+    """Return whether a ladder is in a namespace: in one of that name in the same cluster."""
+    if ladder.resource is namespace.resource:
+        return True
+    named = _equal(ladder.namespace, namespace.name)
+    same = named if named is False else is_same_cluster(ladder.resource, namespace.resource, resources)
+    return same if named is True or same is False else UNKNOWN
 
 
 def is_fallback_policy(type_token: str) -> bool:
@@ -138,11 +171,12 @@ def ladder_of(resource: StackResource) -> DeclaredLadder:
 
 
 def _tier(declared: Value) -> DeclaredTier:
-    timeout = at(declared, "procurementTimeout")
+    timeout, capacity = at(declared, "procurementTimeout"), at(declared, "facts", "capacity")
     return DeclaredTier(
         pool=UNKNOWN if declared is UNKNOWN else text_at(declared, "pool"),
         max_failures=whole_number(at(declared, "maxFailures")),
         has_timeout=UNKNOWN if timeout is UNKNOWN else timeout is not None,
+        says_on_demand=UNKNOWN if capacity is UNKNOWN else capacity == ON_DEMAND,
         declared=declared,
     )
 
@@ -175,7 +209,7 @@ def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource])
     possible: list[DeclaredLadder] = []
     misnamed: list[DeclaredLadder] = []
     for ladder in ladders_of(resources):
-        here = _equal(ladder.namespace, namespace.name)
+        here = _is_of(ladder, namespace, resources)
         named = _equal(ladder.name, LADDER)
         if here is True and named is True:
             certain.append(ladder)
@@ -188,6 +222,14 @@ def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource])
 
 def _equal(left: str | Unknown | None, right: str | Unknown | None) -> bool | Unknown:
     return UNKNOWN if left is UNKNOWN or right is UNKNOWN else left == right
+
+
+def first_tier_pools(ladder: DeclaredLadder, pools: Sequence[DeclaredPool]) -> tuple[DeclaredPool, ...]:
+    """Return the pools of its first tier."""
+    first = () if ladder.tiers is UNKNOWN else ladder.tiers[:1]
+    return tuple(
+        pool for pool in pools for tier in first if pool.label == tier.pool and pool.label is not None
+    )
 
 
 def shapes_of(ladder: DeclaredLadder, first_tier: Sequence[DeclaredPool]) -> tuple[Shape, ...] | Unknown:

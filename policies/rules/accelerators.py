@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs import declared_pools
+from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
@@ -21,20 +21,25 @@ if TYPE_CHECKING:
     from holdfast.policies.rule import Settings
 
 
-def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
+def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return the ladders whose first tier's accelerators are on none of their on-demand tiers."""
-    pools = {pool.label: pool for pool in declared_pools(resources) if isinstance(pool.label, str)}
     found: list[Finding] = []
     for ladder in ladders_of(resources):
-        tiers = [pools[name] for name in ladder.pools if name in pools]
-        first = {kind for pool in tiers[:1] if SPOT in pool.facts.capacity_types for kind in _kinds(pool)}
-        on_demand = [pool for pool in tiers if pool.facts.is_on_demand is not False]
+        pools = LadderPools.of(ladder, resources, settings)
+        tiers = [pools.named(name) for name in ladder.pools]
+        first = {
+            kind
+            for each in tiers[:1]
+            for pool in each
+            if SPOT in pool.facts.capacity_types
+            for kind in _kinds(pool)
+        }
+        on_demand = [pool for each in tiers for pool in each if pool.facts.is_on_demand is not False]
         offered = {kind for pool in on_demand for kind in _kinds(pool)}
         unknown = any(
             pool.facts.machines is UNKNOWN or pool.facts.unknown_machine_types for pool in on_demand
         )
-        all_known = on_demand and not unknown and len(tiers) == len(ladder.pools)
-        if first and all_known and not offered & first:
+        if first and on_demand and not unknown and all(tiers) and not offered & first:
             found.append(
                 Finding(
                     urn=ladder.resource.urn,

@@ -7,10 +7,12 @@ that AKS creates by default move and replace nodes at any time, and accept pods 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.aks import is_agent_pool, is_cluster
 from holdfast.policies.inputs.karpenter import is_node_pool
+from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.resources import at, items_at, text_at
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
@@ -28,7 +30,7 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
     """Return what is wrong with the autoscaling of the stack's one AKS cluster.
 
     With several clusters it is not known before the update which one a pool belongs to; with none, the cluster belongs to
-    another program.
+    another program. Without any ladder it is advice.
     """
     clusters = [resource for resource in resources if is_cluster(resource.type)]
     if len(clusters) != 1:
@@ -38,7 +40,8 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
     if mode is UNKNOWN:
         return ()
     found = _with_provisioning(cluster, resources) if mode == "Auto" else _without(cluster, resources)
-    return tuple(found)
+    trains = bool(ladders_of(resources))
+    return tuple(replace(each, proven=trains) for each in found)
 
 
 def _with_provisioning(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.resources import at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ RULE: Final = Rule(
     title="API servers are not public",
     description="A cluster's API server is private, or accepts connections only from named CIDR ranges.",
     fix="Name the ranges, or keep it private.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

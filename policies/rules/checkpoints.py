@@ -9,7 +9,16 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.resources import amount, at, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import NAMES_SCHEMA, Finding, Level, Rule, RuleSeverity, Setting, names_setting
+from holdfast.policies.rule import (
+    NAMES_SCHEMA,
+    Finding,
+    Group,
+    Level,
+    Rule,
+    RuleSeverity,
+    Setting,
+    names_setting,
+)
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -217,7 +226,9 @@ RULE: Final = Rule(
     description="Checkpoint storage is private and encrypted, keeps overwritten versions, never expires current ones, and "
     "cannot be deleted in protected stacks.",
     fix="Make the change that the message names.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.CRITICAL,
     find=find,
     settings={

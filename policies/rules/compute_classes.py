@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.resources import at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ RULE: Final = Rule(
     title="ComputeClasses of one capacity type",
     description="A GKE ComputeClass has nodes of one capacity type, and pods that select it use no spot label beside it.",
     fix="Make a ComputeClass for each capacity type, and select nodes only by the class.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs import declared_pools
+from holdfast.policies.clusters import clusters, is_same_cluster
+from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.ladders import training_namespaces
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import (
+    MADE_ELSEWHERE,
+    Elsewhere,
+    Finding,
+    Group,
+    Level,
+    Rule,
+    RuleSeverity,
+    is_made_elsewhere,
+)
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.taints import REPELLING
 
@@ -21,18 +31,30 @@ if TYPE_CHECKING:
     from holdfast.policies.rule import Settings
 
 
-def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
-    """Return a finding if the program has training namespaces and pools, but no default pool."""
-    pools = declared_pools(resources)
-    proven = [namespace for namespace in training_namespaces(resources) if namespace.proven]
-    if not pools or not proven or any(_may_be_default(pool) for pool in pools):
+def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
+    """Return a finding if a cluster of the program has training namespaces and pools, but no default pool."""
+    if is_made_elsewhere(settings, Elsewhere.DEFAULT_POOL):
         return ()
-    return (
-        Finding(
-            urn=pools[0].resource.urn,
-            message="no pool of this program accepts pods without a node selector: each is spot, tainted, or has only GPU "
-            "machines. Add an on-demand pool of CPU machines without taints, for Ray heads, submitters and helpers.",
-        ),
+    for namespace in training_namespaces(resources):
+        pools = [
+            pool
+            for pool in all_pools(resources)
+            if is_same_cluster(namespace.resource, pool.resource, resources) is not False
+        ]
+        if namespace.proven and pools and not any(_may_be_default(pool) for pool in pools):
+            # One for the program: several namespaces lack the same pool.
+            return (_finding(pools[0], resources),)
+    return ()
+
+
+def _finding(pool: DeclaredPool, resources: Sequence[StackResource]) -> Finding:
+    return Finding(
+        urn=pool.resource.urn,
+        message="no pool of this program accepts pods without a node selector: each is spot, tainted, or has only GPU "
+        "machines. Add an on-demand pool of CPU machines without taints, for Ray heads, submitters and helpers, or declare "
+        f"`{MADE_ELSEWHERE}: [{Elsewhere.DEFAULT_POOL.value}]` if another program makes one.",
+        # A program that does not make the cluster may leave its other pools to the one that does.
+        proven=bool(clusters(resources)),
     )
 
 
@@ -55,7 +77,9 @@ RULE: Final = Rule(
     title="Pods without a node selector have a pool",
     description="An on-demand pool of CPU machines without taints accepts Ray heads, submitters and helpers.",
     fix="Add an on-demand pool of CPU machines without taints.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_label
 from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.resources import at, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
 
@@ -110,7 +110,9 @@ RULE: Final = Rule(
     description="Karpenter does not consolidate, replace for drift or expire nodes on which jobs train, and pods on spot do "
     "not refuse the drain.",
     fix="Set consolidationPolicy: WhenEmpty, expireAfter: Never and a Drifted budget of 0; remove do-not-disrupt.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

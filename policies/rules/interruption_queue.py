@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.karpenter import is_on_aws, may_buy_spot, node_pools
 from holdfast.policies.resources import at, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import (
+    MADE_ELSEWHERE,
+    Elsewhere,
+    Finding,
+    Group,
+    Level,
+    Rule,
+    RuleSeverity,
+    is_made_elsewhere,
+)
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -25,10 +34,11 @@ RELEASES: Final = (
 )
 _RULE: Final = "aws:cloudwatch/eventRule:EventRule"
 _TARGET: Final = "aws:cloudwatch/eventTarget:EventTarget"
+_PARTS: Final = (_RULE, "aws:sqs/queue:Queue")
 _NOTICE: Final = "EC2 Spot Instance Interruption Warning"
 
 
-def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
+def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return what is missing between the notice and a Karpenter that this program installs on AWS."""
     releases = [each for each in resources if _is_karpenter(each)]
     if not releases or not any(may_buy_spot(each) and is_on_aws(each) for each in node_pools(resources)):
@@ -42,12 +52,16 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
         for release in releases
         if at(release.props, "values", "settings", "interruptionQueue") in (None, "")
     ]
-    if not found and not _notices_reach_a_queue(resources):
+    declared = is_made_elsewhere(settings, Elsewhere.QUEUE)
+    if not found and not declared and not _notices_reach_a_queue(resources):
         found.append(
             Finding(
                 urn=releases[0].urn,
                 message=f"no EventBridge rule of this program sends `{_NOTICE}` to a queue, so Karpenter's queue stays "
-                f"empty. Add a rule for it ({_RULE}) with the queue as its target.",
+                f"empty. Add a rule for it ({_RULE}) with the queue as its target, or declare "
+                f"`{MADE_ELSEWHERE}: [{Elsewhere.QUEUE.value}]` if another program makes both.",
+                # A program without any queue or rule leaves both to another one.
+                proven=any(each.type in _PARTS for each in resources),
             )
         )
     return tuple(found)
@@ -89,7 +103,9 @@ RULE: Final = Rule(
     title="Karpenter receives interruption notices",
     description="If Karpenter buys spot on AWS, it has an interruption queue, and EventBridge sends the notices there.",
     fix="Set the chart's settings.interruptionQueue, and add EventBridge rules with the queue as their target.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.policies.resources import at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,7 +124,9 @@ RULE: Final = Rule(
     title="Job identities have access to one prefix",
     description="No identity may read or write the checkpoints of every namespace.",
     fix="Grant access to the namespace's own prefix, folder or container.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

@@ -1,4 +1,4 @@
-"""A training namespace has a ladder whose last tier is an on-demand pool that exists.
+"""A training namespace has a ladder that jobs get down, and whose last tier is an on-demand pool that exists.
 
 Without one, a job that has used up its spot tiers waits forever, or restarts on the market that keeps evicting it.
 `maxFailures: -1` on the last tier declares that staying on spot is intended.
@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import candidates, training_namespaces
 from holdfast.policies.resources import is_object
-from holdfast.policies.rule import NAMES_SCHEMA, Finding, Level, Rule, RuleSeverity, Setting, names_setting
+from holdfast.policies.rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.ladder import NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
+from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.policies.inputs import DeclaredPool
     from holdfast.policies.inputs.ladders import (
         DeclaredLadder,
         DeclaredTier,
@@ -30,81 +30,43 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
 
-ON_DEMAND_POOLS: Final = "onDemandPools"
-ON_DEMAND_POOLS_SETTING: Final = Setting(
-    schema={
-        **NAMES_SCHEMA,
-        "description": "On-demand pools that ladders of this stack end on and another program makes.",
-    },
-    default=[],
-)
+END: Final = "training-ladder-ends-on-demand"
+END_UNKNOWN: Final = "training-ladder-end-unknown"
+LEAVES_SPOT: Final = "training-ladder-leaves-spot"
 
 KNOWN_LATER: Final = "is known only after the update, which checks it again"
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownPools:
-    """The pools that a ladder may name: those of the stack, and on-demand pools that another program makes."""
-
-    of_stack: Sequence[DeclaredPool]
-    on_demand_elsewhere: frozenset[str]
-
-    def named(self, name: str) -> tuple[DeclaredPool, ...]:
-        """Return the stack's pools with that label; several NodePools may share one."""
-        return tuple(pool for pool in self.of_stack if pool.label == name)
-
-    def with_unknown_label(self) -> tuple[DeclaredPool, ...]:
-        """Return the stack's pools whose label only the update will know."""
-        return tuple(pool for pool in self.of_stack if pool.label is UNKNOWN)
-
-    def without_label(self, node_pool: str) -> DeclaredPool | None:
-        """Return the stack's NodePool with that name whose nodes have no pool label; None if there is none."""
-        unlabelled = (pool for pool in self.of_stack if pool.label is None)
-        return next((pool for pool in unlabelled if pool.node_pool == node_pool), None)
-
-    def on_demand(self) -> str:
-        """Return the on-demand pools as a message lists them."""
-        names = {
-            pool.label
-            for pool in self.of_stack
-            if pool.facts.is_on_demand is True and isinstance(pool.label, str)
-        }
-        return ", ".join(repr(name) for name in sorted(names | self.on_demand_elsewhere)) or "none"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What is wrong with the end of a ladder; unless `proven`, what is not known yet."""
+    """What is wrong with the end of a ladder; unless `proven`, what is not known."""
 
     message: str
     proven: bool = True
 
 
 def find_ladder_ends(
-    resources: Sequence[StackResource], on_demand_elsewhere: frozenset[str] = frozenset()
+    resources: Sequence[StackResource], settings: Settings = PACK_DEFAULTS
 ) -> tuple[Finding, ...]:
-    """Return what is wrong with the ladders of the stack's training namespaces.
-
-    `on_demand_elsewhere` names on-demand pools that the stack's ladders use and another program makes.
-    """
-    pools = KnownPools(of_stack=all_pools(resources), on_demand_elsewhere=on_demand_elsewhere)
+    """Return what is wrong with the ladders of the stack's training namespaces."""
     return tuple(
         finding
         for namespace in training_namespaces(resources)
-        for finding in _of_namespace(namespace, resources, pools)
+        for finding in _of_namespace(namespace, resources, settings)
     )
 
 
 def _of_namespace(
-    namespace: TrainingNamespace, resources: Sequence[StackResource], pools: KnownPools
+    namespace: TrainingNamespace, resources: Sequence[StackResource], settings: Settings
 ) -> Iterator[Finding]:
     found = candidates(namespace, resources)
     ladders = found.certain or found.possible
-    ends = [(ladder, fault_at_end(ladder, pools)) for ladder in ladders]
+    ends = [(each, fault_at_end(each, LadderPools.of(each, resources, settings))) for each in ladders]
     # If all possible ladders have a bad end, the namespace has one, whichever of them is its own. If one of them is or
     # may be valid, the result is not known yet.
     undecided = not found.certain and any(fault is None or not fault.proven for _, fault in ends)
     if not ladders:
+        pools = LadderPools.near(namespace.resource, resources, settings)
         yield _finding(namespace, namespace.resource, _without_ladder(found, pools), proven=True)
     elif undecided:
         yield _finding(namespace, namespace.resource, f"which ladder it has {KNOWN_LATER}", proven=False)
@@ -124,7 +86,7 @@ def _finding(namespace: TrainingNamespace, about: StackResource, message: str, *
     )
 
 
-def _without_ladder(found: LadderCandidates, pools: KnownPools) -> str:
+def _without_ladder(found: LadderCandidates, pools: LadderPools) -> str:
     others = ", ".join(repr(ladder.name) for ladder in found.misnamed)
     misnamed = f" (it has {others}, but jobs follow only the one with that name)" if others else ""
     return (
@@ -134,7 +96,7 @@ def _without_ladder(found: LadderCandidates, pools: KnownPools) -> str:
     )
 
 
-def fault_at_end(ladder: DeclaredLadder, pools: KnownPools) -> Fault | None:
+def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
     """Return what is wrong with the last tier of a FallbackPolicy; None if nothing is."""
     tiers = ladder.tiers
     if tiers is UNKNOWN:
@@ -149,7 +111,7 @@ def fault_at_end(ladder: DeclaredLadder, pools: KnownPools) -> Fault | None:
     )
 
 
-def _fault_of_last(tier: DeclaredTier, which: str, pools: KnownPools) -> Fault | None:
+def _fault_of_last(tier: DeclaredTier, which: str, pools: LadderPools) -> Fault | None:
     pool = tier.pool
     if pool is UNKNOWN:
         return Fault(message=f"which pool {which} names {KNOWN_LATER}", proven=False)
@@ -167,27 +129,31 @@ def _fault_of_last(tier: DeclaredTier, which: str, pools: KnownPools) -> Fault |
     return _fault_of_capacity(pool, tier, which, pools)
 
 
-def _fault_of_missing(pool: str, which: str, pools: KnownPools) -> Fault:
+def _fault_of_missing(pool: str, which: str, pools: LadderPools) -> Fault | None:
+    unlabelled = pools.without_label(pool)
     if pools.with_unknown_label():
         node_pools = ", ".join(repr(each.node_pool) for each in pools.with_unknown_label())
         return Fault(
             message=f"{which} names pool {pool!r}; whether NodePool {node_pools} makes it {KNOWN_LATER}",
             proven=False,
         )
-    unlabelled = pools.without_label(pool)
     if unlabelled is not None:
         return Fault(
             message=f"{which} names pool {pool!r}, but the nodes of NodePool {pool!r} lack the label {POOL}: {pool} by "
             f"which jobs select it. Add it under `{unlabelled.labels_path}`"
         )
+    if pools.others_elsewhere:
+        return None
+    if pools.may_be_elsewhere(pool):
+        return Fault(message=f"{which} names pool {pool!r}: {pools.unseen(pool)}", proven=False)
     return Fault(
         message=f"{which} names pool {pool!r}, which no NodePool of this program makes. Name an on-demand pool that exists "
         f"(this program has: {pools.on_demand()}), add a NodePool whose nodes have the label {POOL}: {pool}, or, if another "
-        f"program makes it, list it in this policy's setting `{ON_DEMAND_POOLS}`"
+        f"program makes it, list it in the pack's setting `{ON_DEMAND_POOLS}`"
     )
 
 
-def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: KnownPools) -> Fault | None:
+def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: LadderPools) -> Fault | None:
     """Return the fault of a tier whose pool exists but may be spot, unless the tier declares that jobs stay there."""
     not_on_demand = [each for each in pools.named(pool) if each.facts.is_on_demand is not True]
     if not not_on_demand or tier.max_failures == UNLIMITED:
@@ -205,18 +171,51 @@ def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: KnownPo
     )
 
 
+def waits_indefinitely(tier: DeclaredTier, pools: LadderPools) -> bool:
+    """Whether a tier that is not the last may be spot and certainly has no `procurementTimeout`.
+
+    The API server asks for one unless the tier's facts say that its pool is on-demand; the pools here may be otherwise.
+    """
+    if tier.has_timeout is not False or not is_object(tier.declared):
+        return False
+    named = pools.named(tier.pool) if isinstance(tier.pool, str) else ()
+    return tier.says_on_demand is False or any(each.facts.is_on_demand is False for each in named)
+
+
+def find_endless_waits(
+    resources: Sequence[StackResource], settings: Settings = PACK_DEFAULTS
+) -> tuple[Finding, ...]:
+    """Return the tiers that may be spot and that a job leaves only if capacity comes."""
+    return tuple(
+        _finding(namespace, ladder.resource, f"{tier_title(number, tier)}: {_NEEDS_TIMEOUT}", proven=True)
+        for namespace in training_namespaces(resources)
+        for ladder in candidates(namespace, resources).certain
+        if ladder.tiers is not UNKNOWN
+        for number, tier in enumerate(ladder.tiers[:-1], start=1)
+        if waits_indefinitely(tier, LadderPools.of(ladder, resources, settings))
+    )
+
+
+_NEEDS_TIMEOUT: Final = f"{NEEDS_TIMEOUT}. {SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
+
+
+def tier_title(number: int, tier: DeclaredTier) -> str:
+    """Return a tier as messages name it."""
+    pool = "not known yet" if tier.pool is UNKNOWN else tier.pool or "(none named)"
+    return messages.TIER.format(number=number, pool=pool)
+
+
 def _find(*, proven: bool) -> Callable[[Sequence[StackResource], Settings], Sequence[Finding]]:
     def find(resources: Sequence[StackResource], settings: Settings) -> Sequence[Finding]:
-        found = find_ladder_ends(resources, names_setting(settings, ON_DEMAND_POOLS))
-        return [each for each in found if each.proven is proven]
+        return [each for each in find_ladder_ends(resources, settings) if each.proven is proven]
 
     return find
 
 
-#: Two rules, because a Pulumi policy has one level: what is not known yet must not hide a proven violation beside it.
+#: Two rules on the end, because a team sets one level for a rule: what is not known is reported by a rule of its own.
 RULES: Final = (
     Rule(
-        name="training-ladder-ends-on-demand",
+        name=END,
         title="Training ladders end on on-demand",
         description="A training namespace has a ladder whose last tier is an on-demand pool that exists.",
         fix="Append a tier with an on-demand pool to the namespace's ladder, or set `maxFailures: -1` on its last tier if "
@@ -224,16 +223,24 @@ RULES: Final = (
         level=Level.MANDATORY,
         severity=RuleSeverity.CRITICAL,
         find=_find(proven=True),
-        settings={ON_DEMAND_POOLS: ON_DEMAND_POOLS_SETTING},
     ),
     Rule(
-        name="training-ladder-end-unknown",
+        name=END_UNKNOWN,
         title="Training ladders whose end is unknown",
         description="The pool that the ladder of a training namespace ends on is known before the update.",
-        fix="None, if the update passes: it checks again with every value known.",
+        fix="None, if the update passes: it checks again with every value known. If another program makes the pool, list it "
+        "in `onDemandPools`.",
         level=Level.ADVISORY,
         severity=RuleSeverity.LOW,
         find=_find(proven=False),
-        settings={ON_DEMAND_POOLS: ON_DEMAND_POOLS_SETTING},
+    ),
+    Rule(
+        name=LEAVES_SPOT,
+        title="Training leaves spot",
+        description="Every tier of a ladder that may be spot, except the last, has a `procurementTimeout`.",
+        fix="Set `procurementTimeout`, such as 15m, on the tier.",
+        level=Level.MANDATORY,
+        severity=RuleSeverity.CRITICAL,
+        find=find_endless_waits,
     ),
 )

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.resources import at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.policies.rules.disruption import pod_templates
 from holdfast.policies.rules.interruption_queue import RELEASES
 from holdfast.scheduling.json import UNKNOWN
@@ -89,7 +89,9 @@ RULE: Final = Rule(
     description="Helm releases have exact versions, and pods images that do not change. Of a release, the chart, its version "
     "and its values are checked, not the objects that are rendered from them.",
     fix="Set the exact version, tag or digest.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.MEDIUM,
     find=find,
 )

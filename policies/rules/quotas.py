@@ -64,32 +64,39 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
     """Return the training namespaces without an effective ResourceQuota, and quotas that are too small for a shape."""
     quotas = [_quota(each) for each in resources if each.type in _QUOTAS]
     return tuple(
-        Finding(urn=namespace.resource.urn, message=f"{namespace.title} {problem}")
+        Finding(urn=namespace.resource.urn, message=f"{namespace.title} {problem}", proven=is_proven)
         for namespace in training_namespaces(resources)
         if namespace.proven and namespace.name is not UNKNOWN
-        for problem in _problems(namespace, quotas, resources)
+        for problem, is_proven in _problems(namespace, quotas, resources)
     )
 
 
 def _problems(
     namespace: TrainingNamespace, quotas: Sequence[_Quota], resources: Sequence[StackResource]
-) -> Iterator[str]:
+) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with the quotas of a namespace, and whether its jobs certainly cannot run."""
     here = [each for each in quotas if each.namespace == namespace.name]
     may_have_more = any(each.namespace is UNKNOWN or each.hard is UNKNOWN for each in quotas)
-    if not here and not may_have_more:
+    if not here and not may_have_more and namespace.is_declared:
         yield (
-            "has no ResourceQuota: one job may use all the capacity of the pools. Add one with "
-            f"`requests.{GPU_RESOURCE}`, or `pods`."
+            (
+                "has no ResourceQuota: one job may use all the capacity of the pools. Add one with "
+                f"`requests.{GPU_RESOURCE}`, or `pods`."
+            ),
+            False,
         )
-    elif not may_have_more and not any(_bounds(each) for each in here):
+    elif here and not may_have_more and not any(_bounds(each) for each in here):
         yield (
-            "has a ResourceQuota that limits neither GPUs nor CPUs nor pods: one job may use all the capacity of the pools. "
-            f"Add `requests.{GPU_RESOURCE}`, or `pods`."
+            (
+                "has a ResourceQuota that limits neither GPUs nor CPUs nor pods: one job may use all the capacity of the pools. "
+                f"Add `requests.{GPU_RESOURCE}`, or `pods`."
+            ),
+            False,
         )
     for ladder in candidates(namespace, resources).certain:
         for shape in ladder.known_shapes:
             for quota in here:
-                yield from _too_small(quota, shape)
+                yield from ((problem, True) for problem in _too_small(quota, shape))
 
 
 def _too_small(quota: _Quota, shape: Shape) -> Iterator[str]:
@@ -126,7 +133,7 @@ RULE: Final = Rule(
     description="A training namespace has a ResourceQuota for GPUs, CPUs or pods, with room for the gang of every shape that "
     "the namespace declares.",
     fix="Add one with `requests.nvidia.com/gpu` or `pods`, at least as large as the largest gang.",
-    level=Level.ADVISORY,
-    severity=RuleSeverity.LOW,
+    level=Level.MANDATORY,
+    severity=RuleSeverity.HIGH,
     find=find,
 )

@@ -1,32 +1,34 @@
 """Every job of the shapes that a training namespace declares can reach on-demand capacity.
 
 Jobs are created later and are in no program, so the proof is about shapes. A message names the check that fails, with its
-tier and pool.
+tier and pool. What the rules on ladder ends and waits report is part of this proof: it repeats them, and only where they are
+turned off or lowered is the repetition shown.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs import declared_pools
-from holdfast.policies.inputs.ladders import candidates, shapes_of, training_namespaces
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, names_setting
+from holdfast.policies.inputs.ladder_pools import LadderPools
+from holdfast.policies.inputs.ladders import candidates, first_tier_pools, shapes_of, training_namespaces
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules.ladder_end import (
-    ON_DEMAND_POOLS,
-    ON_DEMAND_POOLS_SETTING,
-    KnownPools,
+    END,
+    END_UNKNOWN,
+    LEAVES_SPOT,
     fault_at_end,
+    find_endless_waits,
+    find_ladder_ends,
 )
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Undetermined
-from holdfast.scheduling.reachability.facts import TierFacts
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.policies.inputs import DeclaredPool
     from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
@@ -39,60 +41,57 @@ _WORST: Final = (
 
 def find_unreachable(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return the shapes that cannot reach on-demand capacity, whatever the update brings."""
-    return tuple(each for each in _find(resources, settings) if each.proven)
+    ends = (replace(each, repeats=END) for each in find_ladder_ends(resources, settings) if each.proven)
+    waits = (replace(each, repeats=LEAVES_SPOT) for each in find_endless_waits(resources, settings))
+    return (*ends, *waits, *(each for each in _find(resources, settings) if each.proven))
 
 
 def find_notes(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return what is not known yet, tiers that no job can use, and ladders that stay on spot."""
-    return tuple(each for each in _find(resources, settings) if not each.proven)
+    ends = (
+        replace(each, repeats=END_UNKNOWN)
+        for each in find_ladder_ends(resources, settings)
+        if not each.proven
+    )
+    return (*ends, *(each for each in _find(resources, settings) if not each.proven))
 
 
 def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Finding]:
-    pools, elsewhere = declared_pools(resources), names_setting(settings, ON_DEMAND_POOLS)
-    known = KnownPools(of_stack=pools, on_demand_elsewhere=elsewhere)
     for namespace in training_namespaces(resources):
         for ladder in candidates(namespace, resources).certain:
-            # The rule on ladder ends reports a ladder without a valid end.
-            if fault_at_end(ladder, known) is None and ladder.tiers is not UNKNOWN:
-                for problem, is_proven in _problems(ladder, pools, elsewhere):
+            pools = LadderPools.of(ladder, resources, settings)
+            fault = fault_at_end(ladder, pools)
+            if ladder.tiers is UNKNOWN or (fault is not None and fault.proven):
+                continue
+            for found in walks(ladder, pools):
+                for problem, is_proven in problems_of(found):
+                    is_end = fault is not None and found.outcome is Outcome.UNDETERMINED and not is_proven
                     yield Finding(
                         urn=ladder.resource.urn,
                         message=f"{namespace.title}: {problem}",
                         proven=is_proven and namespace.proven,
+                        repeats=END_UNKNOWN if is_end else "",
                     )
+            if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
+                yield Finding(
+                    urn=ladder.resource.urn,
+                    message=f"{namespace.title}: {SHAPES_UNKNOWN}",
+                    proven=False,
+                )
 
 
-def _problems(
-    ladder: DeclaredLadder, pools: Sequence[DeclaredPool], elsewhere: frozenset[str]
-) -> Iterator[tuple[str, bool]]:
-    tiers = tiers_of(ladder, pools, elsewhere)
-    first = [pool for pool in pools if tiers and pool.facts in tiers[0].node_pools]
-    shapes = shapes_of(ladder, first)
-    if shapes is UNKNOWN:
-        yield "the shapes of its jobs are known only after the update, which checks them again.", False
-        return
-    for shape in shapes:
-        yield from problems_of(walk(shape, tiers))
+SHAPES_UNKNOWN: Final = (
+    "the shapes of some of its jobs are known only after the update, which checks them again."
+)
 
 
-def tiers_of(
-    ladder: DeclaredLadder, pools: Sequence[DeclaredPool], elsewhere: frozenset[str]
-) -> tuple[TierFacts, ...]:
-    """Return the ladder's tiers with the pools that they name."""
-    some_unknown = any(pool.label is UNKNOWN for pool in pools)
-    tiers = () if ladder.tiers is UNKNOWN else ladder.tiers
-    return tuple(
-        TierFacts(
-            number=number,
-            pool=tier.pool if tier.pool is not None else "(none named)",
-            max_failures=tier.max_failures,
-            has_timeout=tier.has_timeout,
-            node_pools=tuple(pool.facts for pool in pools if pool.label == tier.pool),
-            # A program without any pools leaves them to another program.
-            may_be_external=not pools or some_unknown or tier.pool in elsewhere,
-        )
-        for number, tier in enumerate(tiers, start=1)
-    )
+def walks(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Walk]:
+    """Yield how each shape of a ladder that is known gets down it; a shape that is not known hides no other one."""
+    shapes = shapes_of(ladder, first_tier_pools(ladder, pools.of_stack))
+    tiers = pools.tiers(ladder)
+    for shape in ladder.known_shapes if shapes is UNKNOWN else shapes:
+        if tiers:
+            yield walk(shape, tiers)
 
 
 def problems_of(found: Walk) -> Iterator[tuple[str, bool]]:
@@ -151,7 +150,6 @@ RULES: Final = (
         level=Level.MANDATORY,
         severity=RuleSeverity.CRITICAL,
         find=find_unreachable,
-        settings={ON_DEMAND_POOLS: ON_DEMAND_POOLS_SETTING},
     ),
     Rule(
         name="training-reachability-notes",
@@ -163,6 +161,5 @@ RULES: Final = (
         level=Level.ADVISORY,
         severity=RuleSeverity.MEDIUM,
         find=find_notes,
-        settings={ON_DEMAND_POOLS: ON_DEMAND_POOLS_SETTING},
     ),
 )

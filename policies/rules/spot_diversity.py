@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs import declared_pools
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Setting, number_setting
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Setting, number_setting
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
 
@@ -57,6 +57,7 @@ RULE: Final = Rule(
     title="Spot pools buy in several markets",
     description="A spot pool has several machine types or zones.",
     fix="Add machine types or zones.",
+    group=Group.PLATFORM,
     level=Level.ADVISORY,
     severity=RuleSeverity.MEDIUM,
     find=find,

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.karpenter import is_on_aws, may_buy_spot, node_pools
 from holdfast.policies.resources import at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Setting
+from holdfast.policies.rule import (
+    MADE_ELSEWHERE,
+    Elsewhere,
+    Finding,
+    Group,
+    Level,
+    Rule,
+    RuleSeverity,
+    is_made_elsewhere,
+)
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -18,23 +27,27 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
 
-_EXISTS: Final = "roleExists"
 _ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 _SERVICE: Final = "spot.amazonaws.com"
 _COMPONENT: Final = "holdfast:index:SpotServiceLinkedRole"
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
-    """Return a finding if spot is bought on AWS, nothing creates the role, and the setting does not say that it exists."""
+    """Return what is not judged if spot is bought on AWS, and nothing here creates the role or says that it exists."""
     spot = [each for each in node_pools(resources) if may_buy_spot(each) and is_on_aws(each)]
-    if not spot or settings[_EXISTS] is True or any(_creates_role(each) for each in resources):
+    if (
+        not spot
+        or is_made_elsewhere(settings, Elsewhere.ROLE)
+        or any(_creates_role(each) for each in resources)
+    ):
         return ()
     return (
         Finding(
             urn=spot[0].urn,
-            message="this program buys spot machines on AWS, but does not create the role AWSServiceRoleForEC2Spot. Create "
-            f"it ({_ROLE} with `awsServiceName: {_SERVICE}`, retained when the stack is destroyed), or set "
-            f"`{_EXISTS}: true` if the account has it.",
+            message="this program buys spot machines on AWS, and does not create the role AWSServiceRoleForEC2Spot: whether "
+            f"the account has it is not judged. Create it ({_ROLE} with `awsServiceName: {_SERVICE}`, retained when the stack "
+            f"is destroyed), or declare `{MADE_ELSEWHERE}: [{Elsewhere.ROLE.value}]` if the account has it.",
+            proven=False,
         ),
     )
 
@@ -50,13 +63,8 @@ RULE: Final = Rule(
     title="The service-linked role of EC2 Spot exists",
     description="If spot is bought on AWS, the role AWSServiceRoleForEC2Spot exists.",
     fix="Create the role, or set that the account has it.",
-    level=Level.MANDATORY,
-    severity=RuleSeverity.HIGH,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    severity=RuleSeverity.MEDIUM,
     find=find,
-    settings={
-        _EXISTS: Setting(
-            schema={"type": "boolean", "description": "Whether the account already has the role."},
-            default=False,
-        )
-    },
 )

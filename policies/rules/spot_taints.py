@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs import declared_pools
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 from holdfast.scheduling.taints import REPELLING
@@ -62,7 +62,9 @@ RULE: Final = Rule(
     title="Spot pools repel other pods",
     description="Spot nodes have a taint, on-demand nodes have no spot taint, and no pool makes both.",
     fix="Make a pool of each capacity type, and add a taint to the spot one.",
-    level=Level.MANDATORY,
+    group=Group.PLATFORM,
+    level=Level.ADVISORY,
+    strict=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,
 )

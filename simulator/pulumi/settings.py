@@ -132,6 +132,7 @@ class Subject:
             settings=read_yaml(file),
             packages=provider_packages(platform),
             policy_packs=(workspace.project_root / "policies",),
+            policy_settings=(workspace.project_root / "policies/profiles/strict.json",),
             cloud=platform.cloud,
             protected=getattr(platform, "protected", False) is True,
             # The local stack's kubeconfig is that of a real API server; a simulated cloud's is not.

@@ -284,6 +284,7 @@ CHANGES: tuple[Change, ...] = (
     Change(what="a shape is larger than any machine", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, HUGE)),
     Change(what="a gang is larger than the on-demand pool", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, WIDE)),
     Change(what="a shape names an accelerator no tier has", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, FOREIGN)),
+    Change(what="the spot tier has no time limit", rule="training-ladder-leaves-spot", stacks=ALL, apply=_without_timeout),
     Change(what="the spot pool may have no nodes, and nothing leads past it", rule=REACH, stacks=ALL,
            apply=lambda p: (_no_room(p, "cpu-spot"), _without_timeout(p))[0]),
     Change(what="the on-demand pool may have no nodes", rule=REACH, stacks=ALL, apply=lambda p: _no_room(p, "cpu")),

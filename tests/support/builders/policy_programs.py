@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.policies.pack import RULES
-from holdfast.policies.resources import StackResource
+from holdfast.policies.pack import settings as settings_of
+from holdfast.policies.resources import Stack, StackResource
+from holdfast.policies.rule import Level
+from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
+from holdfast.policies.server import Asked, evaluate
 from holdfast.scheduling.labels import POOL, TRAINING
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.stack_resources import resource
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.policies.resources import Value
+    from holdfast.policies.rule import Finding
     from tests.support.fakes.pulumi_engine import Recording
 
 
@@ -31,6 +36,8 @@ def local_stack(name: str) -> Recording:
     platform = cast("LocalPlatform", load_platform(ROOT / f"stacks/Pulumi.{name}.yaml"))
     return record(lambda: compose(platform, name))
 
+
+VERDICTS: Final = VERDICTS_RULE.name
 
 Props = dict[str, "Value"]
 Program = list[StackResource]
@@ -76,15 +83,37 @@ def program(name: str) -> Program:
     return [deepcopy(each) for each in recorded(name)]
 
 
+def findings(resources: Sequence[StackResource], **settings: object) -> dict[str, Sequence[Finding]]:
+    """The findings of each rule that has any, in the profile `strict`. `settings` apply to every rule that has them."""
+    asked = [
+        Asked(
+            rule=rule,
+            settings=settings_of(rule, settings, settings),
+            stops=(rule.strict or rule.level) is Level.MANDATORY,
+        )
+        for rule in RULES
+    ]
+    return {name: found for name, found in evaluate(Stack(resources), asked).items() if found}
+
+
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:
-    """The messages of each rule with findings. `settings` apply to every rule that has them."""
-    found: dict[str, list[str]] = {}
-    for rule in RULES:
-        own = {name: settings.get(name, setting.default) for name, setting in rule.settings.items()}
-        messages = [each.message for each in rule.find(resources, cast("Mapping[str, str]", own))]
-        if messages:
-            found[rule.name] = messages
-    return found
+    """The messages of each rule with findings, except the summary of verdicts."""
+    return {
+        name: [each.message for each in found]
+        for name, found in findings(resources, **settings).items()
+        if name != VERDICTS
+    }
+
+
+def stopping(resources: Sequence[StackResource], *, strict: bool = False) -> dict[str, list[str]]:
+    """The messages that stop a run, by rule, in the profile `reachability` or `strict`."""
+    levels = {rule.name: (rule.strict or rule.level) if strict else rule.level for rule in RULES}
+    stops = {
+        name: [each.message for each in found if each.proven]
+        for name, found in findings(resources).items()
+        if levels[name] is Level.MANDATORY
+    }
+    return {name: messages for name, messages in stops.items() if messages}
 
 
 def of(resources: Sequence[StackResource], ending: str, name: str = "") -> StackResource:
@@ -156,7 +185,11 @@ def _around() -> list[StackResource]:
         {"metadata": {"name": "any"}, "spec": {"priorities": both}},
     )
     aks: dict[str, Value] = {"nodeProvisioningProfile": auto, "apiServerAccessProfile": closed}
-    system: dict[str, Value] = {"mode": "System", "enableAutoScaling": True}
+    system: dict[str, Value] = {
+        "mode": "System",
+        "enableAutoScaling": True,
+        "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
+    }
     return [
         resource("kubernetes:cloud.google.com/v1:ComputeClass", "any", compute),
         resource(
@@ -175,11 +208,18 @@ def _around() -> list[StackResource]:
 def violations() -> list[StackResource]:
     """A program that breaks every mandatory rule."""
     spot: Value = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
+    waiting: Value = {"pool": "a100-spot", "maxFailures": 5}
     huge: Value = {"name": "huge", "pods": 1, "cpu": "4000", "memory": "1Gi", "gpus": 1}
+    narrow: dict[str, Value] = {
+        "metadata": {"name": "q", "namespace": "wide"},
+        "spec": {"hard": {"pods": "0"}},
+    }
     return [
         _node_pool("a100-spot", "spot", "p4d.24xlarge"),
         _node_pool("a10g", "on-demand", "g5.12xlarge"),
         *_training("lost", {"tiers": [spot]}),
         *_training("wide", {"tiers": [spot, {"pool": "a10g"}], "shapes": [huge]}),
+        *_training("waits", {"tiers": [waiting, {"pool": "a10g"}]}),
+        resource("kubernetes:core/v1:ResourceQuota", "narrow", _object("v1", "ResourceQuota", narrow)),
         *_around(),
     ]

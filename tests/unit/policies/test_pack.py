@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +20,7 @@ from holdfast.policies.resources import Stack, once
 from holdfast.policies.rule import Level, Rule, RuleSeverity
 from holdfast.policies.server import known_props, stack_resources
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.builders.policy_programs import program, reported, violations
+from tests.support.builders.policy_programs import program, stopping, violations
 from tests.support.builders.stack_resources import (
     A100_SPOT,
     compliant,
@@ -56,7 +58,9 @@ def by(rule: str, found: Iterable[Violation]) -> list[Violation]:
 
 
 def test_compliant_stack_has_no_violations() -> None:
-    assert violations_of(program("aws-dev")) == [], "not even advice"
+    (summary,) = violations_of(program("aws-dev"))
+    assert summary.level == analyzer_pb2.ADVISORY, "a summary stops nothing"
+    assert summary.message.startswith("namespace 'tabular': proved\n"), "a pass says what is proved"
 
 
 def test_violation_is_reported_on_its_resource_only_by_the_mandatory_policy() -> None:
@@ -82,7 +86,7 @@ def test_setting_lists_pools_of_another_program() -> None:
     resources = with_ladder(A100_SPOT, {"pool": "shared"})
     assert by(MANDATORY, violations_of(resources)), "without the setting the pool does not exist"
     configured = Pack()
-    configured.configure({}, {"onDemandPools": ["shared"]}, of=MANDATORY)
+    configured.configure({}, {"onDemandPools": ["shared"]}, of="training-verdicts")
     assert by(MANDATORY, configured.violations(resources)) == [], "with the setting it does"
 
 
@@ -111,7 +115,28 @@ def test_misspelled_configuration_is_reported() -> None:
     messages = [each.message for each in by(READING, pack.violations(compliant()))]
     assert len(messages) == 2, f"a setting and a rule, but not `all`: {messages}"
     assert "'onDemandPool'" in messages[1], f"the misspelled setting: {messages}"
-    assert "onDemandPools" in messages[1], f"the known settings: {messages}"
+    assert "it has: none" in messages[1], f"the known settings: {messages}"
+
+
+@pytest.mark.parametrize("level", [analyzer_pb2.DISABLED, analyzer_pb2.ADVISORY])
+def test_proof_does_not_fall_silent_when_the_rule_it_repeats_does(
+    level: analyzer_pb2.EnforcementLevel.ValueType,
+) -> None:
+    reaches = "training-reaches-on-demand"
+    assert by(reaches, violations_of(with_ladder(A100_SPOT))) == [], "one fault is reported once"
+    pack = Pack()
+    pack.configure({MANDATORY: level})
+    (told,) = by(reaches, pack.violations(with_ladder(A100_SPOT)))
+    assert told.level == analyzer_pb2.MANDATORY, "the job is still stranded"
+
+
+def test_profiles_set_every_rule() -> None:
+    profiles = {
+        file.stem: json.loads(file.read_text("utf-8"))
+        for file in (Path(server.__file__).parent / "profiles").iterdir()
+    }
+    strict = {rule.name: rule.strict.value for rule in RULES if rule.strict is not None}
+    assert profiles == {"strict": strict, "advisory": {"all": "advisory"}}, "`reachability` is the default"
 
 
 def test_disabled_rules_report_nothing() -> None:
@@ -170,17 +195,20 @@ def failing(_: Sequence[StackResource], __: Settings) -> Sequence[Finding]:
     raise KeyError("spec")
 
 
-def test_rule_that_raises_is_reported_and_stops_nothing() -> None:
+def test_mandatory_rule_that_raises_stops_the_run_unless_a_setting_lets_it_pass() -> None:
     broken = Rule(
         name="broken", title="t", description="d", fix="m", level=Level.MANDATORY, severity=RuleSeverity.LOW, find=failing
     )  # fmt: skip
     pack = Pack()
     pack.servicer._policies.insert(0, RulePolicy(broken))  # pyright: ignore[reportPrivateUsage] - a rule that fails
     found = pack.violations(with_ladder(A100_SPOT))
-    (reported,) = by(READING, found)
-    assert "rule 'broken' failed" in reported.message, reported.message
-    assert reported.level == analyzer_pb2.ADVISORY, "a bug of the pack stops no preview"
+    (told,) = by("broken", found)
+    assert "rule 'broken' failed" in told.message, told.message
+    assert told.level == analyzer_pb2.MANDATORY, "a proof that failed is no proof"
     assert len(by(MANDATORY, found)) == 1, "the other rules still run"
+    pack.configure({}, {"stopOnFault": False}, of="training-verdicts")
+    (let_pass,) = by("broken", pack.violations(with_ladder(A100_SPOT)))
+    assert let_pass.level == analyzer_pb2.ADVISORY, "the setting lets the run pass"
 
 
 def wire(props: Mapping[str, object]) -> Struct:
@@ -232,6 +260,6 @@ def test_once_computes_once_for_a_stack_and_again_for_a_list() -> None:
 
 
 def test_violating_program_breaks_every_mandatory_rule() -> None:
-    mandatory = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
-    missing = mandatory - reported(violations()).keys()
+    mandatory = {rule.name for rule in RULES if (rule.strict or rule.level) is Level.MANDATORY}
+    missing = mandatory - stopping(violations(), strict=True).keys()
     assert not missing, f"the engine tests would not cover {missing}"

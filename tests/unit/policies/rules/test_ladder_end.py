@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
@@ -55,7 +56,6 @@ AS_A_LABEL = {POOL: "a100", CAPACITY_TYPE: "on-demand"}
         ("a namespace that is not for training", [namespace(labels={}), *pools()]),
         ("a namespace that says it is not for training", [namespace(labels={"holdfast.dev/training": "false"})]),
         ("a namespace without labels", [resource("kubernetes:core/v1:Namespace", "web", {"metadata": {"name": "web"}})]),
-        ("a ladder in a namespace not for training", [ladder([A100_SPOT], namespace="web"), *compliant()]),
         ("nothing at all", []),
     ],
 )  # fmt: skip
@@ -74,7 +74,8 @@ VIOLATIONS = [
     ("spot alone", with_ladder({"pool": "a100-spot"}), ["(tier 1 of 1)", "makes spot nodes"]),
     ("a pool that nothing makes", with_ladder(A100_SPOT, {"pool": "a1000"}), ["pool 'a1000'", "no NodePool of this program makes", "'a100'", "onDemandPools"]),
     ("a pool that nothing makes, with unlimited failures", with_ladder({"pool": "a1000", "maxFailures": -1}), ["pool 'a1000'", "no NodePool of this program makes"]),
-    ("no pools at all", with_pools(), ["pool 'a100'", "this program has: none"]),
+    ("a ladder whose namespace another program makes", [ladder([A100_SPOT], namespace="web"), *compliant()], ["namespace 'web'", "makes spot nodes"]),
+    ("a ladder whose namespace is not labelled here", [namespace(labels={}), ladder([A100_SPOT]), *pools()], ["namespace 'vision'", "makes spot nodes"]),
     ("a pool whose nodes lack the label", with_pools(node_pool("a100", ON_DEMAND, labels={})), ["lack the label holdfast.dev/pool: a100", "spec.template.metadata.labels"]),
     ("a malformed NodePool", with_pools(resource(NODE_POOL_TYPE, "a100", {"spec": "on-demand", "metadata": ["a100"]})), ["lack the label holdfast.dev/pool: a100"]),
     ("spot with an unknown requirement, which only excludes", with_pools(node_pool("a100", capacity_requirement("spot"), UNKNOWN)), ["makes spot nodes"]),
@@ -114,8 +115,9 @@ def test_finding_is_about_the_resource_to_change() -> None:
 
 def test_on_demand_pool_of_another_program_can_be_listed_in_the_setting() -> None:
     shared = [namespace(), ladder([A100_SPOT, {"pool": "shared"}]), *pools()]
-    assert find_ladder_ends(shared, frozenset({"shared"})) == (), "the setting lists the pool"
-    (finding,) = find_ladder_ends(with_ladder({"pool": "a1000"}), frozenset({"shared"}))
+    setting = {**PACK_DEFAULTS, ON_DEMAND_POOLS: ["shared"]}
+    assert find_ladder_ends(shared, setting) == (), "the setting lists the pool"
+    (finding,) = find_ladder_ends(with_ladder({"pool": "a1000"}), setting)
     assert "'a100', 'shared'" in finding.message, "and the message lists it, too"
 
 
@@ -174,6 +176,15 @@ def test_finding_that_depends_on_an_unknown_value_is_not_proven(
     assert len(findings) == 1, f"{unknown}: one finding, not {findings}"
     assert not findings[0].proven, f"{unknown}: {findings[0].message} cannot be known yet"
     assert "known only after the update" in findings[0].message, f"{unknown}: {findings[0].message}"
+
+
+@pytest.mark.parametrize("made", [[], [node_pool("default", labels={})]], ids=["none", "none with a label"])
+def test_pool_is_not_judged_in_a_program_that_makes_no_pool_for_ladders(made: list[StackResource]) -> None:
+    (finding,) = find_ladder_ends(with_pools(*made))
+    assert not finding.proven, "another program may make it: it is not missing"
+    assert "onDemandPools" in finding.message, "the message says how to declare it"
+    declared = {**PACK_DEFAULTS, MADE_ELSEWHERE: ["pools"]}
+    assert find_ladder_ends(with_pools(*made), declared) == (), "declared, it is assumed"
 
 
 def test_each_namespace_is_checked_with_its_own_ladder() -> None:

@@ -1,0 +1,126 @@
+"""The pools that a ladder may name: those of its cluster in the stack, and those that another program makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs import all_pools
+from holdfast.policies.rule import (
+    MADE_ELSEWHERE,
+    ON_DEMAND_POOLS,
+    Elsewhere,
+    is_made_elsewhere,
+    names_setting,
+)
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability.facts import TierFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.policies.inputs import DeclaredPool
+    from holdfast.policies.inputs.ladders import DeclaredLadder
+    from holdfast.policies.resources import StackResource
+    from holdfast.policies.rule import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderPools:
+    """The pools that a ladder may name.
+
+    `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
+    `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
+    """
+
+    of_stack: Sequence[DeclaredPool]
+    unplaced: Sequence[DeclaredPool] = ()
+    on_demand_elsewhere: frozenset[str] = frozenset()
+    others_elsewhere: bool = False
+
+    @classmethod
+    def of(
+        cls, ladder: DeclaredLadder, resources: Sequence[StackResource], settings: Settings
+    ) -> LadderPools:
+        """Return the pools for a ladder."""
+        return cls.near(ladder.resource, resources, settings)
+
+    @classmethod
+    def near(
+        cls, resource: StackResource, resources: Sequence[StackResource], settings: Settings
+    ) -> LadderPools:
+        """Return the pools in the cluster of a resource."""
+        placed = [
+            (pool, is_same_cluster(resource, pool.resource, resources)) for pool in all_pools(resources)
+        ]
+        return cls(
+            of_stack=[pool for pool, here in placed if here is True],
+            unplaced=[pool for pool, here in placed if here is UNKNOWN],
+            on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
+            others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
+        )
+
+    def named(self, name: str) -> tuple[DeclaredPool, ...]:
+        """Return the program's pools with that label; several NodePools may share one."""
+        return tuple(pool for pool in self.of_stack if pool.label == name)
+
+    def with_unknown_label(self) -> tuple[DeclaredPool, ...]:
+        """Return the program's pools whose label only the update will know."""
+        return tuple(pool for pool in self.of_stack if pool.label is UNKNOWN)
+
+    def without_label(self, node_pool: str) -> DeclaredPool | None:
+        """Return the program's NodePool with that name whose nodes have no pool label; None if there is none."""
+        unlabelled = (pool for pool in self.of_stack if pool.label is None)
+        return next((pool for pool in unlabelled if pool.node_pool == node_pool), None)
+
+    def may_be_elsewhere(self, name: str) -> bool:
+        """Whether a pool that is not found here may exist.
+
+        It may if the program makes no pool that a ladder could name, or does not show which cluster that pool is in.
+        """
+        unplaced = any(pool.label in (name, UNKNOWN) for pool in self.unplaced)
+        return unplaced or all(pool.label is None for pool in self.of_stack)
+
+    def unseen(self, name: str) -> str:
+        """Return why a pool that may exist is not judged."""
+        if any(pool.label in (name, UNKNOWN) for pool in self.unplaced):
+            return (
+                "the program does not show whether that pool is in the ladder's cluster. Give the Kubernetes provider a "
+                "kubeconfig from the outputs of its cluster"
+            )
+        return (
+            "this program makes no pool that a ladder can name, so the pool is not judged, and the update does not judge it "
+            f"either. If another program makes it, list it in the pack's setting `{ON_DEMAND_POOLS}`, or declare "
+            f"`{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`"
+        )
+
+    def on_demand(self) -> str:
+        """Return the on-demand pools as a message lists them."""
+        names = {
+            pool.label
+            for pool in self.of_stack
+            if pool.facts.is_on_demand is True and isinstance(pool.label, str)
+        }
+        return ", ".join(repr(name) for name in sorted(names | self.on_demand_elsewhere)) or "none"
+
+    def tiers(self, ladder: DeclaredLadder) -> tuple[TierFacts, ...]:
+        """Return the tiers of a ladder with the pools that they name."""
+        return tuple(
+            TierFacts(
+                number=number,
+                pool=tier.pool if tier.pool is not None else "(none named)",
+                max_failures=tier.max_failures,
+                has_timeout=tier.has_timeout,
+                node_pools=tuple(pool.facts for pool in self.of_stack if pool.label == tier.pool),
+                may_be_external=self._may_make(tier.pool),
+            )
+            for number, tier in enumerate(() if ladder.tiers is UNKNOWN else ladder.tiers, start=1)
+        )
+
+    def _may_make(self, name: object) -> bool:
+        """Whether another program, or a pool whose label is not known yet, may be this one."""
+        if not isinstance(name, str) or not name:
+            return False
+        declared = self.others_elsewhere or name in self.on_demand_elsewhere
+        return declared or bool(self.with_unknown_label()) or self.may_be_elsewhere(name)

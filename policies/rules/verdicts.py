@@ -1,0 +1,238 @@
+"""Says for each training namespace what is proved, broken, assumed and not judged: its ladder, each tier and each shape.
+
+A pass says so, too: a report without violations must not look like a proof where nothing was judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs.ladder_pools import LadderPools
+from holdfast.policies.inputs.ladders import (
+    candidates,
+    first_tier_pools,
+    ladders_of,
+    shapes_of,
+    training_namespaces,
+)
+from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rules.ladder_end import (
+    KNOWN_LATER,
+    fault_at_end,
+    tier_title,
+    waits_indefinitely,
+)
+from holdfast.policies.rules.quotas import find as find_quotas
+from holdfast.policies.rules.reachability import walks
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.reachability.checks import Undetermined
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.reachability.walk import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
+    from holdfast.policies.resources import StackResource
+    from holdfast.policies.rule import Settings
+    from holdfast.scheduling.reachability.walk import Walk
+
+
+class Word(StrEnum):
+    """How a namespace, a ladder, a tier or a shape is judged, best first."""
+
+    PROVED = "proved"
+    ASSUMED = "assumed"
+    NOT_JUDGED = "not judged"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A word about one thing: what proves it, which check breaks it, what is taken for granted, or what is unknown."""
+
+    about: str
+    word: Word
+    reason: str
+
+    def __str__(self) -> str:
+        """The line of a report."""
+        return f"{self.about}: {self.word}, {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespaceVerdict:
+    """The verdict on a namespace: the worst of its parts."""
+
+    namespace: TrainingNamespace
+    parts: tuple[Verdict, ...]
+
+    @property
+    def word(self) -> Word:
+        """The worst word of its parts."""
+        return max((part.word for part in self.parts), key=list(Word).index)
+
+    def __str__(self) -> str:
+        """The report: one line for the namespace, and one for each part."""
+        lines = "".join(f"\n  {part}" for part in self.parts)
+        return f"{self.namespace.title}: {self.word}{lines}\n  {_GRANTED}"
+
+
+_GRANTED: Final = (
+    "taken for granted: the account's quotas, and that the market of on-demand machines has capacity."
+)
+_LATER: Final = "the update will know it and judge again"
+_NEVER: Final = "the update will not know it either"
+#: Karpenter itself has confirmed verdicts on these; the autoscalers of the others run only in their clouds.
+_MODELED: Final = {Provisioner.GKE: "GKE's cluster autoscaler", Provisioner.AKS: "AKS' cluster autoscaler"}
+
+
+def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[NamespaceVerdict, ...]:
+    """Return the verdict on each training namespace of the stack."""
+    return tuple(
+        NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings)))
+        for namespace in training_namespaces(resources)
+    )
+
+
+def _parts(
+    namespace: TrainingNamespace, resources: Sequence[StackResource], settings: Settings
+) -> Iterator[Verdict]:
+    if not namespace.proven:
+        yield Verdict(
+            about="label", word=Word.NOT_JUDGED, reason=f"whether it is for training is unknown: {_LATER}"
+        )
+    ladders = candidates(namespace, resources)
+    if not ladders.certain:
+        word = Word.NOT_JUDGED if ladders.possible else Word.BROKEN
+        reason = f"which one it has is unknown: {_LATER}" if ladders.possible else "it has none"
+        yield Verdict(about="ladder", word=word, reason=reason)
+    for ladder in ladders.certain:
+        yield from _of_ladder(ladder, LadderPools.of(ladder, resources, settings))
+    for finding in find_quotas(resources, settings):
+        if finding.proven and finding.urn == namespace.resource.urn:
+            yield Verdict(about="quota", word=Word.BROKEN, reason=_sentence(finding.message, namespace.title))
+
+
+def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
+    yield _of_end(ladder, pools)
+    tiers = () if ladder.tiers is UNKNOWN else ladder.tiers
+    for number, tier in enumerate(tiers, start=1):
+        yield _of_tier(number, tier, pools, is_last=number == len(tiers))
+    endless = [number for number, tier in enumerate(tiers[:-1], start=1) if waits_indefinitely(tier, pools)]
+    for found in walks(ladder, pools):
+        yield _of_walk(found, ladder, pools, endless)
+    if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
+        yield Verdict(about="other shapes", word=Word.NOT_JUDGED, reason=f"some values are unknown: {_LATER}")
+
+
+def _of_end(ladder: DeclaredLadder, pools: LadderPools) -> Verdict:
+    fault = fault_at_end(ladder, pools)
+    last = ladder.tiers[-1] if ladder.tiers is not UNKNOWN and ladder.tiers else None
+    if fault is not None:
+        later = _LATER if KNOWN_LATER in fault.message else _NEVER
+        word = Word.BROKEN if fault.proven else Word.NOT_JUDGED
+        reason = fault.message if fault.proven else f"{fault.message.replace(f' {KNOWN_LATER}', '')}: {later}"
+    elif last is None or not isinstance(last.pool, str) or not pools.named(last.pool):
+        word, reason = Word.ASSUMED, "another program makes the on-demand pool that it ends on"
+    elif any(each.facts.is_on_demand is not True for each in pools.named(last.pool)):
+        word, reason = Word.ASSUMED, f"`maxFailures: {UNLIMITED}` declares that its jobs stay on spot"
+    else:
+        word, reason = Word.PROVED, f"it ends on on-demand pool {last.pool!r}"
+    return Verdict(about="ladder", word=word, reason=reason)
+
+
+def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bool) -> Verdict:
+    named = pools.named(tier.pool) if isinstance(tier.pool, str) else ()
+    if not is_last and waits_indefinitely(tier, pools):
+        word, reason = (
+            Word.BROKEN,
+            "without procurementTimeout a job waits for a sold-out market indefinitely",
+        )
+    elif tier.pool is UNKNOWN:
+        word, reason = Word.NOT_JUDGED, f"which pool it names is unknown: {_LATER}"
+    elif (not named and tier.pool in pools.on_demand_elsewhere) or (not named and pools.others_elsewhere):
+        word, reason = Word.ASSUMED, "another program makes the pool"
+    elif not named and (
+        pools.with_unknown_label() or (tier.pool is not None and pools.may_be_elsewhere(tier.pool))
+    ):
+        later = _LATER if pools.with_unknown_label() else _NEVER
+        word, reason = Word.NOT_JUDGED, f"whether the pool exists is unknown: {later}"
+    elif not named:
+        word, reason = Word.BROKEN, "this program makes no such pool"
+    elif is_last:
+        word, reason = Word.PROVED, f"made by {named[0].title}"
+    elif tier.has_timeout is UNKNOWN:
+        word, reason = Word.NOT_JUDGED, f"whether it has a procurementTimeout is unknown: {_LATER}"
+    elif tier.has_timeout:
+        word, reason = Word.PROVED, "procurementTimeout ends the wait for its capacity"
+    else:
+        word, reason = Word.PROVED, f"made by {named[0].title}, which is on-demand"
+    return Verdict(about=tier_title(number, tier), word=word, reason=reason)
+
+
+def _of_walk(found: Walk, ladder: DeclaredLadder, pools: LadderPools, endless: Sequence[int]) -> Verdict:
+    last = found.steps[-1]
+    failed = "; ".join(each.reason for each in last.failed)
+    doubts = [
+        f"{step.title}: {result.reason}"
+        for step in found.steps
+        for result in step.results
+        if isinstance(result, Undetermined)
+    ]
+    crossed = [number for number in endless if number < last.tier.number]
+    if found.outcome in (Outcome.FALLS_OFF, Outcome.STUCK):
+        word, reason = Word.BROKEN, f"{last.title}: {failed or 'nothing leads past it'}"
+    elif crossed:
+        word, reason = Word.BROKEN, f"nothing ends its wait for capacity on tier {crossed[0]}"
+    elif found.outcome is Outcome.UNDETERMINED:
+        later = _LATER if any("not known yet" in each for each in doubts) else _NEVER
+        word, reason = Word.NOT_JUDGED, f"{'; '.join(doubts) or 'it may stay on an earlier tier'}: {later}"
+    elif found.outcome is Outcome.STAYS:
+        word, reason = Word.ASSUMED, f"it stays on {last.title} as its ladder declares"
+    else:
+        assumed = list(_assumptions(found, ladder, pools))
+        word = Word.ASSUMED if assumed else Word.PROVED
+        reason = "; ".join((f"it reaches {last.title}", *assumed))
+    return Verdict(about=found.shape.title, word=word, reason=reason)
+
+
+def _assumptions(found: Walk, ladder: DeclaredLadder, pools: LadderPools) -> Iterator[str]:
+    """Yield what the arrival of a shape takes for granted."""
+    if not ladder.shapes:
+        yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
+    last = found.steps[-1].tier.pool
+    provisioners = {pool.provisioner for pool in pools.of_stack if pool.label == last}
+    for provisioner, name in _MODELED.items():
+        if provisioner in provisioners:
+            yield f"{name} is modeled from its documentation"
+
+
+def _sentence(message: str, title: str) -> str:
+    return message.removeprefix(title).strip().rstrip(".")
+
+
+def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
+    """Return the verdicts, one finding for each namespace; for pools without any ladder, that nothing is judged."""
+    found = verdicts(resources, settings)
+    pools = all_pools(resources)
+    if not found and pools and not ladders_of(resources):
+        nothing = "nothing is judged: this program makes pools, but no namespace for training and no FallbackPolicy."
+        return (Finding(urn=pools[0].resource.urn, message=nothing, proven=False),)
+    return tuple(Finding(urn=each.namespace.resource.urn, message=str(each), proven=False) for each in found)
+
+
+RULE: Final = Rule(
+    name="training-verdicts",
+    title="What is proved about training",
+    description="What is proved, broken, assumed and not judged for each training namespace.",
+    fix="None for what is proved. Fix what is broken; declare what is assumed or not judged (shapes, `onDemandPools`).",
+    level=Level.ADVISORY,
+    severity=RuleSeverity.LOW,
+    find=find,
+    settings=PACK_SETTINGS,
+)
