@@ -95,6 +95,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an exclusion without an end": missing(".cluster.maintenance.exclusions[0].end", "Add `end: "),
     # the network
     "a public node range": wrong(".network.cidr", "8.8.0.0/16", "Leave it out"),
+    "a node range that is neither public nor private": wrong(".network.cidr", "198.18.0.0/16", "Leave it out"),
     "a range that AKS reserves": wrong(".network.podsCidr", "172.28.0.0/14", "Leave it out"),
     "a pod range within the node range": wrong(".network.podsCidr", "10.40.0.0/16", "Write another"),
     "a service range within the node range": wrong(".network.servicesCidr", "10.40.1.0/24", "Write another"),

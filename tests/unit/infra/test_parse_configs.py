@@ -20,10 +20,14 @@ from holdfast.infra.config.network_validation import fewest_bits
 from holdfast.infra.gcp.config.stack import GcpDocument
 from holdfast.infra.program import load_platform, provider_packages
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.pools import Pool, summarize_pool
 from tests.support.builders.configurations import (
     aws_problems,
     azure_problems,
     gcp_problems,
+    machine,
+    platform_document,
+    read,
     read_aws,
     read_azure,
     read_gcp,
@@ -141,6 +145,15 @@ def test_every_stack_of_the_repository_is_valid_and_ends_on_demand(stack: str) -
     capacity = {pool.name: pool.capacity for pool in platform.pools}
     for namespace in platform.namespaces:
         assert capacity[namespace.ladder[-1].pool] is CapacityType.ON_DEMAND, f"{namespace.name}: the end"
+
+
+def test_a_default_quota_counts_only_the_pools_of_its_ladder() -> None:
+    pool = Pool(name="a100", capacity=CapacityType.ON_DEMAND, has_gpus=True, max_nodes=8)
+    summary = summarize_pool(pool, [machine(gpus=8)], ())
+    namespace = read(platform_document()).namespaces[0]
+    used = {tier.pool: summary for tier in namespace.ladder}
+    quota = namespace.as_quota({**used, "of-other-namespaces": summary})
+    assert quota == namespace.as_quota(used), "one namespace could take the GPUs of all others"
 
 
 @pytest.mark.parametrize("stack", ["aws-dev", "azure-dev", "gcp-dev"])
