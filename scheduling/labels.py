@@ -46,6 +46,13 @@ CHECKPOINTS_ON_REQUEST: Final = "fallback.holdfast.dev/checkpoints-on-request"
 CHECKPOINT_REQUESTED: Final = "fallback.holdfast.dev/checkpoint-requested"
 CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
 
+# Annotations on a job: the time by which it must have finished, and the duration of its training without interruptions.
+FINISH_BY: Final = "fallback.holdfast.dev/finish-by"
+WORK: Final = "fallback.holdfast.dev/work"
+
+# Annotation on a job's pod, or on the job: the share of the work that is done, as 0.42 or 4200/10000.
+PROGRESS: Final = "fallback.holdfast.dev/progress"
+
 # Annotations on RayJobs: the name of a failed one's successor, and on a successor the name of the first RayJob.
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"
 SUCCESSOR_OF: Final = "fallback.holdfast.dev/successor-of"

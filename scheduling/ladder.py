@@ -59,7 +59,8 @@ class Ladder:
     `application_failures` of its own program (UNLIMITED: never), or after it has waited for capacity for `give_up_after`.
     `return_after` on a tier, it tries a better one, if capacity comes within `hold_timeout`; None: never. From `deadline`
     after its creation, a failure moves a job straight to the last tier, and it does not return. A Warning event is emitted
-    for pods that are placed but do not start within `start_timeout`.
+    for pods that are placed but do not start within `start_timeout`. `restart_cost`: the longest time from the loss of a
+    job's machines until it has its earlier progress again.
     """
 
     tiers: tuple[Tier, ...]
@@ -71,6 +72,7 @@ class Ladder:
     hold_timeout: timedelta | None = None
     start_timeout: timedelta | None = None
     deadline: timedelta | None = None
+    restart_cost: timedelta | None = None
 
 
 def ladder_problems(ladder: Ladder, pools: Sequence[Pool], at: str) -> Iterator[Problem]:

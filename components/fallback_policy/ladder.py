@@ -72,6 +72,7 @@ def ladder_spec(
                 "holdTimeout": _written(ladder.hold_timeout),
                 "startTimeout": _written(ladder.start_timeout),
                 "deadline": _written(ladder.deadline),
+                "restartCost": _written(ladder.restart_cost),
                 "shapes": [shape_object(shape) for shape in shapes] or None,
             }
         ),

@@ -209,6 +209,10 @@ def move_settings() -> Json:
             "Time from a job's creation after which a failure leads directly to the last tier, without failback, "
             "for example 48h."
         ),
+        "restartCost": duration(
+            "The longest time from the loss of a job's machines until it has its earlier progress again, for example 12m. "
+            "Jobs with a deadline of their own keep enough time for it."
+        ),
         "startTimeout": duration(
             "How long scheduled pods may take to start before a warning, for example 30m."
         ),

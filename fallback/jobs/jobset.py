@@ -26,6 +26,7 @@ from holdfast.fallback.jobs.base_observation import (
     exits_zero_events,
     gang_placement,
 )
+from holdfast.fallback.jobs.deadline import deadline_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import affinity_problem, followers, pool_of, shape_of, with_pool
 from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
@@ -237,7 +238,7 @@ class JobSetKind:
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
             shapes=tuple(shape_of(each.pod_spec, each.replicas * each.pods_at_once) for each in following),
-            notices=(*exits_zero_events(history), *_standing_events(job)),
+            notices=(*exits_zero_events(history), *deadline_events(job), *_standing_events(job)),
         )
         return sight, history
 

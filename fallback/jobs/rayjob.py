@@ -25,6 +25,7 @@ from holdfast.fallback.jobs.base_observation import (
     exits_zero_events,
     gang_placement,
 )
+from holdfast.fallback.jobs.deadline import deadline_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
@@ -299,7 +300,12 @@ class RayJobKind:
             pods_started=gang.started,
             starting_since=gang.starting_since,
             shapes=tuple(shape_of(each.pod_spec, each.pods) for each in following if each.pods),
-            notices=(*exits_zero_events(history), *attempt_failed_events(ray), *_standing_events(job)),
+            notices=(
+                *exits_zero_events(history),
+                *deadline_events(job),
+                *attempt_failed_events(ray),
+                *_standing_events(job),
+            ),
         )
         return sight, history
 

@@ -12,11 +12,17 @@ from typing import Final, TypeAlias, cast
 from holdfast.fallback.api.client import Kind
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child
-from holdfast.fallback.jobs.patches import CHECKPOINTED
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
+from holdfast.scheduling.labels import (
+    CHECKPOINTED,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    POOL,
+    PROGRESS,
+    RESERVED_FOR,
+)
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
 """The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
@@ -56,7 +62,7 @@ _CONDITIONS: Final[Fields] = {
 _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 
 POD_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None}},
+    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
     "spec": {"nodeName": None, "nodeSelector": {POOL: None}},
     "status": {
         "phase": None,

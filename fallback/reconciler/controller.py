@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 
 from holdfast.fallback.api.client import Client, RequestSender
@@ -12,7 +12,7 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.action_executor import ActionExecutor, ReservationManager
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
-from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
+from holdfast.fallback.reconciler.metrics import MetricName, Metrics
 from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.policy_status import (
     ORPHAN_DELAY_SECONDS,
@@ -140,12 +140,19 @@ class Controller:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
 
     def _add_gauges(self, histories: PodHistories) -> None:
-        def jobs() -> Iterable[Sample]:
-            for namespace, place, count in self._job_index.counts():
-                yield (namespace, place.pool, place.phase.value), count
-
         show = self._metrics.gauge_on_scrape
-        show(MetricName.JOBS, "Unfinished jobs, by tier and phase.", ("namespace", "pool", "phase"), jobs)
+        show(
+            MetricName.JOBS,
+            "Unfinished jobs, by tier and phase.",
+            ("namespace", "pool", "phase"),
+            self._job_index.counts,
+        )
+        show(
+            MetricName.LATE_JOBS,
+            "Jobs that will miss their deadline.",
+            ("namespace", "pool"),
+            self._job_index.late,
+        )
         show(MetricName.QUEUE_LENGTH, "Jobs waiting to be reconciled.", (), lambda: [((), len(self._queue))])
         show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(histories))])
         show(MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), self._informers.cached)

@@ -34,6 +34,7 @@ class MetricName(StrEnum):
     CAPACITY_WAIT_SECONDS = "holdfast_fallback_capacity_wait_seconds"
     MOVE_SECONDS = "holdfast_fallback_move_seconds"
     JOBS = "holdfast_fallback_jobs"
+    LATE_JOBS = "holdfast_fallback_late_jobs"
     JOB_EVENTS = "holdfast_fallback_job_events_total"
     EVENT_WRITES = "holdfast_fallback_event_writes_total"
     FAILED_WRITES = "holdfast_fallback_failed_writes_total"

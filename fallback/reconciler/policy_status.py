@@ -70,10 +70,11 @@ def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) 
 
 @dataclass(frozen=True, kw_only=True)
 class JobPosition:
-    """A job's position: the pool it is on or moving to, and its phase."""
+    """A job's position: the pool it is on or moving to, its phase, and whether it will miss its deadline."""
 
     pool: str
     phase: Phase
+    is_late: bool = False
 
 
 class JobIndex:
@@ -87,7 +88,8 @@ class JobIndex:
         """Store a job's position; None for one that follows no ladder, or is deleted."""
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
-            place = JobPosition(pool=state.pool, phase=state.phase)
+            is_late = state.pace is not None and state.pace.is_late
+            place = JobPosition(pool=state.pool, phase=state.phase, is_late=is_late)
         places = self._places.get(key.namespace, {})
         if places.get(key) == place:
             return
@@ -102,11 +104,17 @@ class JobIndex:
         """Return the positions of a namespace's jobs."""
         return list(self._places.get(namespace, {}).values())
 
-    def counts(self) -> Iterator[tuple[str, JobPosition, int]]:
-        """Yield how many jobs of each namespace are in each position."""
+    def counts(self) -> Iterator[tuple[tuple[str, str, str], int]]:
+        """Yield how many jobs there are of each namespace, pool and phase."""
         for namespace, places in self._places.items():
-            for place, count in Counter(places.values()).items():
-                yield namespace, place, count
+            for (pool, phase), count in Counter((each.pool, each.phase) for each in places.values()).items():
+                yield (namespace, pool, phase.value), count
+
+    def late(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield how many jobs of each namespace and pool will miss their deadline."""
+        for namespace, places in self._places.items():
+            for pool, count in Counter(each.pool for each in places.values() if each.is_late).items():
+                yield (namespace, pool), count
 
     def clear(self) -> None:
         """Remove all jobs: the new leader counts them."""

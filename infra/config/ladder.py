@@ -71,3 +71,4 @@ class FallbackSection(Section):
     hold_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["10m"])
     start_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["30m"])
     deadline: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["48h"])
+    restart_cost: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["12m"])

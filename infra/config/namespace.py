@@ -213,6 +213,7 @@ class NamespaceSection(Section):
             hold_timeout=conduct.hold_timeout,
             start_timeout=conduct.start_timeout,
             deadline=conduct.deadline,
+            restart_cost=conduct.restart_cost,
         )
 
     def as_shapes(self) -> tuple[Shape, ...]:

@@ -25,6 +25,7 @@ CONDUCT = Ladder(
     hold_timeout=timedelta(minutes=10),
     start_timeout=timedelta(minutes=30),
     deadline=timedelta(hours=48),
+    restart_cost=timedelta(minutes=12),
 )
 A100_SPOT = Pool(name="a100-spot", capacity=CapacityType.SPOT, has_gpus=True, max_nodes=8)
 MACHINES = (

@@ -134,6 +134,7 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
         "hold_timeout",
         "start_timeout",
         "deadline",
+        "restart_cost",
     ):
         assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
     assert [(tier.pool, tier.max_failures, tier.procurement_timeout) for tier in policy.tiers] == [

@@ -95,6 +95,7 @@ def test_every_field_is_parsed() -> None:
         holdTimeout="10m",
         startTimeout="30m",
         deadline="48h",
+        restartCost="12m",
     )
     assert policy == Policy(
         tiers=read().tiers,
@@ -106,6 +107,7 @@ def test_every_field_is_parsed() -> None:
         hold_timeout=10 * MINUTE,
         start_timeout=30 * MINUTE,
         deadline=timedelta(hours=48),
+        restart_cost=12 * MINUTE,
     ), "each field has its namesake"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.schema import status_schema
@@ -17,7 +18,7 @@ from holdfast.fallback.reconciler.policy_status import (
     PolicyStatusWriter,
     policy_status,
 )
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.state import JobState, Pace, Phase
 from holdfast.scheduling.json import sequence
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
@@ -176,9 +177,12 @@ def test_the_job_index_reports_changes_of_positions() -> None:
     job_index.set(key, state)
     job_index.set(key, state)
     assert changed == ["vision"], "the second look found it where it was"
-    assert list(job_index.counts()) == [("vision", place("spot", Phase.WAITING), 1)], "for the metrics"
+    assert list(job_index.counts()) == [(("vision", "spot", "Waiting"), 1)], "for the metrics"
+    job_index.set(key, replace(state, pace=Pace(is_late=True)))
+    assert list(job_index.late()) == [(("vision", "spot"), 1)], "it will miss its deadline"
+    assert len(changed) == 2, "which is a change"
     job_index.set(key, JobState(uid="u", phase=Phase.FINISHED, pool="spot", rank=0, since=NOW))
     assert job_index.in_namespace("vision") == [], "a finished job has no position"
-    assert changed == ["vision", "vision"], "which is a change"
+    assert changed == ["vision"] * 3, "which is a change"
     job_index.set(key, None)
-    assert len(changed) == 2, "and then there is none"
+    assert len(changed) == 3, "and then there is none"

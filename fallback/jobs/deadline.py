@@ -1,0 +1,90 @@
+"""Reads a job's deadline from its annotations: when it must have finished, how much work it is, and how far it has come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import EARLIEST, LATEST, metadata_of, moment, text
+from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
+from holdfast.fallback.state_machine.observation import Deadline
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK
+from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime, timedelta
+
+_TIME_ALLOWED: Final = (
+    f"a time with its zone between {EARLIEST:%Y} and {LATEST:%Y}, such as 2030-05-03T18:00:00Z"
+)
+_QUOTED: Final = 60
+
+
+def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
+    """Return a job's deadline; None for a job without one, or with annotations that cannot be read."""
+    finish_by, work = _finish_by(job), _work(job)
+    if finish_by is None or work is None:
+        return None
+    return Deadline(finish_by=finish_by, work=work, progress=_progress(job, pods))
+
+
+def deadline_events(job: Json) -> tuple[JobEvent, ...]:
+    """Warn about a deadline that cannot be read, or that lacks one of its two annotations."""
+    problem = _problem(job)
+    if problem is None:
+        return ()
+    return (
+        standing_event(
+            EventReason.DEADLINE_UNUSABLE, f"The job follows its ladder without a deadline: {problem}"
+        ),
+    )
+
+
+def _problem(job: Json) -> str | None:
+    for name, other in ((FINISH_BY, WORK), (WORK, FINISH_BY)):
+        if _annotation(job, name) is None and _annotation(job, other) is not None:
+            return f"its annotation {other} needs {name}. Add it, or remove {other}."
+    for name, value, allowed in (
+        (FINISH_BY, _finish_by(job), _TIME_ALLOWED),
+        (WORK, _work(job), DURATION_ALLOWED),
+    ):
+        written = _annotation(job, name)
+        if written is not None and value is None:
+            return f'its annotation {name} is "{written[:_QUOTED]}"; allowed: {allowed}. Correct it.'
+    return None
+
+
+def _finish_by(job: Json) -> datetime | None:
+    written = _annotation(job, FINISH_BY)
+    # Without a zone the time would be read as one of another place than its author's.
+    has_zone = written is not None and (written.endswith("Z") or written[-6:-5] in {"+", "-"})
+    return moment(written) if has_zone else None
+
+
+def _work(job: Json) -> timedelta | None:
+    try:
+        return parse_duration(_annotation(job, WORK) or "")
+    except DurationError:
+        return None
+
+
+def _progress(job: Json, pods: Iterable[Json]) -> float | None:
+    """The largest share that a pod reports, or the job itself: several pods of a gang may report, some of them later."""
+    reports = [_share(pod) for pod in pods if not metadata_of(pod).get("deletionTimestamp")]
+    return max((each for each in reports if each is not None), default=_share(job))
+
+
+def _share(obj: Json) -> float | None:
+    """The share in an annotation: `0.42`, or steps such as `4200/10000`; None for anything else."""
+    done, slash, total = (_annotation(obj, PROGRESS) or "").partition("/")
+    try:
+        share = float(done) / (float(total) if slash else 1.0)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return share if 0 <= share <= 1 else None
+
+
+def _annotation(obj: Json, name: str) -> str | None:
+    annotations = mapping(metadata_of(obj).get("annotations"))
+    return text(annotations[name]).strip() if name in annotations else None
