@@ -32,8 +32,7 @@ def run(*, check_access: bool = False) -> None:
         cloud, document = cloud_of(_configured())
         settings, stack = _configured_settings(cloud), pulumi.get_stack()
         if check_access:
-            _raise(*placeholder_address_problems(document, PLATFORM))
-            _raise(cloud.missing_command())
+            _raise(cloud.missing_command(), *placeholder_address_problems(document, PLATFORM))
             _raise(cloud.unreachable_api_server(document, settings, stack))
         cloud.build(document, settings, stack)
     except ConfigError as error:

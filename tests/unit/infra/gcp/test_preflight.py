@@ -269,7 +269,8 @@ def attempt(*, check_access: bool) -> str:
         {
             "gcp:project": GCP_PROJECT,
             "gcp:region": GCP_REGION,
-            "holdfast:platform": json.dumps(gcp_document()),
+            # Outside of a rehearsal an address of documentation is refused.
+            "holdfast:platform": json.dumps(gcp_document()).replace("203.0.113.", "81.2.69."),
         }
     )
     refusals_seen: list[str] = []
