@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -43,19 +44,23 @@ def images_of(stack: str) -> Iterator[tuple[str, str | None, str | None]]:
     for resource in program(stack):
         if resource.type.endswith(RELEASE) and "kwok" not in str(resource.props["chart"]):
             for values in images_in(resource.props.get("values")):
-                tag, digest = values.get("tag"), values.get("digest")
-                yield str(values["repository"]), tag and str(tag), digest and str(digest)
+                yield str(values["repository"]), text_of(values.get("tag")), text_of(values.get("digest"))
         elif resource.type.endswith(DEPLOYMENT):
             yield from map(parts_of, pod_images(resource))
 
 
+def text_of(value: object) -> str | None:
+    return str(value) if value else None
+
+
 def images_in(values: object) -> Iterator[Json]:
-    if isinstance(values, dict):
-        found = obj(values)
-        if "repository" in found:
-            yield found
-        for inner in found.values():
-            yield from images_in(inner)
+    if not isinstance(values, Mapping):
+        return
+    found = cast("Json", values)
+    if "repository" in found:
+        yield found
+    for inner in found.values():
+        yield from images_in(inner)
 
 
 def pod_images(deployment: StackResource) -> Iterator[str]:
