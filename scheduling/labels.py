@@ -36,6 +36,9 @@ SUSPENDED_FOR: Final = "fallback.holdfast.dev/suspended-for"
 # Annotation on a job that follows: what admission removed from the manifest, as JSON.
 ORIGINAL: Final = "fallback.holdfast.dev/original"
 
+# Annotation on a job that follows: its user asks to stop it ("true"), also in the middle of a move.
+STOP: Final = "fallback.holdfast.dev/stop"
+
 # Annotation on a RayJob: if an eviction fails it, it may be created again under another name ("true").
 RECREATE: Final = "fallback.holdfast.dev/recreate"
 

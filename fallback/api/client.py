@@ -153,12 +153,19 @@ class Client:
     sends no request for as long as the server asked; a call that is `urgent` does not wait for that.
 
     `may_write` returns for how many seconds this replica certainly leads, and raises LeadershipLost if it does not: each
-    write that is not urgent calls it last, and times out with it.
+    write that is not urgent calls it last, and times out with it. `answered` is called after each answered request.
     """
 
-    def __init__(self, requests: RequestSender, *, may_write: Callable[[], float] = lambda: inf) -> None:
+    def __init__(
+        self,
+        requests: RequestSender,
+        *,
+        may_write: Callable[[], float] = lambda: inf,
+        answered: Callable[[], None] = lambda: None,
+    ) -> None:
         self._requests = requests
         self._may_write = may_write
+        self._answered = answered
         self._quiet_until = 0.0
 
     async def get(
@@ -272,7 +279,7 @@ class Client:
         if not urgent and method != "GET":
             seconds = min(seconds, self._may_write())
         try:
-            return await self._requests.request(
+            answer = await self._requests.request(
                 method, path, query=query, body=body, content_type=content_type, seconds=seconds
             )
         except ApiError as error:
@@ -280,6 +287,8 @@ class Client:
                 quiet = min(error.retry_after_seconds, _MOST_QUIET_SECONDS)
                 self._quiet_until = max(self._quiet_until, clock() + quiet)
             raise
+        self._answered()
+        return answer
 
 
 class Page:

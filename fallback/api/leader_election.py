@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.fallback.api.client import LEASE, ApiError, Client, LeadershipLost, Unreachable
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import metadata_of, moment, text
 from holdfast.scheduling.json import Json, JsonValue, mapping
 
 # The values of Kubernetes' own controllers. A leader renews every RETRY, writes nothing once RENEW has passed since
@@ -156,12 +156,22 @@ class LeaderElectionConfig:
 class LeaderElector:
     """Competes for the Lease until canceled, and leads whenever it holds it."""
 
-    def __init__(self, client: Client, candidacy: LeaderElectionConfig, fence: Fence) -> None:
+    def __init__(
+        self,
+        client: Client,
+        candidacy: LeaderElectionConfig,
+        fence: Fence,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._client = client
+        self._now = now
         self._own = candidacy
         self._fence = fence
         self._held: LeaseRecord | None = None  # the lease as this replica wrote it, None if unknown
         self._seen: ObservedLease | None = None
+        #: When the lease that this replica took over was renewed last, by its holder's clock; None before that.
+        self.renewed_before: datetime | None = None
 
     async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run `lead` while this replica leads, again and again; step down when canceled.
@@ -214,9 +224,11 @@ class LeaderElector:
                 self._seen = self._seen.then(term, now) if self._seen else ObservedLease(term=term, since=now)
                 if not self._seen.may_take(own.identity, now):
                     return False
-        lease = acquired_lease(own.namespace, own.name, own.identity, term, datetime.now(UTC))
-        self._held = None
+        lease = acquired_lease(own.namespace, own.name, own.identity, term, self._now())
+        is_first, self._held = self._held is None, None
         self._held = LeaseRecord.of(await self._write(lease, is_new=term is None))
+        if is_first and term is not None:
+            self.renewed_before = moment(term.renewed)
         return True
 
     async def _look(self) -> LeaseRecord | None:
@@ -247,5 +259,5 @@ class LeaderElector:
             # The last renewal may have succeeded without a response.
             term = self._held or await self._look()
             if term is not None and term.holder == self._own.identity:
-                lease = released_lease(self._own.namespace, self._own.name, term, datetime.now(UTC))
+                lease = released_lease(self._own.namespace, self._own.name, term, self._now())
                 await self._write(lease, is_new=False)

@@ -21,7 +21,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,6 +123,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         created=moment(metadata_of(job).get("creationTimestamp")) or snapshot.now,
         now=snapshot.now,
         follows=_follows(job),
+        stop_requested=_follows(job) and mapping(metadata_of(job).get("annotations")).get(STOP) == "true",
         suspended=mapping(job.get("spec")).get("suspend") is True,
         is_managed_by_kueue=is_managed_by_kueue(job, snapshot.workloads),
         losses=losses_of(history),

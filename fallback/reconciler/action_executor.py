@@ -1,6 +1,7 @@
 """Carries out a decision's actions: writes to the job and its pods, and its reservation."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -8,6 +9,7 @@ from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiErro
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.kinds import job_of_pod
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches, pod_selectors
@@ -151,6 +153,10 @@ class PodsRemain(Exception):  # noqa: N818 - says what is wrong
     """A pod of the job still exists: nothing was resumed."""
 
 
+class PodsPlaced(Exception):  # noqa: N818 - says what is wrong
+    """Every pod of the job has a node by now: the job is not suspended for lack of capacity."""
+
+
 class JobChanged(ApiError):  # noqa: N818 - says what is wrong
     """The job has changed since it was observed: its watch is about to deliver the change."""
 
@@ -166,7 +172,8 @@ class ActionExecutor:
     async def execute(self, context: JobContext, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in order; stops at the first that fails.
 
-        Raises PodsRemain if a job must be resumed and the API server still has a pod of it, JobChanged if the job has changed.
+        Raises PodsRemain if a job must be resumed and the API server still has a pod of it, PodsPlaced if it must be moved for
+        lack of capacity and the API server has none without a node, JobChanged if the job has changed.
         """
         for action in actions:
             context = replace(
@@ -180,6 +187,8 @@ class ActionExecutor:
                 patch = patches.state_patch(context.job, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case Suspend():
+                if action.only_without_nodes:
+                    await self._require_pods_without_nodes(context)
                 patch = context.kind.suspension(context.job, action, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case Resume():
@@ -232,6 +241,18 @@ class ActionExecutor:
         left = [name_of(pod) for pod in await self._pods_now(context) if not has_ended(pod)]
         if left:
             raise PodsRemain(f"{len(left)} pods of the job are left, for example {left[0]}")
+
+    async def _require_pods_without_nodes(self, context: JobContext) -> None:
+        """Observe the job's pods and their nodes as the API server has them now; the caches may lag behind it."""
+        pods = tuple(await self._pods_now(context))
+        nodes = dict(context.snapshot.nodes)
+        for name in {node_of(pod) for pod in pods} - {"", *nodes}:
+            with suppress(ApiError):
+                nodes[name] = await self._client.get(NODE, None, name)
+        now = replace(context.snapshot, pods=pods, nodes=nodes)
+        seen, _ = context.kind.observe(now, PodHistory())
+        if seen.is_placed:
+            raise PodsPlaced(f"all {seen.pods_expected} pods of the job have nodes by now")
 
     async def _delete_children(self, context: JobContext) -> None:
         for child in context.kind.outdated_children(context.snapshot):

@@ -13,7 +13,7 @@ from holdfast.fallback.reconciler.action_executor import ActionExecutor, Reserva
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics
-from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
+from holdfast.fallback.reconciler.observer import ApiAbsences, GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.policy_status import (
     ORPHAN_DELAY_SECONDS,
     STATUS_DELAY_SECONDS,
@@ -46,7 +46,8 @@ class Controller:
         self._settings = settings
         self._metrics = metrics
         self._fence = fence
-        client = Client(requests, may_write=fence.seconds_left)
+        self._absences = ApiAbsences(now)
+        client = Client(requests, may_write=fence.seconds_left, answered=self._absences.answered)
         self._caches = caches = Caches()
         self._queue = WorkQueue[JobKey](now=now)
         self._informers = Informers(client, caches)
@@ -60,6 +61,7 @@ class Controller:
             claims_are_served=lambda: self._informers.claims.is_served,
             now=now,
             monotonic=monotonic,
+            absences=self._absences,
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
@@ -83,7 +85,7 @@ class Controller:
         candidacy = LeaderElectionConfig(
             namespace=settings.namespace, name=settings.lease, identity=settings.identity
         )
-        self._election = LeaderElector(client, candidacy, fence)
+        self._election = LeaderElector(client, candidacy, fence, now=now)
         self._add_handlers()
         self._add_gauges(histories)
 
@@ -105,6 +107,10 @@ class Controller:
 
     async def _lead(self) -> None:
         self._metrics.leader.set(1)
+        if (renewed := self._election.renewed_before) is not None:
+            # A replica that starts during an outage of the API server knows of it only from the lease.
+            self._absences.add_since(renewed)
+            self._election.renewed_before = None
         self._job_index.clear()
         for key in self._caches.all_keys():
             self._queue.add(key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from bisect import insort
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -244,6 +244,41 @@ class PodHistories:
             self.forget(key)
 
 
+# Leaders and candidates send a request every two seconds; a lease that is not renewed for this long may be taken over.
+_ABSENCE: Final = timedelta(seconds=15)
+# More absences than any wait is long for.
+_MOST_ABSENCES: Final = 64
+
+
+class ApiAbsences:
+    """When the API server was away: no machine could be provisioned and no pod observed, which is no lack of capacity."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._answered_at: datetime | None = None
+        self._found: deque[tuple[datetime, datetime]] = deque(maxlen=_MOST_ABSENCES)
+
+    def answered(self) -> None:
+        """Record that the API server answers now."""
+        before, self._answered_at = self._answered_at, self._now()
+        if before is not None:
+            self.add_since(before)
+
+    def add_since(self, before: datetime) -> None:
+        """Record that the API server was away from a time until now, unless that is not long."""
+        if self._now() - before >= _ABSENCE:
+            self._found.append((before, self._now()))
+
+    def within(self, since: datetime | None) -> timedelta:
+        """Return for how long of the time since then it was away."""
+        end, total = since, timedelta(0)
+        for began, ended in sorted(self._found):
+            if end is not None and ended > end:
+                total += ended - max(began, end)
+                end = ended
+        return total
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
     """One job at one moment: its objects, its recorded state, its observation, and its ladder."""
@@ -273,7 +308,9 @@ class Observer:
         claims_are_served: Callable[[], bool],
         now: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
+        absences: ApiAbsences | None = None,
     ) -> None:
+        self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
         self._histories = histories
@@ -306,6 +343,8 @@ class Observer:
             text(annotations.get(SUSPENDED_FOR)),
             seen.uid,
         )
+        since = state.waiting_since if isinstance(state, JobState) else None
+        seen = replace(seen, unseen=self._absences.within(since))
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
     def settle(self, context: JobContext) -> None:

@@ -8,7 +8,13 @@ from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
 from holdfast.fallback.api.event_recorder import EventRecorder, InvolvedObject, ObjectEvent
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.action_executor import KIND_OF, ActionExecutor, JobChanged, PodsRemain
+from holdfast.fallback.reconciler.action_executor import (
+    KIND_OF,
+    ActionExecutor,
+    JobChanged,
+    PodsPlaced,
+    PodsRemain,
+)
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.observer import JobContext, Observer
 from holdfast.fallback.reconciler.policy_status import JobIndex
@@ -172,6 +178,10 @@ class Reconciler:
         except PodsRemain as error:
             _log.info("not resumed yet: %s", error, extra={"job": "/".join(key)})
             self._metrics.failed_writes.labels("pods_remain").inc()
+            self._queue.retry(key)
+        except PodsPlaced as error:
+            _log.info("not moved: %s", error, extra={"job": "/".join(key)})
+            self._metrics.failed_writes.labels("pods_placed").inc()
             self._queue.retry(key)
         except Unreachable as error:
             _log.warning("%s", error, extra={"job": "/".join(key)})

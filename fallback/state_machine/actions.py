@@ -32,11 +32,14 @@ class Suspend:
     Also given for a job that is already suspended when its template has to select another pool. The template is set here,
     not on resumption: an operator that recreates a suspended child Job then creates it from the new template.
     `tolerate_reservation`: the pods also tolerate the taint of the capacity that is reserved for this job.
+    `only_without_nodes`: the executor first asks the API server itself, not a cache, whether a pod has no node. If all have
+    one, nothing is written and the job is observed again.
     """
 
     state: JobState
     pool: str
     tolerate_reservation: bool = False
+    only_without_nodes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

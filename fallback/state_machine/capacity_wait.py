@@ -37,18 +37,18 @@ _MAX_DOUBLINGS: Final = 3
 PODS_CREATED_WITHIN: Final = timedelta(minutes=1)
 
 
-def time_waited(state: JobState, now: datetime) -> timedelta:
-    """How long the job has waited for nodes in this wait, without pauses."""
+def time_waited(state: JobState, observation: Observation) -> timedelta:
+    """How long the job has waited for nodes in this wait, without pauses and without time in which none could come."""
     if state.waiting_since is None:
         return state.waited
-    return state.waited + max(NO_WAIT, now - state.waiting_since)
+    return state.waited + max(NO_WAIT, observation.now - state.waiting_since - observation.unseen)
 
 
-def wait_ends(state: JobState, limit: timedelta | None) -> datetime | None:
+def wait_ends(state: JobState, observation: Observation, limit: timedelta | None) -> datetime | None:
     """When the wait reaches `limit`; None if the job does not wait or there is no limit."""
     if state.waiting_since is None or limit is None:
         return None
-    return state.waiting_since + limit - state.waited
+    return state.waiting_since + limit - state.waited + observation.unseen
 
 
 def is_reached(ends: datetime | None, now: datetime) -> bool:
@@ -156,7 +156,7 @@ def pause_length(state: JobState) -> timedelta:
 
 def _placed_event(state: JobState, observation: Observation) -> JobEvent:
     # At least one second: 0 s has no text form.
-    seconds = max(timedelta(seconds=1), time_waited(state, observation.now))
+    seconds = max(timedelta(seconds=1), time_waited(state, observation))
     return JobEvent(
         reason=EventReason.PLACED,
         message=f"All {observation.pods_expected} pods have nodes in {state.pool} after {format_duration(seconds)}.",

@@ -33,8 +33,8 @@ from holdfast.fallback.state_machine.phases import (
     step_suspended,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, UnreadableState
+from holdfast.fallback.state_machine.stops import step_stop, step_suspended_externally
 from holdfast.fallback.state_machine.tier_visit import (
-    NO_WAIT,
     current_tier,
     first_tier_visit,
     new_tier_visit,
@@ -215,10 +215,10 @@ def decide(
     own = _own(state, observation)
     if own is None and isinstance(state, UnreadableState):
         own = _left_suspended(state, observation, policy)
-    step = (
-        _first_reconcile(observation, policy)
-        if own is None
-        else _known(shift_times(own, observation), observation, policy)
+    if own is not None:
+        own = shift_times(own, observation)
+    step = step_stop(own, observation) or (
+        _first_reconcile(observation, policy) if own is None else _known(own, observation, policy)
     )
     if isinstance(state, UnreadableState) and step.state is not None:
         step = replace(step, events=(_unreadable_event(state, observation), *step.events))
@@ -259,7 +259,11 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
     if observation.pool is None or rank is None:
         return Step(state=None, events=(not_on_ladder_event(observation, policy),))
     first = track_pace(first_tier_visit(observation, observation.pool, rank), observation, policy)
-    return _stopped(first) if observation.suspended else step_running(first, observation, policy)
+    return (
+        step_suspended_externally(first, observation)
+        if observation.suspended
+        else step_running(first, observation, policy)
+    )
 
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
@@ -274,37 +278,14 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         left = replace(state, failback=None)
         return Step(state=left, events=(blocked,) if blocked else ())
     if observation.suspended:
-        return Step(state=state) if state.phase is Phase.STOPPED else _stopped(state)
+        is_known = state.phase is Phase.STOPPED
+        return Step(state=state) if is_known else step_suspended_externally(state, observation)
     if state.phase in {Phase.STOPPED, Phase.FINISHED}:
         # The job may have been suspended for hours: the visit's timeouts start again, its counts continue.
         state = replace(resume_tier_visit(state, observation), since=observation.now)
     if observation.pool != state.pool:
         return _put_elsewhere(state, observation, policy)
     return step_running(state, observation, policy)
-
-
-def _stopped(state: JobState) -> Step:
-    stopped = replace(
-        state,
-        phase=Phase.STOPPED,
-        waiting_since=None,
-        waited=NO_WAIT,
-        purpose=None,
-        suspended_at=None,
-        failback=None,
-    )
-    return Step(
-        state=stopped,
-        events=(
-            JobEvent(
-                reason=EventReason.SUSPENDED_EXTERNALLY,
-                message=(
-                    "The job was suspended by another client: it stays suspended until `suspend: false` is "
-                    "set."
-                ),
-            ),
-        ),
-    )
 
 
 def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) -> Step:

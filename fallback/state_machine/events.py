@@ -45,6 +45,7 @@ class EventReason(StrEnum):
     SLOW_START = "SlowStart"
     SLOW_SUSPENSION = "SlowSuspension"
     STATE_UNREADABLE = "StateUnreadable"
+    STOPPED = "Stopped"
     SUSPENDED_AGAIN = "SuspendedAgain"
     SUSPENDED_EXTERNALLY = "SuspendedExternally"
     TIER_REMOVED = "TierRemoved"

@@ -39,7 +39,9 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
     tier = current_tier(state, policy)
     if tier is None:
         return _tier_removed_event(state, observation)
-    if not pool_exists(state.pool, observation) and is_reached(missing_pool_deadline(state), observation.now):
+    if not pool_exists(state.pool, observation) and is_reached(
+        missing_pool_deadline(state, observation), observation.now
+    ):
         return JobEvent(
             reason=EventReason.POOL_MISSING,
             message=f"The pool {state.pool} does not exist, so the job does not wait for its capacity.",
@@ -51,7 +53,9 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
             reason=EventReason.FAILURES_SPENT,
             message=f"{state.pool} has cost {spent} of maxFailures {tier.max_failures}.",
         )
-    if tier.procurement_timeout and is_reached(wait_ends(state, tier.procurement_timeout), observation.now):
+    if tier.procurement_timeout and is_reached(
+        wait_ends(state, observation, tier.procurement_timeout), observation.now
+    ):
         return JobEvent(
             reason=EventReason.NO_CAPACITY,
             message=(
@@ -76,7 +80,9 @@ def give_up_event(state: JobState, observation: Observation, policy: Policy) -> 
             f"its program has failed {state.application_failures} times on the last tier, {state.pool} "
             f"(applicationFailures: {policy.application_failures})"
         )
-    if policy.give_up_after and is_reached(wait_ends(state, policy.give_up_after), observation.now):
+    if policy.give_up_after and is_reached(
+        wait_ends(state, observation, policy.give_up_after), observation.now
+    ):
         return _given_up_event(
             f"the last tier, {state.pool}, has had no capacity for {format_duration(policy.give_up_after)} "
             "(giveUpAfter)"
@@ -102,9 +108,9 @@ def head_deadline(state: JobState, observation: Observation) -> datetime | None:
     )
 
 
-def missing_pool_deadline(state: JobState) -> datetime | None:
+def missing_pool_deadline(state: JobState, observation: Observation) -> datetime | None:
     """When a job stops waiting for a pool that does not exist."""
-    return wait_ends(state, MISSING_POOL_GRACE)
+    return wait_ends(state, observation, MISSING_POOL_GRACE)
 
 
 def failover_deadlines(
@@ -114,9 +120,9 @@ def failover_deadlines(
     tier: PolicyTier | None = current_tier(state, policy)
     is_last = tier_below(state, observation, policy) is None
     return (
-        missing_pool_deadline(state) if not pool_exists(state.pool, observation) else None,
-        wait_ends(state, tier.procurement_timeout) if tier else None,
-        wait_ends(state, policy.give_up_after) if is_last else None,
+        missing_pool_deadline(state, observation) if not pool_exists(state.pool, observation) else None,
+        wait_ends(state, observation, tier.procurement_timeout) if tier else None,
+        wait_ends(state, observation, policy.give_up_after) if is_last else None,
         head_deadline(state, observation),
     )
 
@@ -164,7 +170,10 @@ def fail_over(
         short_failbacks=_short_failbacks(state, observation, policy),
     )
     said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
-    return _suspended(moving, said)
+    step = _suspended(moving, said)
+    if why.reason is not EventReason.NO_CAPACITY:
+        return step
+    return replace(step, actions=(replace(suspend_again(moving), only_without_nodes=True),))
 
 
 def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
@@ -186,7 +195,7 @@ def yield_nodes(state: JobState, observation: Observation) -> Step:
     """Suspend a half-placed gang, so that another gang gets its nodes."""
     moving = replace(
         _suspending(state, observation, Purpose.YIELD),
-        waited=time_waited(state, observation.now),
+        waited=time_waited(state, observation),
         failback=None,
     )
     return _suspended(

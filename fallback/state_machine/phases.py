@@ -34,6 +34,7 @@ from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
 from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
+from holdfast.fallback.state_machine.stops import step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
     current_tier,
@@ -150,13 +151,15 @@ SLOW_SUSPENSION_AFTER: Final = timedelta(minutes=10)
 
 
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
-    """Take a suspended job one step further. A move is completed even if the job no longer follows the ladder."""
+    """Take a suspended job one step further. A move is completed even if the ladder is gone."""
     if not observation.suspended:
         return _resumed_externally(state, observation)
     if observation.is_managed_by_kueue:
         return _handed_to_kueue(state)
     if state.phase is Phase.GIVEN_UP:
         return Step(state=state)
+    if not observation.follows:
+        return step_taken_over(state, observation)
     if state.phase is Phase.PAUSED:
         return _paused(state, observation, policy)
     return _suspending(state, observation, policy)
@@ -217,8 +220,7 @@ def _resume_actions(state: JobState, *, is_return: bool) -> tuple[Action, ...]:
 
 
 def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
-    is_followed = isinstance(policy, Policy) and observation.follows
-    if is_followed and not is_reached(state.resume_at, observation.now):
+    if isinstance(policy, Policy) and not is_reached(state.resume_at, observation.now):
         return Step(state=state)
     if observation.pods_remaining > 0 or observation.pool != state.pool or observation.outdated_children > 0:
         return Step(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
@@ -231,7 +233,8 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
     In the middle of a move the job is suspended again, or the gangs of two tiers would write one checkpoint; but only a
     limited number of times, since a client that insists must find the job running in the end.
     """
-    if state.phase is Phase.SUSPENDING and state.resuspensions < MAX_RESUSPENSIONS:
+    is_moving = state.phase is Phase.SUSPENDING and observation.follows
+    if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
         again = replace(state, resuspensions=state.resuspensions + 1)
         return Step(state=again, actions=(suspend_again(again),), events=(_suspended_again_event(again),))
     pool = observation.pool or state.pool

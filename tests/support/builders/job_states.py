@@ -102,6 +102,7 @@ class ObservationFields(TypedDict, total=False):
     now: datetime
     clock_jump: timedelta
     follows: bool
+    stop_requested: bool
     suspended: bool
     is_suspension_complete: bool
     can_be_suspended: bool

@@ -36,6 +36,7 @@ from holdfast.fallback.state_machine.observation import (
 )
 from holdfast.fallback.state_machine.state import (
     JobState,
+    Phase,
     UnreadableState,
     read_record,
     write_marker,
@@ -91,6 +92,7 @@ class JobWorld:
     outdated: bool = False
     outcome: Outcome | None = None
     follows: bool = True
+    stop_requested: bool = False
     restarts: int = 0
     losses: list[Loss] = field(default_factory=list[Loss])
     reservation: Holding | None = None
@@ -127,6 +129,7 @@ class JobWorld:
             now=self.now + self.clock_error,
             clock_jump=self.unseen_jump,
             follows=self.follows,
+            stop_requested=self.stop_requested,
             suspended=self.is_suspended,
             is_suspension_complete=self.is_suspension_complete,
             can_be_suspended=self.can_be_suspended,
@@ -186,6 +189,8 @@ class JobWorld:
         if isinstance(action, WriteState | Suspend | Resume):
             self.annotation, self.marker = write_state(action.state), write_marker(action.state)
             self.version += 1
+            if action.state.phase is Phase.STOPPED and self.is_suspended:
+                self.suspended_by = BY_USER
         match action:
             case Suspend():
                 self._suspend(action)
@@ -226,7 +231,7 @@ class JobWorld:
         if self.outcome is not None:
             self.violations.append("a job that has ended was suspended")
         if not self.is_suspended:
-            self.suspended_by = BY_US
+            self.suspended_by = BY_USER if action.state.phase is Phase.STOPPED else BY_US
             self.is_suspension_complete = False
         if action.pool != self.pool:
             self.outdated = True
@@ -293,6 +298,14 @@ class JobWorld:
             self.suspended_by = None
             self.version += 1
             self._make_pods()
+
+    def user_stops(self) -> None:
+        self.stop_requested = True
+        self.version += 1
+
+    def user_withdraws_the_stop(self) -> None:
+        self.stop_requested = False
+        self.version += 1
 
     def edit_policy(self, edited: Policy | NoPolicy) -> None:
         self.policy = edited

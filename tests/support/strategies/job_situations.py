@@ -135,6 +135,7 @@ observations = st.builds(
     now=times,
     clock_jump=st.just(timedelta(0)) | waits | waits.map(lambda wait: -wait),
     follows=st.booleans(),
+    stop_requested=st.sampled_from((False, False, False, True)),
     suspended=st.booleans(),
     is_suspension_complete=st.booleans(),
     can_be_suspended=st.booleans(),

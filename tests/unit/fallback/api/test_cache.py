@@ -110,7 +110,7 @@ def test_a_version_that_cannot_be_cached_or_indexed_is_counted_and_ignored() -> 
     unsorted.put(thing("x", 6, value=0))
     unsorted.put(thing("y", 6, value=1))
     assert unsorted.find("group", "1") == [("a", 1), ("a", 1)], "an index has whole objects only"
-    assert (known.errors, unsorted.errors) == (1, 1), "an alert tells of it"
+    assert (known.errors, unsorted.errors) == (1, 1), "an alert reports it"
     known.remove({**thing("x", 7), "value": "many"})
     assert len(known) == 0, "a deleted object goes, whatever its last version is"
 

@@ -16,6 +16,7 @@ from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
 from holdfast.fallback.reconciler.action_executor import (
     ActionExecutor,
     JobChanged,
+    PodsPlaced,
     PodsRemain,
     ReservationManager,
 )
@@ -56,6 +57,7 @@ from tests.support.builders.fallback_objects import (
     snapshot,
     worker,
 )
+from tests.support.builders.fallback_objects import node as live_node
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj, objects
@@ -169,6 +171,22 @@ async def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
     await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
     await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
     assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
+
+
+@in_event_loop
+async def test_a_job_is_not_moved_for_lack_of_capacity_once_the_server_has_its_pods_on_nodes() -> None:
+    fixture = ExecutorFixture(jobset())
+    suspend = Suspend(state=STATE_NOW, pool="spot-b", only_without_nodes=True)
+    context = await fixture.observe(worker("w0"), worker("w1"))
+    for name in ("w0", "w1"):
+        await fixture.api.put(POD, worker(name, node="new"))
+    await fixture.api.put(NODE, live_node("new"))
+    with pytest.raises(PodsPlaced, match="all 2 pods of the job have nodes"):
+        await fixture.actor.execute(context, (suspend,))
+    assert fixture.writes() == [], "no cache has the node yet"
+    await fixture.api.put(POD, worker("w1"))
+    await fixture.actor.execute(context, (suspend,))
+    assert obj(fixture.job()["spec"])["suspend"] is True, "a pod still has none"
 
 
 @in_event_loop

@@ -17,6 +17,7 @@ from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
 from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.observer import (
+    ApiAbsences,
     ClockJumps,
     GangContention,
     PodHistories,
@@ -107,6 +108,21 @@ def test_each_object_enqueues_only_its_job() -> None:
     woken.clear()
     caches.pods[OF_RAY].put(ray_worker("r"))
     assert woken == [RAY], "the RayJob of the same name is another job"
+
+
+def test_the_time_without_an_api_server_is_measured_once() -> None:
+    now = [NOW]
+    absences = ApiAbsences(lambda: now[0])
+    for seconds in (0, 2, 4, 1204):
+        now[0] = NOW + timedelta(seconds=seconds)
+        absences.answered()
+    absences.add_since(NOW + timedelta(seconds=6))
+    assert absences.within(NOW) == timedelta(minutes=20), (
+        "neither short gaps nor the same time again are added"
+    )
+    assert absences.within(NOW + timedelta(seconds=604)) == timedelta(minutes=10), "a wait that began in it"
+    assert absences.within(NOW + timedelta(seconds=1204)) == timedelta(0), "a wait that began after it"
+    assert absences.within(None) == timedelta(0), "a job that does not wait"
 
 
 def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:

@@ -154,6 +154,23 @@ def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
 
+def test_time_in_which_the_api_server_was_away_is_no_lack_of_capacity() -> None:
+    late = T0 + 25 * MINUTE
+    wait = observed(pods_placed=2, now=late, unseen=20 * MINUTE)
+    decision = decide(waiting(), wait, policy())
+    assert not decision.actions, (
+        "five minutes of the procurementTimeout have passed in which machines could come"
+    )
+    assert decision.requeue_at == late + 10 * MINUTE, "the rest of the timeout is waited for"
+    assert only(
+        decide(waiting(), replace(wait, now=late + 10 * MINUTE), policy()), Suspend
+    ).only_without_nodes, "the API server is asked for the pods' nodes before the job is moved"
+    spent = decide(waiting(evictions=3), observed(pods_placed=2), policy())
+    assert not only(spent, Suspend).only_without_nodes, (
+        "after too many failures a job moves wherever its pods are"
+    )
+
+
 def test_a_move_waits_until_the_job_honors_a_suspension() -> None:
     decision = decide(running(evictions=3), observed(can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "KubeRay ignores it in most states"

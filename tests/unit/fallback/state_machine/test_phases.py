@@ -20,7 +20,7 @@ from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS, SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -41,6 +41,7 @@ from tests.support.builders.job_states import (
     state_of,
     suspending,
     tier,
+    waiting,
 )
 
 
@@ -125,10 +126,59 @@ def test_a_move_is_completed_without_its_policy(without: NoPolicy) -> None:
     )
 
 
-def test_a_move_is_completed_without_the_jobs_label() -> None:
-    assert only(decide(suspending(), observed_suspended(follows=False), policy()), Resume).pool == "b-spot", (
-        "as promised"
+@pytest.mark.parametrize("state", [suspending(evictions=3), suspending(phase=Phase.PAUSED)])
+def test_a_job_whose_label_is_removed_in_a_move_is_its_users_at_once(state: JobState) -> None:
+    decision = decide(state, observed_suspended(follows=False), policy())
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["HandedOver"]), "nothing more is done"
+    stopped = state_of(decision)
+    assert (stopped.phase, stopped.pool, stopped.evictions) == (Phase.STOPPED, "b-spot", 0), (
+        "where it is resumed nothing has happened yet"
     )
+    assert "set `suspend: false` to resume it" in decision.events[0].message, "the Event says how"
+    assert not decide(stopped, observed_suspended(follows=False), policy()).actions, "nor later"
+    resumed = decide(state, observed(follows=False, pool="b-spot"), policy())
+    assert Suspend not in kinds(resumed), "its user may also resume it, with the old gang's pods still there"
+
+
+@pytest.mark.parametrize("state", [None, running(evictions=2), waiting()])
+def test_a_job_is_stopped_by_its_annotation(state: JobState | None) -> None:
+    for ladder in (policy(), NoPolicy()):
+        decision = decide(state, observed(stop_requested=True, pods_placed=2), ladder)
+        suspend = only(decision, Suspend)
+        assert (suspend.pool, suspend.state.phase) == ("a-spot", Phase.STOPPED), "at once, where it is"
+        assert reasons(decision) == ["Stopped"], "an Event says how to resume it"
+    asked = observed_suspended(stop_requested=True, pool="a-spot")
+    assert not decide(suspend.state, asked, policy()).actions, "it stays so"
+    assert not decide(suspend.state, replace(asked, stop_requested=False), policy()).actions, (
+        "until its user resumes it"
+    )
+    assert Suspend in kinds(decide(suspend.state, observed(stop_requested=True), policy())), (
+        "a client that writes `suspend: false` repeatedly does not resume it"
+    )
+
+
+@pytest.mark.parametrize("state", [suspending(evictions=3), suspending(phase=Phase.PAUSED)])
+def test_a_job_is_stopped_by_its_annotation_in_the_middle_of_a_move(state: JobState) -> None:
+    asked = observed_suspended(stop_requested=True, outdated_children=1)
+    decision = decide(state, asked, policy())
+    assert kinds(decision) == [WriteState, DeleteChildren], (
+        "it is not resumed, and can be resumed by its user"
+    )
+    stopped = state_of(decision)
+    assert (stopped.phase, stopped.pool, stopped.moves) == (Phase.STOPPED, "b-spot", 1), (
+        "its template selects the next tier already"
+    )
+    resumed = decide(stopped, observed(pool="b-spot", now=T0 + HOUR), policy())
+    assert state_of(resumed).pool == "b-spot", "where it continues, without the old tier's failures"
+    waits = decide(state, replace(asked, pods_remaining=2), policy())
+    assert kinds(waits) == [WriteState], "child Jobs with pods are left to their operator"
+
+
+def test_a_job_that_cannot_be_suspended_is_stopped_once_it_can() -> None:
+    decision = decide(running(), observed(stop_requested=True, can_be_suspended=False), policy())
+    assert Suspend not in kinds(decision), "its operator would ignore it"
+    ended = decide(running(), observed(stop_requested=True, outcome=Outcome.COMPLETED), policy())
+    assert state_of(ended).phase is Phase.FINISHED, "a job that has ended is not touched"
 
 
 def test_a_target_tier_that_is_removed_or_without_pool_is_skipped() -> None:
@@ -231,17 +281,16 @@ def test_an_ignored_job_is_not_recreated(left_alone: Observation) -> None:
 
 @pytest.mark.parametrize("is_over", [True, False])
 @pytest.mark.parametrize("has_policy", [True, False])
-@pytest.mark.parametrize("follows", [True, False])
 @pytest.mark.parametrize(
     "obstacle", [{}, {"pods_remaining": 1}, {"pool": "b-spot"}, {"outdated_children": 1}]
 )
 def test_a_paused_job_resumes_after_its_pause_or_without_a_ladder(
-    obstacle: ObservationFields, *, follows: bool, has_policy: bool, is_over: bool
+    obstacle: ObservationFields, *, has_policy: bool, is_over: bool
 ) -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 if is_over else T0 + SECOND, evictions=1)
-    observation = replace(observed_suspended(pool="a-spot", follows=follows), **obstacle)
+    observation = replace(observed_suspended(pool="a-spot"), **obstacle)
     decision = decide(paused, observation, policy() if has_policy else NoPolicy())
-    if follows and has_policy and not is_over:
+    if has_policy and not is_over:
         assert (decision.actions, decision.state) == ((), paused), "the other gang needs the nodes"
     elif obstacle:
         state = only(decision, WriteState).state

@@ -79,8 +79,6 @@ def test_a_job_that_an_unknown_version_suspended_is_resumed_on_its_pool() -> Non
     decision = decide(state, observed_suspended(pool="b-spot", pods_remaining=1), policy())
     assert Resume not in kinds(decision), "two gangs would write one checkpoint"
     assert state_of(decision).phase is Phase.SUSPENDING, "the move is recorded in the format of this version"
-    decision = decide(state, observed_suspended(pool="b-spot", follows=False), policy())
-    assert Resume in kinds(decision), "a move is completed, with or without the label"
 
 
 def test_a_job_with_an_unknown_marker_is_resumed_on_the_selected_pool() -> None:

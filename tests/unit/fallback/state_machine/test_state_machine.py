@@ -104,6 +104,13 @@ class LadderMachine(RuleBasedStateMachine):
     def user_resumes(self) -> None:
         self.world.user_resumes()
 
+    @rule(stops=st.booleans())
+    def user_stops_by_annotation_or_withdraws_it(self, *, stops: bool) -> None:
+        if stops:
+            self.world.user_stops()
+        else:
+            self.world.user_withdraws_the_stop()
+
     @rule(ladder=st.sampled_from(LADDERS))
     def policy_is_edited(self, ladder: Policy | NoPolicy) -> None:
         self.world.edit_policy(ladder)
@@ -153,6 +160,8 @@ class LadderMachine(RuleBasedStateMachine):
         self.invariants_hold()
         assert world.reservation is None, "capacity without a user is still reserved"
         state = world.state()
+        if world.stop_requested and world.follows and world.outcome is None and state is not None:
+            assert world.suspended_by is not None, "its user asks to stop it"
         if world.suspended_by == "us" and world.outcome is None:
             assert state is not None, "a job that we suspended was forgotten"
             assert state.phase is Phase.GIVEN_UP, f"left suspended by us in {state.phase}: {decision}"

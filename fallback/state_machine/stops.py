@@ -1,0 +1,98 @@
+"""Jobs that their users stop or take over: by `suspend: true`, by an annotation, or by removing the label.
+
+From then on the controller neither resumes nor moves the job, at whatever point of a move it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
+from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.fallback.state_machine.tier_visit import NO_WAIT, first_tier_visit, new_tier_visit
+from holdfast.scheduling.labels import FOLLOWS, STOP
+
+if TYPE_CHECKING:
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.state import JobState
+
+_MOVES = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
+
+
+def stopped_state(state: JobState, observation: Observation) -> JobState:
+    """Return the state of a job that its user must resume; a move that was under way counts as made."""
+    if state.suspended_by_us and state.purpose in _MOVES:
+        state = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
+    return replace(
+        state,
+        phase=Phase.STOPPED,
+        waiting_since=None,
+        waited=NO_WAIT,
+        purpose=None,
+        suspended_at=None,
+        resume_at=None,
+        failback=None,
+    )
+
+
+def step_suspended_externally(state: JobState, observation: Observation) -> Step:
+    """Record that another client has suspended the job."""
+    return Step(
+        state=stopped_state(state, observation),
+        events=(
+            JobEvent(
+                reason=EventReason.SUSPENDED_EXTERNALLY,
+                message=(
+                    "The job was suspended by another client: it stays suspended until `suspend: false` is "
+                    "set."
+                ),
+            ),
+        ),
+    )
+
+
+def step_stop(state: JobState | None, observation: Observation) -> Step | None:
+    """Stop a job whose user asks for it with the annotation; None if it does not, or cannot be suspended now."""
+    pool = observation.pool if state is None or not state.suspended_by_us else state.pool
+    is_ended = observation.outcome is not None or observation.is_managed_by_kueue
+    if not observation.stop_requested or is_ended or pool is None:
+        return None
+    stopped = stopped_state(state or first_tier_visit(observation, pool, 0), observation)
+    if observation.suspended:
+        # Resumed by its user, a child Job of another template would keep that template's selectors.
+        has_outdated = observation.is_suspension_complete and observation.outdated_children > 0
+        actions = (DeleteChildren(),) if has_outdated and not observation.pods_remaining else ()
+        is_news = state is None or state.phase is not Phase.STOPPED
+        return Step(state=stopped, actions=actions, events=(_stopped_event(),) if is_news else ())
+    if not observation.can_be_suspended or observation.not_suspendable_reason is not None:
+        return None
+    return Step(state=stopped, actions=(Suspend(state=stopped, pool=pool),), events=(_stopped_event(),))
+
+
+def step_taken_over(state: JobState, observation: Observation) -> Step:
+    """Hand over a job whose label was removed while the controller suspended it: it stays as it is."""
+    return Step(
+        state=stopped_state(state, observation),
+        events=(
+            JobEvent(
+                reason=EventReason.HANDED_OVER,
+                message=(
+                    f"The label {FOLLOWS} was removed in the middle of a move to {state.pool}: the fallback controller does "
+                    f"nothing more. The job is suspended and its pods select {state.pool}: set `suspend: false` to resume it."
+                ),
+                is_warning=True,
+            ),
+        ),
+    )
+
+
+def _stopped_event() -> JobEvent:
+    return JobEvent(
+        reason=EventReason.STOPPED,
+        message=(
+            f"The job is stopped, as its annotation {STOP} asks: it stays suspended. To resume it, remove the annotation and "
+            "set `suspend: false`."
+        ),
+    )
