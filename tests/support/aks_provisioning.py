@@ -10,7 +10,7 @@ from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import wait_until_served
-from tests.support.clusters.operators import STACK, HostedCharts, hosted_charts, is_ready
+from tests.support.clusters.operators import STACK, OperatorCluster, is_ready, operator_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,7 +27,7 @@ NODE_POOL = "karpenter.sh/v1"
 class AksProvisioning:
     """A control plane whose runner watches a simulated cloud."""
 
-    charts: HostedCharts
+    charts: OperatorCluster
     cloud: CloudState
 
     def put(self, cluster: CloudObject) -> None:
@@ -70,6 +70,6 @@ class AksProvisioning:
 @contextmanager
 def aks_provisioning(folder: Path) -> Generator[AksProvisioning]:
     """A control plane and its host for the length of the block; nothing is in its cloud yet."""
-    with hosted_charts(folder) as charts:
+    with operator_cluster(folder) as charts:
         file = EngineFolder.of(STACK, charts.workspace).cloud_states / f"{AZURE}.json"
         yield AksProvisioning(charts=charts, cloud=CloudState(file))

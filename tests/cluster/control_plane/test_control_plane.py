@@ -192,13 +192,13 @@ def test_a_pod_succeeds_only_by_annotation(watched: Watched) -> None:
     assert phase(done) == "Succeeded", "its author said so"
 
 
-def test_a_hosted_pod_waits_for_the_operator_runner(watched: Watched) -> None:
+def test_a_pod_of_an_operator_waits_for_the_operator_runner(watched: Watched) -> None:
     labels = {"app.kubernetes.io/name": "karpenter"}
     apply(watched.client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karpenter"}})
-    apply(watched.client, trainer("hosted", namespace="karpenter", labels=labels))
-    run(watched.client, trainer("not-hosted", labels=labels))
-    hosted = watched.client.get("v1", "Pod", "hosted", "karpenter")
-    assert phase(hosted) == "Pending", (
-        "a pod that came after it runs already; this one is for its host to run"
+    apply(watched.client, trainer("of-operator", namespace="karpenter", labels=labels))
+    run(watched.client, trainer("of-no-operator", labels=labels))
+    pending = watched.client.get("v1", "Pod", "of-operator", "karpenter")
+    assert phase(pending) == "Pending", (
+        "a pod that came after it runs already; this one is for the operator runner"
     )
-    watched.client.delete("v1", "Pod", "hosted", namespace="karpenter")
+    watched.client.delete("v1", "Pod", "of-operator", namespace="karpenter")

@@ -11,8 +11,8 @@ from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.operators import (
-    hosted_karpenter,
     is_ready,
+    karpenter_cluster,
     node_class,
     node_pool,
 )
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from holdfast.scheduling.json import Json
-    from tests.support.clusters.operators import HostedKarpenter
+    from tests.support.clusters.operators import KarpenterCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -53,8 +53,8 @@ def terms_of(pod: Json) -> list[Json]:
 
 
 @pytest.fixture(scope="module")
-def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedKarpenter]:
-    with hosted_karpenter(tmp_path_factory.mktemp("karpenter")) as found:
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[KarpenterCluster]:
+    with karpenter_cluster(tmp_path_factory.mktemp("karpenter")) as found:
         make_namespace(found.client, NAMESPACE, {TRAINING: TRAINING_VALUE})
         found.apply(*admission_objects(eks_rules(efa=True)))
         probe = worker("probe", gang=gang_of("probe"))
@@ -74,7 +74,7 @@ def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedKarpe
         yield found
 
 
-def admitted(karpenter: HostedKarpenter, pod: Json) -> Json:
+def admitted(karpenter: KarpenterCluster, pod: Json) -> Json:
     return karpenter.client.apply(pod, field_manager="tests", dry_run=True)
 
 
@@ -95,7 +95,7 @@ def admitted(karpenter: HostedKarpenter, pod: Json) -> Json:
     ids=["empty", "for nodes", "preferred", "for hosts"],
 )
 def test_a_pod_with_adapters_keeps_its_affinity_and_gets_one_for_the_zone(
-    karpenter: HostedKarpenter, affinity: Json
+    karpenter: KarpenterCluster, affinity: Json
 ) -> None:
     pod = admitted(karpenter, worker("one", gang=gang_of("gang", "2"), spec={"affinity": affinity}))
     *others, last = terms_of(pod)
@@ -119,18 +119,18 @@ def test_a_pod_with_adapters_keeps_its_affinity_and_gets_one_for_the_zone(
     ],
     ids=["no adapter", "no job"],
 )
-def test_other_pods_may_use_every_zone(karpenter: HostedKarpenter, pod: Json, reason: str) -> None:
+def test_other_pods_may_use_every_zone(karpenter: KarpenterCluster, pod: Json, reason: str) -> None:
     assert not terms_of(admitted(karpenter, pod)), reason
 
 
-def test_an_affinity_for_zones_is_the_authors(karpenter: HostedKarpenter) -> None:
+def test_an_affinity_for_zones_is_the_authors(karpenter: KarpenterCluster) -> None:
     own: Json = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"team": "a"}}}
     spec: Json = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}}
     (term,) = terms_of(admitted(karpenter, worker("own", gang=gang_of("gang"), spec=spec)))
     assert obj(term["labelSelector"])["matchLabels"] == {"team": "a"}, "a second term could contradict it"
 
 
-def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: HostedKarpenter) -> None:
+def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: KarpenterCluster) -> None:
     zones = sorted(
         str(mapping(mapping(node["metadata"])["labels"]).get(ZONE))
         for node in karpenter.client.list("v1", "Node")

@@ -9,11 +9,11 @@ from tests.support.clusters.operators import (
     NAMESPACE,
     NODE_CLASS,
     STOCK,
-    HostedKarpenter,
+    KarpenterCluster,
     condition_of,
-    hosted_karpenter,
     is_ready,
     job_pod,
+    karpenter_cluster,
     node_class,
     node_pool,
 )
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedKarpenter]:
-    with hosted_karpenter(tmp_path_factory.mktemp("karpenter")) as found:
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[KarpenterCluster]:
+    with karpenter_cluster(tmp_path_factory.mktemp("karpenter")) as found:
         yield found
 
 
@@ -35,12 +35,14 @@ def finalizers(obj: "Json | None") -> list[str]:
     return [str(each) for each in sequence(mapping((obj or {}).get("metadata")).get("finalizers"))]
 
 
-def stock(karpenter: HostedKarpenter, name: str, left: str | None) -> None:
+def stock(karpenter: KarpenterCluster, name: str, left: str | None) -> None:
     patch: Json = {"metadata": {"annotations": {STOCK: left}}}
     karpenter.client.merge_patch(NODE_CLASS, "EC2NodeClass", name, patch)
 
 
-def pool(karpenter: HostedKarpenter, name: str, *types: str, capacity: str = "spot", weight: int = 1) -> None:
+def pool(
+    karpenter: KarpenterCluster, name: str, *types: str, capacity: str = "spot", weight: int = 1
+) -> None:
     """A pool, ready to buy."""
     karpenter.apply(node_class(name), node_pool(name, *types, capacity=capacity, weight=weight))
     karpenter.client.wait_for(
@@ -48,7 +50,7 @@ def pool(karpenter: HostedKarpenter, name: str, *types: str, capacity: str = "sp
     )
 
 
-def test_two_controllers_run_in_two_zones_and_one_leads(karpenter: HostedKarpenter) -> None:
+def test_two_controllers_run_in_two_zones_and_one_leads(karpenter: KarpenterCluster) -> None:
     pods = karpenter.charts.pods(NAMESPACE)
     assert len({str(mapping(pod["spec"])["nodeName"]) for pod in pods}) == 2, "each on a node of its own"
     assert all(is_ready(pod) for pod in pods), "the one that waits is ready to take over"
@@ -57,7 +59,7 @@ def test_two_controllers_run_in_two_zones_and_one_leads(karpenter: HostedKarpent
     )
 
 
-def test_a_node_class_becomes_ready_and_has_a_finalizer(karpenter: HostedKarpenter) -> None:
+def test_a_node_class_becomes_ready_and_has_a_finalizer(karpenter: KarpenterCluster) -> None:
     karpenter.apply(node_class("made"))
     made = karpenter.wait_for_class("made", is_ready, "the class is ready")
     assert finalizers(made) == ["karpenter.k8s.aws/termination"], "as AWS's provider holds it"
@@ -67,7 +69,7 @@ def test_a_node_class_becomes_ready_and_has_a_finalizer(karpenter: HostedKarpent
     assert gone is None, "no machine was of it"
 
 
-def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aws_labels_it(karpenter: HostedKarpenter) -> None:
+def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aws_labels_it(karpenter: KarpenterCluster) -> None:
     pool(karpenter, "training", "c7i.xlarge", "c7a.xlarge")
     selector: Json = {"karpenter.sh/capacity-type": "spot", "team": "training"}
     karpenter.apply(job_pod("trains", selector))
@@ -79,7 +81,7 @@ def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aws_labels_it(karpenter:
     assert str(labels["topology.kubernetes.io/zone"]).startswith("us-east-1"), "in the region of its buyer"
 
 
-def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: HostedKarpenter) -> None:
+def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: KarpenterCluster) -> None:
     pool(karpenter, "leaving", "m7i.xlarge")
     karpenter.apply(job_pod("stays", {"team": "leaving"}))
     karpenter.wait_for_pod("stays", is_running, "the pod runs")
@@ -95,7 +97,7 @@ def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: HostedKar
     assert karpenter.machines("leaving") == [], "which was drained first"
 
 
-def test_pods_of_a_sold_out_pool_go_to_the_next_pool(karpenter: HostedKarpenter) -> None:
+def test_pods_of_a_sold_out_pool_go_to_the_next_pool(karpenter: KarpenterCluster) -> None:
     pool(karpenter, "scarce", "c7i.2xlarge", weight=50)
     pool(karpenter, "plenty", "m7i.2xlarge", capacity="on-demand")
     stock(karpenter, "scarce", "0")
@@ -111,7 +113,7 @@ def test_pods_of_a_sold_out_pool_go_to_the_next_pool(karpenter: HostedKarpenter)
     assert karpenter.machines("scarce") == [], "and no machine of the first is waited for"
 
 
-def test_a_pool_provisions_again_when_capacity_returns(karpenter: HostedKarpenter) -> None:
+def test_a_pool_provisions_again_when_capacity_returns(karpenter: KarpenterCluster) -> None:
     pool(karpenter, "emptied", "r7i.xlarge")
     stock(karpenter, "emptied", "0")
     karpenter.apply(job_pod("waits", {"team": "emptied"}))
@@ -121,7 +123,7 @@ def test_a_pool_provisions_again_when_capacity_returns(karpenter: HostedKarpente
     assert mapping(pod["spec"])["nodeName"], "on a machine of that pool"
 
 
-def test_another_image_makes_machines_drift(karpenter: HostedKarpenter) -> None:
+def test_another_image_makes_machines_drift(karpenter: KarpenterCluster) -> None:
     pool(karpenter, "ageing", "r7a.xlarge")
     karpenter.apply(job_pod("ages", {"team": "ageing"}))
     karpenter.wait_for_pod("ages", is_running, "the pod runs")

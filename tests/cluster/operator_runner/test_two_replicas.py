@@ -8,17 +8,17 @@ from holdfast.scheduling.json import Json, mapping
 from tests.support.clusters.operators import (
     OWN_CHARTS,
     SYSTEM_TOLERATIONS,
-    HostedCharts,
-    hosted_charts,
+    OperatorCluster,
     is_ready,
+    operator_cluster,
 )
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def charts(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedCharts]:
-    with hosted_charts(tmp_path_factory.mktemp("two-replicas")) as found:
+def charts(tmp_path_factory: pytest.TempPathFactory) -> Generator[OperatorCluster]:
+    with operator_cluster(tmp_path_factory.mktemp("two-replicas")) as found:
         yield found
 
 
@@ -34,7 +34,7 @@ def jobset() -> Json:
     }
 
 
-def test_jobset_runs_twice_and_its_webhook_answers(charts: HostedCharts) -> None:
+def test_jobset_runs_twice_and_its_webhook_answers(charts: OperatorCluster) -> None:
     twice: Json = {
         "controller": {
             "replicas": 2,
@@ -60,7 +60,7 @@ def test_jobset_runs_twice_and_its_webhook_answers(charts: HostedCharts) -> None
     assert charts.leader("jobset-system", "6d4f6a47.jobset.x-k8s.io"), "one of the two leads"
 
 
-def test_kuberay_runs_twice_and_one_leads(charts: HostedCharts) -> None:
+def test_kuberay_runs_twice_and_one_leads(charts: OperatorCluster) -> None:
     twice: Json = {"replicas": 2, "leaderElectionEnabled": True, "tolerations": SYSTEM_TOLERATIONS}
     charts.install("kuberay-crds", OWN_CHARTS / "kuberay-crds", "kuberay-system")
     charts.install(

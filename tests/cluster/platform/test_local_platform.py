@@ -73,9 +73,9 @@ def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient)
         label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter, fallback-controller)",
     )
     assert len(pods) == 4, "JobSet, KubeRay, Karpenter and the fallback controller are there"
-    hosted = " ".join(processes_of(stack.workspace))
+    programs = " ".join(processes_of(stack.workspace))
     for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok", "-m holdfast.fallback"):
-        assert program in hosted, f"{program} runs on this machine"
+        assert program in programs, f"{program} runs on this machine"
 
 
 def test_a_second_up_changes_nothing(stack: Stack) -> None:
@@ -179,16 +179,16 @@ def test_a_scenario_leaves_nothing_and_can_run_again(platform: Platform) -> None
 
 
 def test_operators_restart_after_a_kill_of_the_operator_runner(stack: Stack, platform: Platform) -> None:
-    host = OperatorRunner(stack.workspace, stack.name, report=lambda _: None)
-    record = read_record(host.layout.record)
-    assert record is not None, "the host is known"
+    runner = OperatorRunner(stack.workspace, stack.name, report=lambda _: None)
+    record = read_record(runner.layout.record)
+    assert record is not None, "the runner is known"
     controllers = psutil.Process(record.pid).children()
     os.kill(record.pid, signal.SIGKILL)
     _, alive = psutil.wait_procs(controllers, timeout=10)
-    assert alive == [], "a controller without its host would go on unseen"
-    assert not host.running(), "the host is gone"
+    assert alive == [], "a controller without its runner would go on unseen"
+    assert not runner.running(), "the runner is gone"
     stack.environment.start()
-    assert host.running(), "the next start brings it back"
+    assert runner.running(), "the next start brings it back"
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "and it hosts the pods it found"
 

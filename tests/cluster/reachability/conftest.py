@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.clusters.fallback import install_karpenter, system_node
-from tests.support.clusters.operators import HostedCharts, hosted_charts
+from tests.support.clusters.operators import OperatorCluster, operator_cluster
 from tests.support.clusters.reachability import sell_whole_machines
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedCharts]:
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[OperatorCluster]:
     """The cluster, with Karpenter that sells the machines of the local catalogue."""
-    with hosted_charts(tmp_path_factory.mktemp("reachability")) as charts:
+    with operator_cluster(tmp_path_factory.mktemp("reachability")) as charts:
         sell_whole_machines(charts.client)
         charts.apply(system_node("operators"))
         install_karpenter(charts)

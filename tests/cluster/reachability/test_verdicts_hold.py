@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import TolerationRule
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.operators import HostedCharts
+    from tests.support.clusters.operators import OperatorCluster
     from tests.support.strategies.reachability_jobs import TriedJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -57,7 +57,7 @@ def jobs(seed: int) -> tuple[TriedJob, ...]:
 
 
 @pytest.fixture(scope="module")
-def trials(karpenter: HostedCharts, jobs: tuple[TriedJob, ...]) -> tuple[Trial, ...]:
+def trials(karpenter: OperatorCluster, jobs: tuple[TriedJob, ...]) -> tuple[Trial, ...]:
     """What came of all jobs on all tiers."""
     make_namespace(karpenter.client, TRAINING, {TRAINING_LABEL: TRAINING_VALUE})
     make_namespace(karpenter.client, ELSEWHERE, {})

@@ -48,7 +48,7 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancel
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
-from tests.support.clusters.operators import OWN_CHARTS, HostedCharts
+from tests.support.clusters.operators import OWN_CHARTS, OperatorCluster
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
     with running_control_plane(folder, STACK) as workspace:
         host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
-        charts = HostedCharts(client=client, workspace=workspace)
+        charts = OperatorCluster(client=client, workspace=workspace)
         try:
             host.start()
             charts.apply(system_node("system-0"))
@@ -220,7 +220,7 @@ def pool_objects(pool: Pool) -> tuple[Json, Json]:
     )
 
 
-def _install_operators(charts: HostedCharts) -> None:
+def _install_operators(charts: OperatorCluster) -> None:
     for release, namespace, values in (
         ("jobset", "jobset-system", jobset_values(versions.JOBSET, None, 1)),
         ("kuberay", "kuberay-system", kuberay_values(versions.KUBERAY, None, 1)),
@@ -232,7 +232,7 @@ def _install_operators(charts: HostedCharts) -> None:
     install_karpenter(charts)
 
 
-def install_karpenter(charts: HostedCharts) -> None:
+def install_karpenter(charts: OperatorCluster) -> None:
     """Install Karpenter, which sells the machines of the local catalogue."""
     charts.install("karpenter-crds", OWN_CHARTS / "karpenter-kwok-crds", "karpenter")
     market = instance_types_file(machine_catalogue("local").values(), LOCAL_ZONES)

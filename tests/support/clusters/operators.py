@@ -43,7 +43,7 @@ print("started as", os.environ["WHO"], flush=True)
 http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PROBE_PORT"])), Handler).serve_forever()
 """
 
-HOST = """
+RUNNER = """
 import asyncio, logging, pathlib, sys
 from holdfast.simulator.operator_runner.kubelet import Kubelet
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
@@ -55,24 +55,24 @@ asyncio.run(Kubelet(RunnerLayout.of("local", Workspace(project_root=root)), lamb
 
 
 @contextmanager
-def running_host(layout: RunnerLayout, root: Path) -> Generator[RunnerLayout]:
-    """A host, as a process of its own, that runs the program for every controller."""
+def running_operator_runner(layout: RunnerLayout, root: Path) -> Generator[RunnerLayout]:
+    """An operator runner, as a process of its own, that runs the program for every controller."""
     layout.folder.mkdir(parents=True, exist_ok=True)
     program = layout.folder / "controller"
     program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     with subprocess.Popen(
-        [sys.executable, "-c", HOST, str(root), str(program)],
+        [sys.executable, "-c", RUNNER, str(root), str(program)],
         cwd=layout.folder,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-    ) as host:
+    ) as runner:
         try:
-            while host.poll() is None and read_record(layout.record) is None:
-                psutil.wait_procs([psutil.Process(host.pid)], timeout=0.05)
+            while runner.poll() is None and read_record(layout.record) is None:
+                psutil.wait_procs([psutil.Process(runner.pid)], timeout=0.05)
             yield layout
         finally:
-            host.terminate()
-            host.wait(timeout=60)
+            runner.terminate()
+            runner.wait(timeout=60)
 
 
 STACK = "aws-test"
@@ -82,8 +82,8 @@ SYSTEM_TOLERATIONS = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostedCharts:
-    """A control plane with two system nodes in two zones, and its host."""
+class OperatorCluster:
+    """A control plane with two system nodes in two zones, and its operator runner."""
 
     client: KubeClient
     workspace: Workspace
@@ -125,12 +125,12 @@ class HostedCharts:
 
 
 @contextmanager
-def hosted_charts(folder: Path) -> Generator[HostedCharts]:
+def operator_cluster(folder: Path) -> Generator[OperatorCluster]:
     """A control plane and its host, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
         host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
-        charts = HostedCharts(client=client, workspace=workspace)
+        charts = OperatorCluster(client=client, workspace=workspace)
         try:
             host.start()
             charts.apply(system_node("system-0", "us-east-1a"), system_node("system-1", "us-east-1b"))
@@ -186,11 +186,11 @@ VALUES: Json = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostedKarpenter:
+class KarpenterCluster:
     """A control plane with Karpenter in it."""
 
     client: KubeClient
-    charts: HostedCharts
+    charts: OperatorCluster
 
     def apply(self, *objects: Json) -> None:
         self.charts.apply(*objects)
@@ -238,12 +238,12 @@ class HostedKarpenter:
 
 
 @contextmanager
-def hosted_karpenter(folder: Path) -> Generator[HostedKarpenter]:
+def karpenter_cluster(folder: Path) -> Generator[KarpenterCluster]:
     """Karpenter for AWS, ready, for the length of the block."""
-    with hosted_charts(folder) as charts:
+    with operator_cluster(folder) as charts:
         charts.install("karpenter-crds", OWN_CHARTS / "karpenter-crds", NAMESPACE)
         charts.install("karpenter", charts.workspace.charts_dir / "karpenter", NAMESPACE, VALUES)
-        yield HostedKarpenter(client=charts.client, charts=charts)
+        yield KarpenterCluster(client=charts.client, charts=charts)
 
 
 def node_class(name: str, *, image: str = "al2023@v20260801") -> Json:

@@ -1,4 +1,4 @@
-"""A hosted pod is backed by a real process, and its status reflects that process."""
+"""A pod of an operator is backed by a real process, and its status reflects that process."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import restarts_of
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import running_control_plane
-from tests.support.clusters.operators import running_host
+from tests.support.clusters.operators import running_operator_runner
 
 pytestmark = pytest.mark.cluster
 
@@ -25,8 +25,8 @@ NAMESPACE = "karpenter"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hosting:
-    """A control plane and a host."""
+class RunnerEnvironment:
+    """A control plane and an operator runner."""
 
     client: KubeClient
     layout: RunnerLayout
@@ -39,7 +39,7 @@ class Hosting:
         return wait_for_pod(self.client, name, condition, what, namespace=NAMESPACE)
 
     def processes(self) -> list[psutil.Process]:
-        """The controllers that run in the host's folder."""
+        """The controllers that run in the folder of the runner."""
         return [
             each
             for each in psutil.process_iter(["cmdline"])
@@ -48,11 +48,11 @@ class Hosting:
 
 
 @pytest.fixture(scope="module")
-def hosting(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosting]:
-    with running_control_plane(tmp_path_factory.mktemp("hosting")) as workspace:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunnerEnvironment]:
+    with running_control_plane(tmp_path_factory.mktemp("runner")) as workspace:
         layout = RunnerLayout.of("local", workspace)
         client = KubeClient.from_kubeconfig(layout.kubeconfig)
-        found = Hosting(client=client, layout=layout)
+        found = RunnerEnvironment(client=client, layout=layout)
         found.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "system-0"}},
@@ -62,7 +62,7 @@ def hosting(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosting]:
                 "metadata": {"name": "controller", "namespace": NAMESPACE},
             },
         )
-        with running_host(layout, workspace.project_root):
+        with running_operator_runner(layout, workspace.project_root):
             yield found
         client.close()
 
@@ -78,7 +78,7 @@ def state(name: str, said: str) -> Json:
 
 
 def pod(name: str) -> Json:
-    """A hosted pod that mounts the ConfigMap of its name."""
+    """A pod that mounts the ConfigMap of its name."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -126,21 +126,21 @@ def is_running(pod: Json) -> bool:
     return mapping(pod.get("status")).get("phase") == "Running" and not waiting(pod)
 
 
-def test_a_pod_is_ready_only_when_its_program_is(hosting: Hosting) -> None:
-    hosting.apply(state("early", "wait"), pod("early"))
-    running = hosting.wait_for_pod("early", is_running, "the program runs")
+def test_a_pod_is_ready_only_when_its_program_is(runner: RunnerEnvironment) -> None:
+    runner.apply(state("early", "wait"), pod("early"))
+    running = runner.wait_for_pod("early", is_running, "the program runs")
     assert not is_ready(running), "it does not answer its probe with success yet"
-    hosting.apply(state("early", "ready"))
-    assert is_ready(hosting.wait_for_pod("early", is_ready, "the pod is ready")), (
+    runner.apply(state("early", "ready"))
+    assert is_ready(runner.wait_for_pod("early", is_ready, "the pod is ready")), (
         "the changed ConfigMap reached the mounted file, and the program the probe"
     )
-    assert "started as early" in (hosting.layout.logs / "karpenter-kwok.log").read_text(), "its log is kept"
+    assert "started as early" in (runner.layout.logs / "karpenter-kwok.log").read_text(), "its log is kept"
 
 
-def test_a_program_acts_as_its_pods_service_account(hosting: Hosting) -> None:
-    hosting.apply(state("account", "ready"), pod("account"))
-    uid = mapping(hosting.wait_for_pod("account", is_ready, "it is ready")["metadata"])["uid"]
-    token = (hosting.layout.pods / str(uid) / "token").read_text()
+def test_a_program_acts_as_its_pods_service_account(runner: RunnerEnvironment) -> None:
+    runner.apply(state("account", "ready"), pod("account"))
+    uid = mapping(runner.wait_for_pod("account", is_ready, "it is ready")["metadata"])["uid"]
+    token = (runner.layout.pods / str(uid) / "token").read_text()
     payload = token.split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     assert claims["sub"] == f"system:serviceaccount:{NAMESPACE}:controller", (
@@ -149,58 +149,58 @@ def test_a_program_acts_as_its_pods_service_account(hosting: Hosting) -> None:
     assert claims["exp"] - claims["iat"] >= 24 * 3600, "for a working day, after which it is renewed"
 
 
-def test_a_program_that_exits_is_restarted_and_counted(hosting: Hosting) -> None:
-    hosting.apply(state("ends", "ready"), pod("ends"))
-    hosting.wait_for_pod("ends", is_ready, "it is ready")
-    hosting.apply(state("ends", "end"))
-    crashed = hosting.wait_for_pod("ends", lambda pod: bool(waiting(pod)), "the pod says that it ended")
+def test_a_program_that_exits_is_restarted_and_counted(runner: RunnerEnvironment) -> None:
+    runner.apply(state("ends", "ready"), pod("ends"))
+    runner.wait_for_pod("ends", is_ready, "it is ready")
+    runner.apply(state("ends", "end"))
+    crashed = runner.wait_for_pod("ends", lambda pod: bool(waiting(pod)), "the pod says that it ended")
     assert waiting(crashed)["reason"] == "CrashLoopBackOff", "as on any cluster"
     assert "karpenter-kwok exited with code 7" in str(waiting(crashed)["message"]), "and says with what code"
     assert "karpenter-kwok.log" in str(waiting(crashed)["message"]), "and where to read on"
-    hosting.apply(state("ends", "ready"))
-    again = hosting.wait_for_pod("ends", is_ready, "it came back")
+    runner.apply(state("ends", "ready"))
+    again = runner.wait_for_pod("ends", is_ready, "it came back")
     assert restarts_of(again) >= 1, "the restart was counted"
 
 
-def test_a_pod_waits_for_its_volumes_with_an_event(hosting: Hosting) -> None:
-    hosting.apply(pod("hungry"))
-    blocked = hosting.wait_for_pod("hungry", lambda pod: bool(waiting(pod)), "the pod says what it waits for")
+def test_a_pod_waits_for_its_volumes_with_an_event(runner: RunnerEnvironment) -> None:
+    runner.apply(pod("hungry"))
+    blocked = runner.wait_for_pod("hungry", lambda pod: bool(waiting(pod)), "the pod says what it waits for")
     assert waiting(blocked)["message"] == f"waiting for ConfigMap hungry in {NAMESPACE}", "by name"
-    hosting.apply(state("hungry", "ready"))
-    assert is_ready(hosting.wait_for_pod("hungry", is_ready, "it found it")), (
+    runner.apply(state("hungry", "ready"))
+    assert is_ready(runner.wait_for_pod("hungry", is_ready, "it found it")), (
         "no restart of anything was needed"
     )
 
 
-def test_a_deleted_pod_loses_its_process_and_files(hosting: Hosting) -> None:
-    hosting.apply(state("short", "ready"), pod("short"))
-    uid = str(mapping(hosting.wait_for_pod("short", is_ready, "it is ready")["metadata"])["uid"])
-    mine = [each for each in hosting.processes() if uid in each.environ().get("KUBECONFIG", "")]
+def test_a_deleted_pod_loses_its_process_and_files(runner: RunnerEnvironment) -> None:
+    runner.apply(state("short", "ready"), pod("short"))
+    uid = str(mapping(runner.wait_for_pod("short", is_ready, "it is ready")["metadata"])["uid"])
+    mine = [each for each in runner.processes() if uid in each.environ().get("KUBECONFIG", "")]
     assert len(mine) == 1, "one process stands behind it"
-    hosting.client.delete("v1", "Pod", "short", namespace=NAMESPACE)
+    runner.client.delete("v1", "Pod", "short", namespace=NAMESPACE)
     _, alive = psutil.wait_procs(mine, timeout=30)
     assert alive == [], "the process ended with its pod"
 
 
 def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(tmp_path: Path) -> None:
     with running_control_plane(tmp_path / "killed") as workspace:
-        host = OperatorRunner(workspace, "local", report=lambda _: None)
-        host.stop()
-        assert not host.running(), "stopping what never ran is harmless"
-        host.start()
-        (process,) = python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner")
-        host.start()
+        operator_runner = OperatorRunner(workspace, "local", report=lambda _: None)
+        operator_runner.stop()
+        assert not operator_runner.running(), "stopping what never ran is harmless"
+        operator_runner.start()
+        (process,) = python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner")
+        operator_runner.start()
         assert (
-            python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner")[0].process
+            python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner")[0].process
             == process.process
         ), "one that runs is left as it is"
         process.process.kill()
         process.process.wait(timeout=10)
-        assert not host.running(), "its record does not claim that it runs"
-        host.start()
-        assert host.running(), "the next start brings it back"
-        host.stop()
-        host.stop()
-        assert python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner") == [], (
+        assert not operator_runner.running(), "its record does not claim that it runs"
+        operator_runner.start()
+        assert operator_runner.running(), "the next start brings it back"
+        operator_runner.stop()
+        operator_runner.stop()
+        assert python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner") == [], (
             "no process is left"
         )
