@@ -20,7 +20,7 @@ from holdfast.scheduling.taints import GKE_SPOT_TAINT, REPELLING, Taint
 from holdfast.scheduling.taints import SPOT as SPOT_TAINT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from google.protobuf.struct_pb2 import Struct
 
@@ -79,7 +79,7 @@ def remediations() -> Sequence[Remediation]:
 
 def add_spot_taint(resource: StackResource, properties: Struct) -> bool:
     """Taint a pool that makes only spot nodes and repels no pods."""
-    for pool in declared_pools((resource,)):
+    for pool in _own_pools(resource):
         taints, path = pool.facts.taints, pool.taints_path.split(".")
         taint = _SPOT_TAINTS.get(pool.provisioner)
         untainted = taints is not UNKNOWN and not _repels_pods(taints)
@@ -92,13 +92,18 @@ def add_spot_taint(resource: StackResource, properties: Struct) -> bool:
 
 def add_pool_label(resource: StackResource, properties: Struct) -> bool:
     """Label the nodes of a pool with its name, except nodes that run operators."""
-    for pool in declared_pools((resource,)):
+    for pool in _own_pools(resource):
         path = pool.labels_path.split(".")
         name = pool.node_pool if pool.label is None and _is_named(pool) else None
         if name and at(resource.props, *path, SYSTEM) is None and _can_be_set(resource, path):
             _object(properties, path)[POOL] = name
             return True
     return False
+
+
+def _own_pools(resource: StackResource) -> Iterator[DeclaredPool]:
+    """Yield the pool that a resource is; a cluster with pools inside it is left unchanged."""
+    return (pool for pool in declared_pools((resource,)) if not pool.is_inline)
 
 
 def _repels_pods(taints: Sequence[Taint]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.policies.inputs.aks import aks_pools
+from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
 from holdfast.policies.inputs.pool import DeclaredPool
@@ -20,8 +21,13 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 
 @once
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
-    """Return all pools that the stack declares: system pools, and those inside an AKS cluster, included."""
-    return (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources))
+    """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
+    return (
+        *karpenter_pools(resources),
+        *gke_pools(resources),
+        *aks_pools(resources),
+        *eks_pools(resources),
+    )
 
 
 @once

@@ -6,6 +6,7 @@ Each is a scale set of one VM size.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.facts import LabelValue
+    from holdfast.scheduling.reachability.affinity import LabelFact
 
 # With or without an API version between the module and the type.
 _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")
@@ -61,8 +62,11 @@ def _pools(resource: StackResource, resources: Sequence[StackResource]) -> Itera
         yield _pool(resource, resource.props, "agentPoolName", resources, is_for_jobs=is_for_jobs)
     elif is_cluster(resource.type):
         profiles = items_at(resource.props, "agentPoolProfiles")
-        for profile in profiles if profiles is not UNKNOWN else ():
-            yield _pool(resource, profile, "name", resources, is_for_jobs=False)
+        for index, profile in enumerate(profiles if profiles is not UNKNOWN else ()):
+            is_for_jobs = text_at(profile, "mode") != "System"
+            pool = _pool(resource, profile, "name", resources, is_for_jobs=is_for_jobs)
+            where = f"agentPoolProfiles[{index}]."
+            yield replace(pool, labels_path=where + pool.labels_path, taints_path=where + pool.taints_path)
 
 
 def _pool(
@@ -105,7 +109,7 @@ def _pool(
     )
 
 
-def _labels(profile: Value, *, is_spot: bool) -> Mapping[str, LabelValue] | Unknown:
+def _labels(profile: Value, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:
     known = labels_at(profile, "nodeLabels")
     if known is UNKNOWN or not is_spot:
         return known

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, machines_named, taint_of
-from holdfast.policies.resources import Value, at, count, items_at, labels_at, once, text_at, texts_at
+from holdfast.policies.resources import (
+    Value,
+    at,
+    count,
+    is_object,
+    items_at,
+    labels_at,
+    once,
+    text_at,
+    texts_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
     COMPUTE_CLASS,
@@ -25,12 +35,15 @@ from holdfast.scheduling.reachability.machine_capacity import Provisioner, machi
 from holdfast.scheduling.taints import GPU, Taint, Toleration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.facts import LabelValue
+    from holdfast.scheduling.reachability.affinity import LabelFact
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
+_DEFAULT_POOL: Final = "default-pool"
 
 #: GKE ends such nodes without asking their pods: at any time, after a day at the latest, or after a week.
 _PREEMPTIBLE: Final = {"spot": SPOT, "preemptible": SPOT, "flexStart": "flex-start"}
@@ -48,8 +61,32 @@ _DEFAULT_MACHINE_TYPE: Final = "e2-medium"
 
 @once
 def gke_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
-    """Return the pools of the stack's GKE node pools."""
-    return tuple(_pool(each, resources) for each in resources if each.type == NODE_POOL)
+    """Return the pools of the stack's GKE node pools, and those inside its clusters."""
+    own = [_pool(each, resources) for each in resources if each.type == NODE_POOL]
+    inline = [pool for each in resources if each.type == _CLUSTER for pool in _inline(each, resources)]
+    return (*own, *inline)
+
+
+def _inline(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
+    """Yield the pools that a cluster declares itself, and the default pool that it is created with."""
+    listed = items_at(cluster.props, "nodePools")
+    profiles = [
+        (f"nodePools[{index}].", each) for index, each in enumerate(() if listed is UNKNOWN else listed)
+    ]
+    removed = at(cluster.props, "removeDefaultNodePool"), at(cluster.props, "enableAutopilot")
+    if listed is not UNKNOWN and not profiles and True not in removed and UNKNOWN not in removed:
+        counted = {"nodeCount": at(cluster.props, "initialNodeCount")}
+        default = {key: at(cluster.props, key) for key in ("nodeConfig", "nodeLocations")}
+        profiles.append(("", {"name": _DEFAULT_POOL, **default, **counted}))
+    for where, profile in profiles:
+        if is_object(profile):
+            pool = _pool(replace(cluster, props=profile), resources)
+            yield replace(
+                pool,
+                resource=cluster,
+                labels_path=f"{where}nodeConfig.labels",
+                taints_path=f"{where}nodeConfig.taints",
+            )
 
 
 def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
@@ -106,7 +143,7 @@ def _machines(node_pool: StackResource) -> Machines:
     return Machines(capacities=(machine_capacity(with_attached(machine, kind, gpus), Provisioner.GKE),))
 
 
-def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelValue] | Unknown:
+def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:
     known = labels_at(node_pool.props, "nodeConfig", "labels")
     if known is UNKNOWN or not is_spot:
         return known

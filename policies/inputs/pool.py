@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.policies.clusters import is_cluster
 from holdfast.policies.resources import Value, at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import machine_catalogue
@@ -25,7 +26,7 @@ class DeclaredPool:
 
     `label` is the value of the pool label on its nodes, None if they have none; `node_pool` the resource's name in the
     cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them. `is_for_jobs`
-    is false for system pools, and for pools that an AKS cluster declares inline.
+    is false for system pools.
     """
 
     resource: StackResource
@@ -38,13 +39,23 @@ class DeclaredPool:
     facts: PoolFacts
     is_for_jobs: bool = True
 
+    @property
+    def is_inline(self) -> bool:
+        """Whether the resource is a cluster that declares the pool among others."""
+        return is_cluster(self.resource.type)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """A pool's machine types: the capacities of those in the machine table, and the names of the others."""
+    """A pool's machine types: the capacities of those in the machine table, and the names of the others.
+
+    `undecided_by` and `unsatisfiable` are requirements that may exclude some of them, and that exclude all.
+    """
 
     capacities: tuple[MachineCapacity, ...] | Unknown
     unknown_types: tuple[str, ...] = ()
+    undecided_by: tuple[str, ...] = ()
+    unsatisfiable: tuple[str, ...] = ()
 
     @property
     def have_gpus(self) -> bool:

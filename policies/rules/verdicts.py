@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import (
     candidates,
@@ -205,8 +206,10 @@ def _assumptions(found: Walk, ladder: DeclaredLadder, pools: LadderPools) -> Ite
     """Yield what the arrival of a shape takes for granted."""
     if not ladder.shapes:
         yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
-    last = found.steps[-1].tier.pool
-    provisioners = {pool.provisioner for pool in pools.of_stack if pool.label == last}
+    last = [pool for pool in pools.of_stack if pool.label == found.steps[-1].tier.pool]
+    provisioners = {pool.provisioner for pool in last}
+    if any(pool.resource.type == NODE_GROUP for pool in last):
+        yield "a cluster autoscaler adds nodes to its node group"
     for provisioner, name in _MODELED.items():
         if provisioner in provisioners:
             yield f"{name} is modeled from its documentation"

@@ -8,11 +8,13 @@ import pytest
 
 from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.aks import aks_pools
+from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.labels import POOL, SPOT
 from holdfast.scheduling.reachability.checks import Undetermined, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.taints import Taint
 from tests.support.builders.stack_resources import (
     AGENT_POOL_TYPE,
     aks_cluster,
@@ -93,7 +95,49 @@ def test_unknown_profiles_of_an_aks_cluster_make_no_pools() -> None:
     assert aks_pools([aks_cluster(agentPoolProfiles=UNKNOWN)]) == (), "not even their number is known"
 
 
-def test_system_and_inline_pools_of_aks_are_not_for_jobs() -> None:
+EKS_GROUP: Value = {
+    "nodeGroupName": "gpus",
+    "capacityType": "SPOT",
+    "instanceTypes": ["p4d.24xlarge"],
+    "labels": {POOL: "a100-spot"},
+    "taints": [{"key": "spot", "value": "true", "effect": "NO_SCHEDULE"}],
+    "scalingConfig": {"maxSize": 4.0},
+}
+AUTO: Value = {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}}
+GKE_CLUSTER = "gcp:container/cluster:Cluster"
+
+
+def test_node_group_of_eks_is_read_as_a_pool() -> None:
+    assert isinstance(EKS_GROUP, dict), "it is an object"
+    (read,) = declared_pools([resource(NODE_GROUP, "gpus", EKS_GROUP)])
+    assert (read.label, read.facts.capacity_types) == ("a100-spot", frozenset({SPOT})), "as a NodePool is"
+    assert read.facts.taints == (Taint(key="spot", value="true", effect="NoSchedule"),), (
+        "as Kubernetes has it"
+    )
+    assert read.facts.limits.nodes == 4, "it grows to its maximum"
+    assert isinstance(read.facts.machines, tuple), "its machines are in the table"
+
+
+def test_pools_inside_a_cluster_are_read() -> None:
+    assert isinstance(AUTO, dict), "it is an object"
+    (general, system) = all_pools([resource("aws:eks/cluster:Cluster", "auto", AUTO)])
+    assert general.facts.taints == (), "it accepts any pod"
+    assert system.facts.taints, "it accepts only add-ons"
+    spot: Value = {"name": "gpus", "nodeConfig": {"spot": True, "labels": {POOL: "a100-spot"}}}
+    (inline,) = all_pools([resource(GKE_CLUSTER, "gke", {"nodePools": [spot]})])
+    assert inline.labels_path == "nodePools[0].nodeConfig.labels", "where it is in the cluster"
+    assert inline.facts.capacity_types == frozenset({SPOT}), "as a node pool of its own"
+    (default,) = all_pools([resource(GKE_CLUSTER, "gke", {"initialNodeCount": 3.0})])
+    assert (default.node_pool, default.facts.limits.nodes) == ("default-pool", 3), "GKE creates it"
+    for gone in ({"removeDefaultNodePool": True}, {"enableAutopilot": True}):
+        assert all_pools([resource(GKE_CLUSTER, "gke", gone)]) == (), f"{gone}: it has none"
+    user: Value = {"name": "gpus", "mode": "User", "nodeLabels": {POOL: "a100"}}
+    assert [pool.label for pool in declared_pools([aks_cluster(agentPoolProfiles=[user])])] == ["a100"], (
+        "jobs may run on a user pool of the cluster"
+    )
+
+
+def test_system_pools_of_aks_are_not_for_jobs() -> None:
     stack = [aks_pool("system", mode="System"), aks_cluster(), aks_pool("a100")]
     assert [pool.label for pool in declared_pools(stack)] == ["a100"], "jobs run on the user pool"
     assert len(all_pools(stack)) == 3, "a ladder may still name the others"

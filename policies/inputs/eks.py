@@ -1,0 +1,124 @@
+"""Reads the pools of EKS that no NodePool declares: managed node groups, and the built-in pools of Auto Mode."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.pool import (
+    DeclaredPool,
+    Machines,
+    known_taints,
+    machines_named,
+    taint_of,
+)
+from holdfast.policies.resources import at, count, items_at, labels_at, once, text_at, texts_at
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.taints import Taint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.policies.resources import StackResource, Value
+
+NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
+_CLUSTER: Final = "aws:eks/cluster:Cluster"
+
+#: EKS' machine type for node groups that set neither a type nor a launch template.
+_DEFAULT_MACHINE_TYPE: Final = "t3.medium"
+_EFFECTS: Final = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
+_CAPACITY_TYPES: Final = {"SPOT": SPOT, "ON_DEMAND": ON_DEMAND, "CAPACITY_BLOCK": "reserved"}
+#: The built-in pools of Auto Mode, which make on-demand CPU machines, and their taints.
+_BUILT_IN: Final = {
+    "general-purpose": (),
+    "system": (Taint(key="CriticalAddonsOnly", value="", effect="NoSchedule"),),
+}
+
+
+@once
+def eks_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """Return the pools of the stack's node groups, and the built-in ones of its clusters in Auto Mode."""
+    groups = [_node_group(each, resources) for each in resources if each.type == NODE_GROUP]
+    built_in = [pool for each in resources if each.type == _CLUSTER for pool in _built_in(each)]
+    return (*groups, *built_in)
+
+
+def _node_group(group: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
+    props = group.props
+    label, declared = text_at(props, "labels", POOL), text_at(props, "nodeGroupName")
+    name = declared if isinstance(declared, str) else group.logical_name
+    given = at(props, "capacityType")
+    kind = _CAPACITY_TYPES.get(given, ON_DEMAND) if isinstance(given, str) else ON_DEMAND
+    machines = _machines(group)
+    taints = items_at(props, "taints")
+    return DeclaredPool(
+        resource=group,
+        provisioner=Provisioner.EKS,
+        label=label,
+        node_pool=name,
+        title=f"node group {name!r}",
+        labels_path="labels",
+        taints_path="taints",
+        facts=PoolFacts(
+            name=label if isinstance(label, str) else group.logical_name,
+            title=f"node group {name!r}",
+            capacity_types=frozenset({SPOT, ON_DEMAND} if given is UNKNOWN else {kind}),
+            is_decided=given is not UNKNOWN,
+            labels=labels_at(props, "labels"),
+            taints=UNKNOWN if taints is UNKNOWN else known_taints([_taint(each) for each in taints]),
+            machines=machines.capacities,
+            unknown_machine_types=machines.unknown_types,
+            limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize"))),
+            added_tolerations=tolerations_for(label, resources),
+        ),
+    )
+
+
+def _machines(group: StackResource) -> Machines:
+    types = texts_at(group.props, "instanceTypes")
+    if types or types is UNKNOWN:
+        return machines_named(types, "aws", Provisioner.EKS)
+    if at(group.props, "launchTemplate") is not None:
+        return Machines(capacities=UNKNOWN)
+    return machines_named([_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS)
+
+
+def _taint(value: Value) -> Taint | Unknown | None:
+    taint = taint_of(value)
+    return (
+        replace(taint, effect=_EFFECTS.get(taint.effect, taint.effect)) if isinstance(taint, Taint) else taint
+    )
+
+
+def _built_in(cluster: StackResource) -> Iterator[DeclaredPool]:
+    if at(cluster.props, "computeConfig", "enabled") is not True:
+        return
+    names = texts_at(cluster.props, "computeConfig", "nodePools")
+    for name in sorted(names) if isinstance(names, frozenset) else ():
+        if name in _BUILT_IN:
+            title = f"built-in pool {name!r} of Auto Mode"
+            yield DeclaredPool(
+                resource=cluster,
+                provisioner=Provisioner.EKS,
+                label=None,
+                node_pool=name,
+                title=title,
+                labels_path="",
+                taints_path="",
+                facts=PoolFacts(
+                    name=name,
+                    title=title,
+                    capacity_types=frozenset({ON_DEMAND}),
+                    taints=_BUILT_IN[name],
+                    machines=UNKNOWN,
+                ),
+                is_for_jobs=False,
+            )
