@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 import yaml
@@ -20,20 +20,27 @@ if TYPE_CHECKING:
     from holdfast.infra.clouds import Cloud, Platform, Settings
     from holdfast.scheduling.json import Json, JsonValue
 
+#: What a preview shows without access to the cluster. The Kubernetes provider then compares inputs with the state.
+NOT_COMPARED: Final = (
+    "An update refuses this. This preview continues: it compares the objects in the cluster with the state of the last update, "
+    "not with the cluster itself, and the API server checks none of them."
+)
+
 
 def run(*, check_access: bool = False) -> None:
     """Compose the selected stack.
 
     Raises pulumi.RunError, which the engine shows as one message, for an invalid configuration. With `check_access` it
-    also raises for addresses that stand for the user's own, if a credential plugin is missing, or if the API server of an
-    existing cluster does not answer. Nothing is registered then. It belongs to updates of real stacks: a rehearsal accepts placeholder addresses, too.
+    also raises for addresses that stand for the user's own, and, unless this is a preview, if a credential plugin is missing
+    or if the API server of an existing cluster does not answer. Nothing is registered then. Rehearsals run without it.
     """
     try:
         cloud, document = cloud_of(_configured())
         settings, stack = _configured_settings(cloud), pulumi.get_stack()
         if check_access:
-            _raise(cloud.missing_command(), *placeholder_address_problems(document, PLATFORM))
-            _raise(cloud.unreachable_api_server(document, settings, stack))
+            _raise(*placeholder_address_problems(document, PLATFORM))
+            _refuse_or_warn(cloud.missing_command())
+            _refuse_or_warn(cloud.unreachable_api_server(document, settings, stack))
         cloud.build(document, settings, stack)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
@@ -54,10 +61,18 @@ def provider_packages(platform: Platform) -> tuple[str, ...]:
     return cloud_of({"cloud": platform.cloud})[0].provider_packages
 
 
-def _raise(*problems: Problem | None) -> None:
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise ConfigError(found)
+def _raise(*problems: Problem) -> None:
+    if problems:
+        raise ConfigError(problems)
+
+
+def _refuse_or_warn(problem: Problem | None) -> None:
+    """Refuse an update that cannot reach the cluster; a preview compares what it can without it."""
+    if problem is None:
+        return
+    if not pulumi.runtime.is_dry_run():
+        raise ConfigError([problem])
+    pulumi.log.warn(f"{problem} {NOT_COMPARED}")
 
 
 def _configured() -> JsonValue:

@@ -127,4 +127,4 @@ def test_no_default_names_an_organization_that_is_not_there(folder: str) -> None
             r"(?:ghcr\.io|docker\.io|quay\.io|github\.com)/holdfast[\w-]*", file.read_text("utf-8")
         )
     ]
-    assert not named, "whoever registers the name would run code in users' clusters"
+    assert not named, "an owner of that name would run code in the clusters of users"

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pytest
 import yaml
 
+from holdfast.infra.clouds import CLOUDS, Cloud
 from holdfast.infra.config.network_validation import placeholder_address_problems
 from holdfast.infra.program import load_platform, run
-from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.errors import ConfigError, Problem
 from tests.support.builders.configurations import platform_document
 from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from holdfast.scheduling.json import JsonValue
+    from holdfast.infra.clouds import Settings
+    from holdfast.scheduling.json import Json, JsonValue
 
 ROOT = Path(__file__).parents[3]
 CLOUD_SDKS = ("pulumi_aws", "pulumi_gcp", "pulumi_azure_native")
@@ -155,3 +158,35 @@ def test_every_range_of_documentation_is_a_placeholder(address: str) -> None:
 )
 def test_other_values_are_no_placeholders(text: JsonValue) -> None:
     assert not list(placeholder_address_problems({"a": text}, "root")), "it may be the user's own"
+
+
+UNREACHABLE = Problem(field="access", value="private", allowed="a client in the network", fix="Run it there.")
+
+
+def unreachable(_document: Json, _settings: Settings, _stack: str) -> Problem:
+    return UNREACHABLE
+
+
+CHECKS: dict[str, Cloud] = {
+    "command": replace(CLOUDS["local"], missing_command=lambda: UNREACHABLE),
+    "cluster": replace(CLOUDS["local"], unreachable_api_server=unreachable),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_unreachable_cluster_stops_an_update_and_is_a_warning_of_a_preview(
+    check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
+    monkeypatch.setitem(cast("dict[str, Cloud]", CLOUDS), "local", CHECKS[check])
+    configure(platform_document())
+    with pytest.raises(pulumi.RunError, match=r"^access: got private; allowed"):
+        record(lambda: run(check_access=True))
+    planned = record(lambda: run(check_access=True), preview=True)
+    assert planned.of("TrainingNamespace"), "the plan is shown from where the cluster is out of reach"
+    said = [warning for warning in warnings if warning.startswith(str(UNREACHABLE))]
+    assert len(said) == 1, "the reviewer knows"
+    assert "compares the objects in the cluster with the state of the last update" in said[0], (
+        "what is not compared"
+    )
