@@ -114,6 +114,9 @@ def test_tolerations_that_admission_adds_are_not_reported_as_missing(
     for pool in POOLS:
         if pool.taints:
             assert f'"{pool.name}": [' in given, "admission adds it to pods that select the pool by name"
+    assert set(re.findall(r'"([^"]+)": \[', given)) <= {pool.name for pool in POOLS}, (
+        "a value of a capacity label is no pool"
+    )
 
 
 def test_a_template_becomes_an_expression_with_the_same_text() -> None:
