@@ -60,74 +60,56 @@ def _shell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
-_REHEARSAL: Final = "holdfast.rehearsal.commands"
+def _of_stack(
+    summary: str, function: str, *, arguments: Adds = _stack, after_interrupt: str = _RESUMES
+) -> Command:
+    """Return a command that takes a stack."""
+    run = f"holdfast.rehearsal.commands:{function}"
+    return Command(summary=summary, run=run, arguments=arguments, after_interrupt=after_interrupt)
+
+
+def _of_module(summary: str, module: str, *, after_interrupt: str = _RESTARTS) -> Command:
+    """Return a command whose module has the functions `add_arguments` and `run`."""
+    adds, run = f"{module}:add_arguments", f"{module}:run"
+    return Command(summary=summary, run=run, arguments=adds, after_interrupt=after_interrupt)
+
 
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Run a stack on this machine, with no account and no cloud": {
-        "preview": Command(
-            summary="print the engine's plan, the policies' verdicts and a summary",
-            run=f"{_REHEARSAL}:preview_stack",
-            arguments=_stack,
-            after_interrupt=_RESUMES,
+        "preview": _of_stack(
+            "print the engine's plan, the policies' verdicts and a summary", "preview_stack"
         ),
-        "up": Command(
-            summary="bring the stack up, with the control plane it needs",
-            run=f"{_REHEARSAL}:up_stack",
-            arguments=_stack,
-            after_interrupt=_RESUMES,
+        "up": _of_stack("bring the stack up, with the control plane it needs", "up_stack"),
+        "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
+        "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
+        "down": _of_stack(
+            "destroy the stack, then end every process of it", "down_stack", arguments=_stack_and_force
         ),
-        "refresh": Command(
-            summary="read the actual resources into the stack's state",
-            run=f"{_REHEARSAL}:refresh_stack",
-            arguments=_stack,
-            after_interrupt=_RESUMES,
-        ),
-        "destroy": Command(
-            summary="delete the stack's resources and keep the control plane",
-            run=f"{_REHEARSAL}:destroy_stack",
-            arguments=_stack,
-            after_interrupt=_RESUMES,
-        ),
-        "down": Command(
-            summary="destroy the stack, then end every process of it",
-            run=f"{_REHEARSAL}:down_stack",
-            arguments=_stack_and_force,
-            after_interrupt=_RESUMES,
-        ),
-        "demo": Command(
-            summary="run the spot eviction scenarios on a stack that is up",
-            run=f"{_REHEARSAL}:demo_stack",
-            arguments=_stack,
-            after_interrupt=_RESUMES,
-        ),
-        "rehearse": Command(
-            summary="run the whole lifecycle of a stack, preview to destroy, on a control plane of its own",
-            run=f"{_REHEARSAL}:rehearse_stack",
-            arguments=_stack,
+        "demo": _of_stack("run the spot eviction scenarios on a stack that is up", "demo_stack"),
+        "rehearse": _of_stack(
+            "run the whole lifecycle of a stack, preview to destroy, on a control plane of its own",
+            "rehearse_stack",
+            after_interrupt=_RESTARTS,
         ),
     },
     "Plan a ladder": {
-        "economics": Command(
-            summary="calculate what spot saves and what the numbers of a ladder should be",
-            run="holdfast.analysis.economics.command:run",
-            arguments="holdfast.analysis.economics.command:add_arguments",
+        "economics": _of_module(
+            "calculate what spot saves and what the numbers of a ladder should be",
+            "holdfast.analysis.economics.command",
         ),
-        "replay": Command(
-            summary="replay a ladder on recorded availability, with the controller's own decisions",
-            run="holdfast.analysis.replay.command:run",
-            arguments="holdfast.analysis.replay.command:add_arguments",
+        "replay": _of_module(
+            "replay a ladder on recorded availability, with the controller's own decisions",
+            "holdfast.analysis.replay.command",
         ),
-        "determined": Command(
-            summary="convert the resource pools of Determined's master configuration to a stack's pools",
-            run="holdfast.infra.determined.command:run",
-            arguments="holdfast.infra.determined.command:add_arguments",
+        "determined": _of_module(
+            "convert the resource pools of Determined's master configuration to a stack's pools",
+            "holdfast.infra.determined.command",
         ),
     },
     "Maintain this repository": {
-        "tools": Command(
-            summary="find or build the tools, and regenerate the files that come from pinned sources",
-            run="holdfast.simulator.tools.command:run",
-            arguments="holdfast.simulator.tools.command:add_arguments",
+        "tools": _of_module(
+            "find or build the tools, and regenerate the files that come from pinned sources",
+            "holdfast.simulator.tools.command",
             after_interrupt=_RESUMES,
         ),
         "completion": Command(
