@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, machines_named, taint_of
+from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.resources import (
     Value,
     at,
@@ -17,6 +17,7 @@ from holdfast.policies.resources import (
     memory_mib,
     once,
     text_at,
+    whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
@@ -30,14 +31,19 @@ from holdfast.scheduling.labels import (
     SPOT,
     ZONE,
 )
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.reachability.label_values import LabelValues
+from holdfast.scheduling.reachability.machine_capacity import machine_capacity
+from holdfast.scheduling.reachability.node_labels import Provisioner
+from holdfast.scheduling.reachability.node_pool_requirements import NodePoolRequirement, NodePoolRequirements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.facts import LabelValue
+    from holdfast.scheduling.reachability.affinity import LabelFact
     from holdfast.scheduling.taints import Taint
 
 #: Karpenter may launch any of these if a NodePool requires none: a NodePool without a capacity type is not on-demand.
@@ -46,9 +52,39 @@ CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, "reserved"})
 #: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
 _NODE_CLASSES: Final = {
     "karpenter.k8s.aws": (Provisioner.EKS, "aws"),
+    "eks.amazonaws.com": (Provisioner.AUTO, "aws"),
     "karpenter.azure.com": (Provisioner.NAP, "azure"),
     "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
 }
+
+
+#: In place of the key of a requirement that is not known yet.
+_UNKNOWN_KEY: Final = ""
+
+#: The label with the name of the NodePool.
+NODE_POOL: Final = "karpenter.sh/nodepool"
+
+#: Labels that Karpenter's providers know, and that no table and no NodePool has.
+WELL_KNOWN: Final = (
+    ZONE,
+    "topology.kubernetes.io/region",
+    "topology.k8s.aws/zone-id",
+    "node.kubernetes.io/windows-build",
+    "karpenter.k8s.aws/ec2nodeclass",
+    "karpenter.k8s.aws/instance-tenancy",
+    "karpenter.k8s.aws/capacity-reservation-id",
+    "karpenter.k8s.aws/capacity-reservation-type",
+    "karpenter.k8s.aws/capacity-reservation-interruptible",
+    "karpenter.azure.com/aksnodeclass",
+    "kubernetes.azure.com/cluster",
+    "kubernetes.azure.com/mode",
+    "kubernetes.azure.com/scalesetpriority",
+    "kubernetes.azure.com/priority",
+    "kubernetes.azure.com/os-sku",
+    "kubernetes.azure.com/fips_enabled",
+    "kubernetes.azure.com/sku-cpu",
+    "kubernetes.azure.com/sku-memory",
+)
 
 
 def is_node_pool(type_token: str) -> bool:
@@ -73,7 +109,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     label, name = pool_label(node_pool), name_of(node_pool)
     kinds, decided = capacity_types(node_pool)
     adapters = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE) == EFA_NODE_VALUE
-    machines = machines_named(required(node_pool, INSTANCE_TYPE), cloud, provisioner, efa=adapters)
+    read = _requirements(node_pool, name)
+    machines = _machines(read, cloud, provisioner, efa=adapters)
     return DeclaredPool(
         resource=node_pool,
         provisioner=provisioner,
@@ -87,12 +124,16 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             title=f"NodePool {name!r}",
             capacity_types=kinds,
             is_decided=decided,
-            labels=_labels(node_pool),
+            labels=_labels(node_pool, read, kinds),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
+            undecided_by=machines.undecided_by,
+            unsatisfiable=machines.unsatisfiable,
+            min_values={} if read is UNKNOWN else read.min_values,
+            is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
-            zones=required(node_pool, ZONE),
+            zones=_zones(read),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
@@ -121,17 +162,15 @@ def pool_label(node_pool: StackResource) -> str | Unknown | None:
 
 
 def capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
-    """Return the capacity types that its requirements allow, and whether all requirements are known."""
-    allowed = CAPACITY_TYPES
-    decided = True
-    for requirement in requirements(node_pool):
-        if at(requirement, "key") == CAPACITY_TYPE:
-            narrowed = _narrow(allowed, requirement)
-            decided = decided and narrowed is not UNKNOWN
-            allowed = allowed if narrowed is UNKNOWN else narrowed
-        elif at(requirement, "key") is UNKNOWN:
-            decided = False
-    return allowed, decided
+    """Return the capacity types that its requirements allow, and whether all requirements on them are known."""
+    read = _requirements(node_pool, name_of(node_pool))
+    if read is UNKNOWN:
+        return CAPACITY_TYPES, False
+    allowed = read.allowed.get(CAPACITY_TYPE)
+    kinds = (
+        CAPACITY_TYPES if allowed is None else frozenset(kind for kind in CAPACITY_TYPES if kind in allowed)
+    )
+    return kinds, not {CAPACITY_TYPE, _UNKNOWN_KEY} & read.unknown_keys
 
 
 def may_buy_spot(node_pool: StackResource) -> bool:
@@ -159,78 +198,109 @@ def requirements(node_pool: StackResource) -> Iterator[Value]:
         yield from listed
 
 
-def _narrow(allowed: frozenset[str], requirement: Value) -> frozenset[str] | Unknown:
-    """Return what one requirement on the capacity type leaves of `allowed`."""
-    operator = at(requirement, "operator")
-    values = items_at(requirement, "values")
-    if operator is UNKNOWN or values is UNKNOWN or UNKNOWN in values:
-        return UNKNOWN
-    named = frozenset(value for value in values if isinstance(value, str))
-    match operator:
-        case "In":
-            return allowed & named
-        case "NotIn":
-            return allowed - named
-        case "DoesNotExist":
-            return frozenset()
-        case _:
-            return allowed
-
-
-def required(node_pool: StackResource, key: str) -> frozenset[str] | Unknown | None:
-    """Return the values of a label that its requirements allow (`In`); None if they allow any."""
-    allowed: frozenset[str] | None = None
-    for requirement in requirements(node_pool):
-        name = at(requirement, "key")
-        if name is UNKNOWN:
-            return UNKNOWN
-        if name == key and at(requirement, "operator") == "In":
-            values = items_at(requirement, "values")
-            if values is UNKNOWN or UNKNOWN in values:
-                return UNKNOWN
-            these = frozenset(value for value in values if isinstance(value, str))
-            allowed = these if allowed is None else allowed & these
-    return allowed
-
-
 def _taints(node_pool: StackResource) -> tuple[Taint, ...] | Unknown:
     """Return the taints of its nodes; startup taints are removed before pods are scheduled."""
     listed = items_at(node_pool.props, "spec", "template", "spec", "taints")
     return UNKNOWN if listed is UNKNOWN else known_taints([taint_of(each) for each in listed])
 
 
-def _labels(node_pool: StackResource) -> Mapping[str, LabelValue] | Unknown:
-    """Return the labels of its nodes: those it sets, and requirements with one value.
+def _requirements(node_pool: StackResource, name: str) -> NodePoolRequirements | Unknown:
+    """Return its requirements, those that its labels make included; UNKNOWN if not even their number is known."""
+    listed = items_at(node_pool.props, "spec", "template", "spec", "requirements")
+    labels = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
+    if listed is UNKNOWN or labels is UNKNOWN:
+        return UNKNOWN
+    made = {**labels, NODE_POOL: name}
+    return NodePoolRequirements.of(
+        [
+            *(
+                NodePoolRequirement(key=key, operator="In", values=None if value is UNKNOWN else (value,))
+                for key, value in made.items()
+            ),
+            *(found for found in map(_requirement, listed) if found is not None),
+        ]
+    )
 
-    A label whose requirement allows several values is UNKNOWN: Karpenter sets the value that pods select.
+
+def _requirement(value: Value) -> NodePoolRequirement | None:
+    """Return one requirement; None if it has no key, so that the API server rejects it."""
+    key, operator, given = (at(value, part) for part in ("key", "operator", "values"))
+    if value is UNKNOWN or key is UNKNOWN:
+        return NodePoolRequirement(key=_UNKNOWN_KEY, operator="", values=None)
+    if not isinstance(key, str):
+        return None
+    listed = given if is_list(given) else ()
+    is_known = isinstance(operator, str) and given is not UNKNOWN and UNKNOWN not in listed
+    least = whole_number(at(value, "minValues"))
+    return NodePoolRequirement(
+        key=key,
+        operator=operator if isinstance(operator, str) else "",
+        values=tuple(each if isinstance(each, str) else str(each) for each in listed) if is_known else None,
+        min_values=least if isinstance(least, int) else None,
+    )
+
+
+def _machines(
+    read: NodePoolRequirements | Unknown, cloud: str, provisioner: Provisioner, *, efa: bool
+) -> Machines:
+    """Return the machine types that its requirements allow, by any label that follows from the type."""
+    if read is UNKNOWN or not cloud or {_UNKNOWN_KEY, INSTANCE_TYPE} & read.unknown_keys:
+        return Machines(capacities=UNKNOWN)
+    table = machine_catalogue(cloud)
+    selected = read.select(table.values(), provisioner)
+    types = read.allowed.get(INSTANCE_TYPE)
+    named = () if types is None or types.is_complement else types.values
+    unknown_types = tuple(sorted(name for name in named if name not in table))
+    is_empty = not selected.machines and not unknown_types
+    return Machines(
+        capacities=tuple(machine_capacity(each, provisioner, efa=efa) for each in selected.machines),
+        unknown_types=unknown_types,
+        undecided_by=selected.undecided_by,
+        unsatisfiable=read.contradictions() or (_keys(read) if is_empty else ()),
+    )
+
+
+def _keys(read: NodePoolRequirements) -> tuple[str, ...]:
+    return tuple(sorted(key for key in read.allowed if key not in {NODE_POOL, POOL}))
+
+
+def _zones(read: NodePoolRequirements | Unknown) -> frozenset[str] | Unknown | None:
+    """Return the zones that it names; None if it takes any, or any but some."""
+    if read is UNKNOWN or {ZONE, _UNKNOWN_KEY} & read.unknown_keys:
+        return UNKNOWN
+    zones = read.allowed.get(ZONE)
+    return None if zones is None or zones.is_complement else zones.values
+
+
+def _labels(
+    node_pool: StackResource, read: NodePoolRequirements | Unknown, kinds: frozenset[str]
+) -> Mapping[str, LabelFact] | Unknown:
+    """Return the labels of its nodes: those it sets, and those of which Karpenter sets the value that pods select.
+
+    Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type.
     """
-    declared = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
-    if declared is UNKNOWN:
-        return UNKNOWN
-    required_of: dict[str, LabelValue] = {}
-    for requirement in requirements(node_pool):
-        key = at(requirement, "key")
-        if isinstance(key, str) and at(requirement, "operator") != "DoesNotExist":
-            value = _only_value(requirement)
-            required_of[key] = value if key not in required_of else UNKNOWN
-    return {**required_of, **declared}
-
-
-def _only_value(requirement: Value) -> LabelValue:
-    values = items_at(requirement, "values")
-    if at(requirement, "operator") != "In" or not is_list(values) or len(values) != 1:
-        return UNKNOWN
-    only = values[0]
-    return only if isinstance(only, str) else UNKNOWN
+    if read is UNKNOWN:
+        return labels_at(node_pool.props, "spec", "template", "metadata", "labels")
+    others: Mapping[str, LabelFact] = {} if _UNKNOWN_KEY in read.unknown_keys else {OTHERS: ABSENT}
+    return {
+        **dict.fromkeys(WELL_KNOWN, UNKNOWN),
+        CAPACITY_TYPE: LabelValues(values=kinds),
+        **{key: values if values.only is None else values.only for key, values in read.allowed.items()},
+        **dict.fromkeys(read.unknown_keys, UNKNOWN),
+        **others,
+    }
 
 
 def _limits(node_pool: StackResource, machines: Machines) -> Limits:
-    limits = at(node_pool.props, "spec", "limits")
-    if limits is UNKNOWN:
+    limits, replicas = (at(node_pool.props, "spec", part) for part in ("limits", "replicas"))
+    if limits is UNKNOWN or replicas is UNKNOWN:
         return Limits(nodes=UNKNOWN)
+    if replicas is not None:
+        return Limits(nodes=count(replicas))
     gpus = count(at(limits, GPU_RESOURCE))
     return Limits(
         nodes=count(at(limits, "nodes")),
+        nodes_are_exact=False,
         cpu_millis=cpu_millis(at(limits, "cpu")),
         memory_mib=memory_mib(at(limits, "memory")),
         gpus=gpus if machines.have_gpus else None,

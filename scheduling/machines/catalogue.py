@@ -155,8 +155,9 @@ def _aws() -> Iterator[Machine]:
     # A machine without a list price gets the highest price per vCPU: the simulated market orders machines by price, and must
     # not prefer it.
     dearest = max(price / vcpus for _, _, vcpus, *_, price, _ in rows if price is not None)
-    for name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot, *rest in rows:
-        gpu_memory_mib, local_nvme_gb, max_pods, processor, hypervisor, price, _ = rest
+    for row in rows:
+        name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot = row[:8]
+        gpu_memory_mib, local_nvme_gb, max_pods, processor, hypervisor, price, _ = row[8:]
         yield Machine(
             name=name,
             vcpus=vcpus,

@@ -1,21 +1,33 @@
-"""Required node affinity as the scheduler evaluates it, on labels that may be unknown."""
+"""Node selectors and required node affinity as the scheduler and Karpenter evaluate them, on labels that may be unknown."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
+from holdfast.scheduling.reachability.label_values import LabelValues
+from holdfast.scheduling.reachability.node_labels import ALIASES
 
 _GIVEN: Final = re.compile(GIVEN_LABEL_PATTERN)
 _WHOLE: Final = re.compile(r"^-?[0-9]{1,18}$", re.ASCII)
 
+#: What is known of a node label: its value; the values of which Karpenter sets one, none for nodes without it; or UNKNOWN.
+LabelFact: TypeAlias = str | LabelValues | Unknown
 
-def label_of(labels: Mapping[str, str | Unknown], key: str) -> str | Unknown | None:
-    """The value of a node label; UNKNOWN also if the cloud may set the label although the pool does not declare it."""
-    if key in labels:
-        return labels[key]
+#: The entry for all labels that are not listed: without it, a cloud may set some of them.
+OTHERS: Final = "*"
+
+#: Nodes certainly do not have the label.
+ABSENT: Final = LabelValues()
+
+
+def label_of(labels: Mapping[str, LabelFact], key: str) -> LabelFact | None:
+    """What is known of a node label; UNKNOWN also if the cloud may set it although the pool does not declare it."""
+    key = ALIASES.get(key, key)
+    if key in labels or OTHERS in labels:
+        return labels.get(key, labels.get(OTHERS))
     return UNKNOWN if _GIVEN.match(key) else None
 
 
@@ -27,11 +39,8 @@ class Requirement:
     operator: str
     values: tuple[str, ...] = ()
 
-    def holds(self, labels: Mapping[str, str | Unknown]) -> bool | Unknown:
-        """Whether it matches nodes with these labels."""
-        value = label_of(labels, self.key)
-        if value is UNKNOWN:
-            return UNKNOWN
+    def accepts(self, value: str | None) -> bool | Unknown:
+        """Whether it matches nodes with this value of the label; None: without the label."""
         match self.operator:
             case "In":
                 return value is not None and value in self.values
@@ -57,15 +66,40 @@ class Requirement:
 Term: TypeAlias = tuple[Requirement, ...]
 
 
-def term_holds(term: Term, labels: Mapping[str, str | Unknown]) -> bool | Unknown:
-    """Whether a term matches nodes with these labels."""
-    found = [each.holds(labels) for each in term]
+def term_holds(term: Term, labels: Mapping[str, LabelFact]) -> bool | Unknown:
+    """Whether a term matches nodes with these labels, or nodes that Karpenter can make."""
+    keys = dict.fromkeys(ALIASES.get(each.key, each.key) for each in term)
+    found = [
+        _holds([each for each in term if ALIASES.get(each.key, each.key) == key], label_of(labels, key))
+        for key in keys
+    ]
     if not found or False in found:
         return False
     return UNKNOWN if UNKNOWN in found else True
 
 
-def any_holds(terms: tuple[Term, ...], labels: Mapping[str, str | Unknown]) -> bool | Unknown:
+def _holds(requirements: Sequence[Requirement], fact: LabelFact | None) -> bool | Unknown:
+    """Whether one label meets all requirements on it."""
+    if fact is UNKNOWN:
+        return UNKNOWN
+    if not isinstance(fact, LabelValues):
+        return _all_accept(requirements, fact)
+    try:
+        wanted = LabelValues.joint(LabelValues.of(each.operator, each.values) for each in requirements)
+    except ValueError:
+        # Karpenter and the scheduler reject a bound that is no integer, and differ in what they do with it.
+        return UNKNOWN
+    if not fact.meets(wanted):
+        return False
+    return True if not (fact & wanted).is_empty else _all_accept(requirements, None)
+
+
+def _all_accept(requirements: Sequence[Requirement], value: str | None) -> bool | Unknown:
+    found = [each.accepts(value) for each in requirements]
+    return False if False in found else UNKNOWN if UNKNOWN in found else True
+
+
+def any_holds(terms: tuple[Term, ...], labels: Mapping[str, LabelFact]) -> bool | Unknown:
     """Whether one of the terms matches; without terms any node does."""
     found = [term_holds(term, labels) for term in terms]
     if not found or True in found:

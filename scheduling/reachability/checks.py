@@ -5,15 +5,24 @@ checks run, because one that fails stays failed whatever an undetermined one tur
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ARCH, ZONE
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.affinity import any_holds, keys_of, label_of
-from holdfast.scheduling.reachability.facts import PoolFacts, pod_capacity
+from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, term_holds
+from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import Shape, total, widest
+from holdfast.scheduling.reachability.node_selection import (
+    alternatives,
+    labels_of_nodes,
+    matches,
+    matching_machines,
+    values_there,
+)
+from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, pod_capacity, static_capacity
+from holdfast.scheduling.reachability.shape import Placement, Shape, total, widest
 from holdfast.scheduling.taints import untolerated
 
 
@@ -48,7 +57,8 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool has machines with the GPUs that the shape names."""
     if shape.accelerator is None or pool.machines is UNKNOWN:
         return
-    kinds = sorted({machine.accelerator for machine in pool.machines if machine.accelerator is not None})
+    machines = matching_machines(shape, pool) or pool.machines
+    kinds = sorted({machine.accelerator for machine in machines if machine.accelerator is not None})
     if shape.accelerator in kinds:
         return
     if pool.unknown_machine_types:
@@ -69,21 +79,22 @@ def selector(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
             yield Undetermined(check="selector", reason="its nodes' labels are not known yet")
         return
     for key, value in sorted(shape.selector.items()):
-        there = label_of(pool.labels, key)
-        if there is UNKNOWN:
+        term = (Requirement(key=key, operator="In", values=(value,)),)
+        found = [term_holds(term, labels) for labels in labels_of_nodes(pool)]
+        if True in found:
+            continue
+        if UNKNOWN in found:
             yield Undetermined(check="selector", reason=f"its nodes' label {key} is not known yet")
-        elif there != value:
-            has = (
-                messages.NO_SUCH_LABEL if there is None else messages.OTHER_LABEL.format(key=key, there=there)
-            )
-            yield Failed.by("selector", messages.SELECTOR, key=key, value=value, has=has)
+        else:
+            yield Failed.by("selector", messages.SELECTOR, key=key, value=value, has=values_there(pool, key))
 
 
 def affinity(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """One term of the required node affinity matches the nodes."""
     if not shape.affinity:
         return
-    holds = UNKNOWN if pool.labels is UNKNOWN else any_holds(shape.affinity, pool.labels)
+    found = [any_holds(shape.affinity, labels) for labels in labels_of_nodes(pool)]
+    holds = True if True in found else UNKNOWN if UNKNOWN in found or pool.labels is UNKNOWN else False
     keys = ", ".join(keys_of(shape.affinity))
     if holds is UNKNOWN:
         yield Undetermined(
@@ -103,12 +114,40 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
 
 
+def architecture(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """The images run on all machines that the pods may get."""
+    kinds = {each.labels.get(ARCH) for each in matching_machines(shape, pool)} - {None, UNKNOWN}
+    known = sorted(str(each) for each in kinds)
+    if shape.architectures and known and not kinds & {*shape.architectures}:
+        yield Failed.by(
+            "architecture",
+            messages.ARCHITECTURE,
+            there=" and ".join(known),
+            wanted=" and ".join(shape.architectures),
+        )
+    elif (shape.architectures and not kinds <= {*shape.architectures}) or (
+        not shape.architectures and len(known) > 1
+    ):
+        runs_on = " and ".join(shape.architectures) or "which of them is not declared"
+        yield Undetermined(
+            check="architecture",
+            reason=f"its machines are {' and '.join(known)}, and the images run on {runs_on}: select {ARCH} in the pods, or "
+            "set `architectures` of the shape",
+        )
+
+
 def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """One pod fits on the allocatable resources of a machine type of the pool."""
+    if pool.unsatisfiable:
+        yield Failed.by("machine", messages.UNSATISFIABLE, keys=", ".join(pool.unsatisfiable))
+        return
     if pool.machines is UNKNOWN:
         yield Undetermined(check="machine", reason="its machine types are not known yet")
         return
-    if any(each.pods_of(shape.requests) for each in pool.machines):
+    machines = matching_machines(shape, pool)
+    fitting = [each for each in machines if each.pods_of(shape.requests)]
+    if fitting:
+        yield from _not_certain(shape, pool, fitting)
         return
     if pool.unknown_machine_types:
         yield Undetermined(check="machine", reason=_not_in_table(pool))
@@ -116,7 +155,11 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if not pool.machines:
         yield Undetermined(check="machine", reason="it names no machine type")
         return
-    largest = max(pool.machines, key=MachineCapacity.size)
+    if not machines:
+        if not [*selector(shape, pool), *affinity(shape, pool)]:
+            yield Failed.by("selector", messages.NO_TYPE, keys=", ".join(keys_of(alternatives(shape))))
+        return
+    largest = max(machines, key=MachineCapacity.size)
     yield Failed.by(
         "machine",
         messages.MACHINE,
@@ -126,24 +169,98 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     )
 
 
+def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacity]) -> Iterator[CheckResult]:
+    """Why it is not certain that the pods get one of the machines that they fit on."""
+    if pool.undecided_by:
+        yield Undetermined(
+            check="machine", reason=f"which machine types {', '.join(pool.undecided_by)} allows is not known"
+        )
+    devices = {name for each in fitting for name in each.unknown_devices(shape.requests)}
+    if devices and all(each.unknown_devices(shape.requests) for each in fitting):
+        yield Undetermined(
+            check="machine", reason=f"whether its nodes have {', '.join(sorted(devices))} is not known"
+        )
+    if not any(matches(shape, pool, each) is True for each in fitting) and not [
+        *selector(shape, pool),
+        *affinity(shape, pool),
+    ]:
+        yield Undetermined(
+            check="selector",
+            reason=f"whether nodes that a pod fits on have {', '.join(keys_of(alternatives(shape)))} is not known",
+        )
+
+
+def room_for(shape: Shape, pool: PoolFacts) -> PodCapacity | Unknown:
+    """How many pods of the shape the pool's nodes can hold at once."""
+    if pool.machines is UNKNOWN:
+        return UNKNOWN
+    machines = matching_machines(shape, pool)
+    if pool.is_static:
+        # Whether Karpenter keeps such nodes at all depends on its feature gate.
+        nodes = pool.limits.nodes
+        most = static_capacity(shape.requests, machines, nodes) if isinstance(nodes, int) else UNKNOWN
+        return most if most is UNKNOWN else replace(most, guaranteed=0)
+    return pod_capacity(
+        shape.requests,
+        machines,
+        replace(pool.limits, nodes=_nodes_for(shape, pool)),
+        min_values=pool.min_values,
+        one_per_node=shape.one_per_node,
+    )
+
+
+def _nodes_for(shape: Shape, pool: PoolFacts) -> int | Unknown | None:
+    """How many nodes the pool may have in the zones that the pods can use."""
+    in_zone, nodes = pool.limits.nodes_in_zone, pool.limits.nodes
+    if in_zone is None:
+        return nodes
+    if in_zone is UNKNOWN:
+        return UNKNOWN
+    if shape.same_placement or ZONE in shape.selector:
+        usable = 1
+    elif shape.zones is not None and isinstance(pool.zones, frozenset):
+        usable = len(shape.zones & pool.zones)
+    else:
+        return nodes
+    return min(usable * in_zone, nodes) if isinstance(nodes, int) else usable * in_zone
+
+
 def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """All pods of the gang fit at once on as many nodes as the pool may have."""
-    if pool.machines is UNKNOWN:
-        return
-    capacity = pod_capacity(shape.requests, pool.machines, pool.limits)
+    if pool.machines is not UNKNOWN:
+        yield from gang_results(shape, (pool,), room_for(shape, pool))
+
+
+def gang_results(
+    shape: Shape, pools: Sequence[PoolFacts], capacity: PodCapacity | Unknown
+) -> Iterator[CheckResult]:
+    """Whether this room in pools, one or more, is enough for the gang."""
     if capacity is UNKNOWN:
         yield Undetermined(check="gang", reason="how many nodes it may have is not known yet")
         return
-    if capacity.guaranteed is None or capacity.at_most is None or capacity.guaranteed >= shape.pods:
+    if capacity.guaranteed is None or capacity.guaranteed >= shape.pods:
         return
-    pods_per_node = max((each.pods_of(shape.requests) for each in pool.machines), default=0)
-    if not pods_per_node or pool.unknown_machine_types:
+    machines = [each for pool in pools for each in matching_machines(shape, pool)]
+    pods_per_node = max((each.pods_of(shape.requests) for each in machines), default=0)
+    if shape.one_per_node:
+        pods_per_node = min(pods_per_node, 1)
+    if not pods_per_node or any(pool.unknown_machine_types for pool in pools):
         return
-    if capacity.at_most >= shape.pods:
+    if any(pool.min_values for pool in pools) and capacity == NO_ROOM:
+        yield Failed.by(
+            "minValues",
+            messages.MIN_VALUES,
+            keys=", ".join(sorted({key for pool in pools for key in pool.min_values})),
+        )
+        return
+    if capacity.at_most is None or capacity.at_most >= shape.pods:
         yield Undetermined(
             check="gang",
             reason=f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
-            "for more only if its smaller machines are bought",
+            "for more only if its smaller machines are bought"
+            if capacity.at_most is not None
+            else f"its limit of {pools[0].limits.nodes} nodes is checked before a plan and not within one: for certain it has "
+            f"room for {capacity.guaranteed} of the {shape.pods} pods that have to run together",
         )
         return
     yield Failed.by(
@@ -170,8 +287,26 @@ def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
+def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """The pool places its nodes close to each other where the gang needs that."""
+    if shape.same_placement is Placement.HOST_GROUP and pool.is_compact is not True:
+        yield Undetermined(
+            check="placement", reason="whether its nodes are placed close to each other is not known"
+        )
+
+
 #: In the order in which a message lists them.
-CHECKS: Final[tuple[Check, ...]] = (accelerator, selector, affinity, taints, machine, gang, zones)
+CHECKS: Final[tuple[Check, ...]] = (
+    accelerator,
+    selector,
+    affinity,
+    architecture,
+    taints,
+    machine,
+    gang,
+    zones,
+    placement,
+)
 
 
 def check_pool(shape: Shape, pool: PoolFacts) -> tuple[CheckResult, ...]:

@@ -1,27 +1,30 @@
-"""The facts about pools and tiers that reachability checks use, and how many pods a pool can grow to hold.
+"""The facts about pools and tiers that reachability checks use.
 
 Any single fact may be UNKNOWN; the others are still checked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.reachability.affinity import ABSENT, LabelFact
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources
 from holdfast.scheduling.taints import Taint, Toleration
 
-#: A label's value, or UNKNOWN.
-LabelValue: TypeAlias = "str | Unknown"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How far a pool may grow; None: unlimited. Resources are counted over whole machines, as Karpenter does."""
+    """How far a pool may grow; None: unlimited. Resources are counted over whole machines, as Karpenter does.
+
+    `nodes_in_zone` limits the nodes of each zone. Unless `nodes_are_exact`, one plan may exceed `nodes`, except 0: Karpenter
+    checks that limit only before it plans.
+    """
 
     nodes: int | Unknown | None = None
+    nodes_in_zone: int | Unknown | None = None
+    nodes_are_exact: bool = True
     cpu_millis: int | Unknown | None = None
     memory_mib: int | Unknown | None = None
     gpus: int | Unknown | None = None
@@ -59,18 +62,26 @@ class PoolFacts:
 
     `title` names it in messages. `capacity_types` are those its nodes may have; unless `is_decided`, an unknown value may
     still exclude some of them. `taints` are all taints of its nodes, those of the cloud included; `labels` those that pods
-    may select by. `machines` is UNKNOWN where none of its types could be read; `unknown_machine_types` are types that are
-    in no machine table. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
+    may select by, except those that follow from the machine type. `machines` is UNKNOWN where none of its types could be read;
+    `unknown_machine_types` are types that are in no machine table; `undecided_by` names requirements that may exclude some of
+    `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
+    `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each other, None if that is not known. `added_tolerations` are given to pods that select this
+    pool, by admission or by the cloud.
     """
 
     name: str
     title: str
     capacity_types: frozenset[str]
     is_decided: bool = True
-    labels: Mapping[str, LabelValue] | Unknown = field(default_factory=dict[str, LabelValue])
+    labels: Mapping[str, LabelFact] | Unknown = field(default_factory=dict[str, LabelFact])
     taints: tuple[Taint, ...] | Unknown = ()
     machines: tuple[MachineCapacity, ...] | Unknown = ()
     unknown_machine_types: tuple[str, ...] = ()
+    undecided_by: tuple[str, ...] = ()
+    unsatisfiable: tuple[str, ...] = ()
+    min_values: Mapping[str, int] = field(default_factory=dict[str, int])
+    is_static: bool = False
+    is_compact: bool | None = None
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()
@@ -82,6 +93,13 @@ class PoolFacts:
         return tuple(
             added.toleration for added in self.added_tolerations if requests.gpus or not added.for_gpu_pods
         )
+
+    def labels_on(self, machine: MachineCapacity) -> Mapping[str, LabelFact]:
+        """What is known of the labels of its nodes of one type; empty if not even the pool's own are known."""
+        if self.labels is UNKNOWN:
+            return {}
+        of_type = {key: ABSENT if value is None else value for key, value in machine.labels.items()}
+        return {**self.labels, **of_type}
 
     @property
     def is_on_demand(self) -> bool | Unknown:
@@ -107,90 +125,3 @@ class TierFacts:
     has_timeout: bool | Unknown = False
     node_pools: tuple[PoolFacts, ...] = ()
     may_be_external: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class PodCapacity:
-    """How many pods a pool has room for: `guaranteed` in one plan, `at_most` whatever is bought. None: any number."""
-
-    guaranteed: int | None
-    at_most: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Candidate:
-    """A machine type: how many of the pods it holds, and how much of each limit it uses."""
-
-    pods: int
-    uses: tuple[int, ...]
-
-
-def pod_capacity(
-    requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
-) -> PodCapacity | Unknown:
-    """How many pods with these requests fit on machines of these types, within the limits.
-
-    Karpenter plans for all pending pods and fills machine after machine. Until it has chosen a machine's type, it counts
-    that machine against the limits as the largest type it could become (Karpenter v1.14.1,
-    pkg/controllers/provisioning/scheduling/scheduler.go, subtractMax). With types of one size the result is exact. With
-    several sizes, and limits that do not match the largest, it is a range: what is bought may be smaller than what was
-    counted, and the next plan uses the difference.
-    """
-    fitting = [machine for machine in machines if machine.pods_of(requests)]
-    nodes = [limits.nodes_of(machine) for machine in fitting]
-    if all(each == 0 for each in nodes):
-        return PodCapacity(guaranteed=0, at_most=0)
-    if UNKNOWN in nodes:
-        return UNKNOWN
-    if None in nodes:
-        return PodCapacity(guaranteed=None, at_most=None)
-    available, candidates = _counted(requests, fitting, limits)
-    return PodCapacity(
-        guaranteed=_in_one_plan(available, candidates), at_most=_upper_bound(available, candidates)
-    )
-
-
-def _counted(
-    requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
-) -> tuple[tuple[int, ...], Sequence[_Candidate]]:
-    """The limits that are set, and how much of them each machine type uses; a machine uses one node."""
-    limited = (limits.nodes, limits.cpu_millis, limits.memory_mib, limits.gpus)
-
-    def of_limited(amounts: Sequence[int]) -> tuple[int, ...]:
-        return tuple(amount for amount, limit in zip(amounts, limited, strict=True) if isinstance(limit, int))
-
-    candidates = [
-        _Candidate(
-            pods=each.pods_of(requests),
-            uses=of_limited((1, each.capacity.cpu_millis, each.capacity.memory_mib, each.capacity.gpus)),
-        )
-        for each in machines
-    ]
-    return tuple(limit for limit in limited if isinstance(limit, int)), candidates
-
-
-def _in_one_plan(available: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
-    """The count of Karpenter: no machine is planned that might exceed a limit, and each is filled before the next."""
-    held = 0
-    while within := [each for each in candidates if _fits(each.uses, available)]:
-        largest = tuple(map(max, *(each.uses for each in within), (0,) * len(available)))
-        # Karpenter plans this many alike, until one of the types that a machine may become no longer fits.
-        alike = min(have // one for have, one in zip(available, largest, strict=True) if one)
-        held += alike * max(each.pods for each in within)
-        available = tuple(have - alike * one for have, one in zip(available, largest, strict=True))
-    return held
-
-
-def _upper_bound(limits: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
-    """No choice of machines holds more pods, by any of the limits."""
-    most = max(each.pods for each in candidates)
-    bounds: list[int] = []
-    for index, limit in enumerate(limits):
-        if all(each.uses[index] for each in candidates):
-            bounds.append(limit // min(each.uses[index] for each in candidates) * most)
-            bounds.append(max(limit * each.pods // each.uses[index] for each in candidates))
-    return min(bounds)
-
-
-def _fits(uses: Sequence[int], available: Sequence[int]) -> bool:
-    return all(one <= have for one, have in zip(uses, available, strict=True))

@@ -5,12 +5,15 @@ machine. DaemonSets are rounded up, so that a result does not depend on the last
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.reachability.node_labels import MachineLabel, Provisioner, machine_labels
 from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, widest
+
+#: The resource of a node's local disk.
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 
 #: The most machine types of a pool that its FallbackPolicy lists: the API server reads the list in CEL.
 MOST_CAPACITIES: Final = 8
@@ -19,29 +22,39 @@ MOST_CAPACITIES: Final = 8
 OTHERS: Final = "another"
 
 
-class Provisioner(StrEnum):
-    """What makes a pool's nodes; each reserves other amounts on them."""
-
-    EKS = "eks"  #: Karpenter on AWS
-    GKE = "gke"  #: GKE's cluster autoscaler
-    NAP = "nap"  #: AKS node auto-provisioning (Karpenter on Azure)
-    AKS = "aks"  #: AKS' cluster autoscaler
-    LOCAL = "local"  #: Karpenter's simulated provider
-
-
 @dataclass(frozen=True, kw_only=True)
 class MachineCapacity:
-    """A machine type of a pool: its `capacity`, which limits count, what is `allocatable` to pods, and its most pods."""
+    """A machine type of a pool: its `capacity`, which limits count, what is `allocatable` to pods, and its most pods.
+
+    `labels` are those of its nodes that follow from the type. Unless `has_all_devices`, its nodes may have devices that are
+    not listed.
+    """
 
     name: str
     capacity: Resources
     allocatable: Resources
     accelerator: str | None = None
     max_pods: int = MAX_PODS_PER_NODE
+    labels: Mapping[str, MachineLabel] = field(default_factory=dict[str, MachineLabel])
+    has_all_devices: bool = True
 
     def pods_of(self, requests: Resources) -> int:
-        """How many pods with these requests fit on one such machine."""
+        """How many pods with these requests fit on one such machine, if it has the devices that are not known."""
+        if not self.has_all_devices:
+            known = {
+                name: count for name, count in requests.devices.items() if name in self.allocatable.devices
+            }
+            requests = replace(requests, devices=known)
         return min(requests.times_in(self.allocatable), self.max_pods)
+
+    def unknown_devices(self, requests: Resources) -> tuple[str, ...]:
+        """The devices that the pods request and its nodes may or may not have."""
+        return tuple(
+            name
+            for name in sorted(requests.devices)
+            if name not in self.allocatable.devices
+            and (not self.has_all_devices or name == EPHEMERAL_STORAGE)
+        )
 
     def size(self) -> tuple[int, int, int]:
         """The sort key that orders machines by size."""
@@ -50,34 +63,45 @@ class MachineCapacity:
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """What is reserved on a node: for the kubelet, and for the pods of DaemonSets (`daemons`)."""
+    """What is reserved on a node: for the kubelet, and for the pods of DaemonSets (`daemons`), of which there are `daemon_pods`.
+
+    `hypervisor_share` is the part of the memory that the provisioner takes for lost before it counts a machine against limits.
+    `storage_mib` is the allocatable ephemeral storage, None where the pool's disk decides. Unless `has_all_devices`, devices
+    that no table has may be there.
+    """
 
     kubelet: Callable[[Machine], Resources]
     daemons: Resources
+    daemon_pods: int = 0
     max_pods: int = MAX_PODS_PER_NODE
+    hypervisor_share: float = 0.0
+    storage_mib: int | None = None
+    has_all_devices: bool = False
 
 
 def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = False) -> MachineCapacity:
     """The capacity and the allocatable resources of a machine type; `efa`: the pool uses its fabric adapters."""
     reservation = RESERVATIONS[provisioner]
     kubelet = reservation.kubelet(machine)
-    capacity = Resources(
+    whole = Resources(
         cpu_millis=machine.vcpus * 1000,
         memory_mib=machine.memory_mib,
         gpus=machine.gpus,
         efa=machine.efa_interfaces if efa else 0,
+        devices={} if reservation.storage_mib is None else {EPHEMERAL_STORAGE: reservation.storage_mib},
     )
     return MachineCapacity(
         name=machine.name,
-        capacity=capacity,
-        allocatable=Resources(
-            cpu_millis=max(0, capacity.cpu_millis - kubelet.cpu_millis - reservation.daemons.cpu_millis),
-            memory_mib=max(0, capacity.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
-            gpus=capacity.gpus,
-            efa=capacity.efa,
+        capacity=replace(whole, memory_mib=int(machine.memory_mib * (1 - reservation.hypervisor_share))),
+        allocatable=replace(
+            whole,
+            cpu_millis=max(0, whole.cpu_millis - kubelet.cpu_millis - reservation.daemons.cpu_millis),
+            memory_mib=max(0, whole.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
         ),
         accelerator=machine.accelerator,
-        max_pods=reservation.max_pods,
+        max_pods=max(0, (machine.max_pods or reservation.max_pods) - reservation.daemon_pods),
+        labels=machine_labels(machine, provisioner),
+        has_all_devices=reservation.has_all_devices,
     )
 
 
@@ -119,10 +143,12 @@ def _merged(capacities: Sequence[MachineCapacity]) -> MachineCapacity:
 def _eks(machine: Machine) -> Resources:
     """Karpenter v1.14.1, pkg/providers/instancetype/types.go: 11 MiB a pod, and 7.5 % for the hypervisor.
 
-    Its number of pods is the number of addresses of the machine's network interfaces, as usual for its size.
+    Its number of pods is the number of addresses of the machine's network interfaces; for a machine without a known number,
+    the one that is usual for its size.
     """
     cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
-    pods = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
+    usual = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
+    pods = machine.max_pods or usual
     memory = 11 * pods + 255 + _EVICTION_MIB + machine.memory_mib * 0.075
     return Resources(cpu_millis=round(cpu * 1000), memory_mib=round(min(memory, machine.memory_mib)))
 
@@ -176,13 +202,37 @@ _AKS_CPU: Final = ((1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), 
 
 RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
     # kube-proxy 100m, aws-node 50m, the device plugins of NVIDIA and EFA, the identity agent.
-    Provisioner.EKS: Reservation(kubelet=_eks, daemons=Resources(cpu_millis=300, memory_mib=512)),
+    Provisioner.EKS: Reservation(
+        kubelet=_eks,
+        daemons=Resources(cpu_millis=300, memory_mib=512),
+        daemon_pods=6,
+        hypervisor_share=0.075,
+        # Karpenter buys no machine for a device that it does not know.
+        has_all_devices=True,
+    ),
+    # What its nodes need besides the kubelet runs outside of pods; it counts them like Karpenter.
+    Provisioner.AUTO: Reservation(
+        kubelet=_eks,
+        daemons=Resources(cpu_millis=300, memory_mib=512),
+        hypervisor_share=0.075,
+        has_all_devices=True,
+    ),
     # Dataplane V2, logging, metrics, metadata server, disk driver, NVIDIA's plugin.
     Provisioner.GKE: Reservation(kubelet=_gke, daemons=Resources(cpu_millis=600, memory_mib=1024)),
     # Cilium, its address manager, node manager, disk and file drivers, masquerading, NVIDIA's plugin.
-    Provisioner.NAP: Reservation(kubelet=_nap, daemons=Resources(cpu_millis=600, memory_mib=1024)),
+    Provisioner.NAP: Reservation(
+        kubelet=_nap,
+        daemons=Resources(cpu_millis=600, memory_mib=1024),
+        hypervisor_share=0.075,
+        has_all_devices=True,
+    ),
     Provisioner.AKS: Reservation(
         kubelet=_aks, daemons=Resources(cpu_millis=600, memory_mib=1024), max_pods=250
     ),
-    Provisioner.LOCAL: Reservation(kubelet=_local, daemons=Resources(cpu_millis=0, memory_mib=0)),
+    Provisioner.LOCAL: Reservation(
+        kubelet=_local,
+        daemons=Resources(cpu_millis=0, memory_mib=0),
+        storage_mib=100 * 1024,
+        has_all_devices=True,
+    ),
 }

@@ -46,6 +46,22 @@ SELECTOR: Final = MessageTemplate(
 )
 NO_SUCH_LABEL: Final = "do not have this label"
 OTHER_LABEL: Final = "have {key}={there}"
+NO_TYPE: Final = MessageTemplate(
+    reason="none of its machine types has all the labels that the pods select ({keys}) at once",
+    fix="Select fewer labels in the job, or add machine types that have them to the pool.",
+)
+UNSATISFIABLE: Final = MessageTemplate(
+    reason="no machine type meets its requirements on {keys}",
+    fix="Change the requirements of the pool so that they allow a machine type.",
+)
+ARCHITECTURE: Final = MessageTemplate(
+    reason="its machines are {there}, and the images run on {wanted}",
+    fix="Add machine types of that architecture to the pool, or build the images for both and list both in `architectures`.",
+)
+MIN_VALUES: Final = MessageTemplate(
+    reason="too few of its machine types fit a pod for `minValues` of {keys}, so Karpenter makes no node for it",
+    fix="Lower `minValues`, or allow more machine types that the pods fit on.",
+)
 AFFINITY: Final = MessageTemplate(
     reason="the pods require {keys} by node affinity, and no term of it matches its nodes",
     fix="Remove the affinity from the job, or add the labels to the pool's nodes.",

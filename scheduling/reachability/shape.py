@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import Architecture
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Term
 from holdfast.scheduling.taints import Toleration
@@ -12,12 +14,16 @@ from holdfast.scheduling.taints import Toleration
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """Resources that pods request and machines have: thousandths of a CPU, MiB, GPUs, Elastic Fabric Adapters."""
+    """Resources that pods request and machines have: thousandths of a CPU, MiB, GPUs, Elastic Fabric Adapters.
+
+    `devices` are all others by name: extended resources in pieces, ephemeral storage and huge pages in MiB.
+    """
 
     cpu_millis: int
     memory_mib: int
     gpus: int = 0
     efa: int = 0
+    devices: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def fits_in(self, available: "Resources") -> bool:
         """Whether `available` has as much of each resource."""
@@ -26,6 +32,7 @@ class Resources:
             and self.memory_mib <= available.memory_mib
             and self.gpus <= available.gpus
             and self.efa <= available.efa
+            and all(wanted <= available.devices.get(name, 0) for name, wanted in self.devices.items())
         )
 
     def times_in(self, available: "Resources") -> int:
@@ -37,6 +44,7 @@ class Resources:
                 (self.memory_mib, available.memory_mib),
                 (self.gpus, available.gpus),
                 (self.efa, available.efa),
+                *((wanted, available.devices.get(name, 0)) for name, wanted in self.devices.items()),
             )
             if wanted > 0
         ]
@@ -49,6 +57,7 @@ class Resources:
             memory_mib=self.memory_mib * count,
             gpus=self.gpus * count,
             efa=self.efa * count,
+            devices={name: amount * count for name, amount in self.devices.items()},
         )
 
     def __str__(self) -> str:
@@ -58,7 +67,8 @@ class Resources:
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
         gpus = {0: (), 1: ("1 GPU",)}.get(self.gpus, (f"{self.gpus} GPUs",))
         adapters = (f"{self.efa} EFA",) if self.efa else ()
-        return ", ".join((*gpus, *adapters, cpu, memory))
+        devices = (f"{amount} {name}" for name, amount in sorted(self.devices.items()))
+        return ", ".join((*gpus, *adapters, cpu, memory, *devices))
 
 
 _GIB: Final = 1024
@@ -76,6 +86,7 @@ def total(parts: Sequence[Resources]) -> Resources:
         memory_mib=sum(each.memory_mib for each in parts),
         gpus=sum(each.gpus for each in parts),
         efa=sum(each.efa for each in parts),
+        devices={name: sum(each.devices.get(name, 0) for each in parts) for name in _devices(parts)},
     )
 
 
@@ -86,7 +97,12 @@ def widest(parts: Sequence[Resources]) -> Resources:
         memory_mib=max((each.memory_mib for each in parts), default=0),
         gpus=max((each.gpus for each in parts), default=0),
         efa=max((each.efa for each in parts), default=0),
+        devices={name: max(each.devices.get(name, 0) for each in parts) for name in _devices(parts)},
     )
+
+
+def _devices(parts: Sequence[Resources]) -> tuple[str, ...]:
+    return tuple(sorted({name for each in parts for name in each.devices}))
 
 
 #: The kubelet's default; `machine_capacity` has the limits of the clouds.
@@ -95,13 +111,22 @@ MAX_PODS_PER_NODE: Final = 110
 DEFAULT_SHAPE: Final = "default"
 
 
+class Placement(StrEnum):
+    """What all pods of a gang have in common."""
+
+    ZONE = "zone"  #: one zone
+    HOST_GROUP = "hostGroup"  #: machines close to each other, in one zone
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape:
     """One kind of job: a gang of `pods` that run at the same time, each with these requests.
 
     `accelerator` is the kind of GPU as its cloud spells it, None for any. `selector` is the node selector of its pods beside
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
-    the zones of their volumes, None if nothing binds them to a zone.
+    the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
+    if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share
+    a node.
     """
 
     name: str = DEFAULT_SHAPE
@@ -112,6 +137,9 @@ class Shape:
     affinity: tuple[Term, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     zones: frozenset[str] | None = None
+    architectures: tuple[Architecture, ...] = ()
+    same_placement: Placement | None = None
+    one_per_node: bool = False
 
     @property
     def title(self) -> str:

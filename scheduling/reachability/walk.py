@@ -5,7 +5,7 @@ tier: without one a job is stuck there, with on-demand capacity below it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
@@ -18,8 +18,11 @@ from holdfast.scheduling.reachability.checks import (
     check_last_tier,
     check_pool,
     check_together,
+    gang_results,
+    room_for,
 )
-from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
+from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity
 from holdfast.scheduling.reachability.shape import Shape
 
 
@@ -35,10 +38,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One tier of the walk, with the checks that fail or are undetermined there."""
+    """One tier of the walk, with the checks that fail or are undetermined there.
+
+    `on_demand_results` are those of its on-demand pools alone, None if it has none.
+    """
 
     tier: TierFacts
     results: tuple[CheckResult, ...]
+    on_demand_results: tuple[CheckResult, ...] | None = None
 
     @property
     def failed(self) -> tuple[Failed, ...]:
@@ -104,7 +111,11 @@ def _walked(
     steps: list[Step] = []
     for tier in tiers:
         is_last = tier is tiers[-1]
-        step = Step(tier=tier, results=tuple(results_at(tier, is_last)))
+        step = Step(
+            tier=tier,
+            results=tuple(results_at(tier, is_last)),
+            on_demand_results=_on_demand_results(tier, is_last, results_at),
+        )
         end = outcome_at(step, is_last=is_last)
         before, steps = tuple(steps), [*steps, step]
         if end is not None:
@@ -114,6 +125,13 @@ def _walked(
                 outcome=end if _is_certain(end, before) else Outcome.UNDETERMINED,
             )
     raise ValueError("a ladder without tiers cannot be walked")
+
+
+def _on_demand_results(
+    tier: TierFacts, is_last: bool, results_at: Callable[[TierFacts, bool], Iterator[CheckResult]]
+) -> tuple[CheckResult, ...] | None:
+    pools = tuple(pool for pool in tier.node_pools if pool.is_on_demand is True)
+    return tuple(results_at(replace(tier, node_pools=pools), is_last)) if pools else None
 
 
 def _is_certain(end: Outcome, before: Sequence[Step]) -> bool:
@@ -142,8 +160,8 @@ def may_arrive(step: Step) -> bool:
 
 def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
     """Where the walk ends on this tier; None if it goes on, or may go on."""
-    takes, on_demand = step.takes_the_job, any(pool.is_on_demand is True for pool in step.tier.node_pools)
-    if takes is True and on_demand:
+    takes, on_demand = step.takes_the_job, step.on_demand_results is not None
+    if step.on_demand_results == ():
         return Outcome.ARRIVES
     if (
         takes is not False
@@ -191,13 +209,46 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
 
 
 def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult, ...]:
-    """The results for the best of the node pools that share the name."""
+    """The results for the node pools that share the name: of the best one, or of all that together have room."""
     stays = tier.max_failures == UNLIMITED
-    results = [
-        (*(() if stays else check_last_tier(pool, is_last=is_last)), *check_pool(shape, pool))
+    found = [
+        (pool, (*(() if stays else check_last_tier(pool, is_last=is_last)), *check_pool(shape, pool)))
         for pool in tier.node_pools
     ]
-    return min(results, key=lambda found: (_count_failed(found), len(found)))
+    best = min((results for _, results in found), key=lambda results: (_count_failed(results), len(results)))
+    usable = [(pool, _without_gang(results)) for pool, results in found]
+    usable = [(pool, results) for pool, results in usable if not _count_failed(results)]
+    if not best or len(usable) < 2:
+        return best
+    return _together(shape, usable, best)
+
+
+def _together(
+    shape: Shape,
+    usable: Sequence[tuple[PoolFacts, tuple[CheckResult, ...]]],
+    best: tuple[CheckResult, ...],
+) -> tuple[CheckResult, ...]:
+    """The results for a gang that is spread over several node pools, each of which takes some of its pods."""
+    rooms = [(room_for(shape, pool), not results) for pool, results in usable]
+    certain, possible = NO_ROOM, NO_ROOM
+    for room, is_certain in rooms:
+        least = PodCapacity(guaranteed=0, at_most=None) if room is UNKNOWN else room
+        possible += least
+        certain += least if is_certain else NO_ROOM
+    capacity = PodCapacity(guaranteed=certain.guaranteed, at_most=possible.at_most)
+    found = tuple(gang_results(shape, [pool for pool, _ in usable], capacity))
+    if found or not shape.same_placement:
+        return found if _count_failed(best) else found and best
+    return (
+        Undetermined(
+            check="placement",
+            reason=f"the gang needs several node pools, whose nodes may not share one {shape.same_placement.value}",
+        ),
+    )
+
+
+def _without_gang(found: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    return tuple(result for result in found if result.check != "gang")
 
 
 def _count_failed(found: Sequence[CheckResult]) -> int:

@@ -136,7 +136,10 @@ def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
         condition=lambda pods: len(pods) == everybody,
         what=f"{everybody} pods wait",
     )
-    _all_at_once(client.create, [_node_class(), *(tier.node_pool for _, tier in asked), _CONTROL.node_pool])
+    _all_at_once(
+        client.create,
+        [_node_class(), *(made for _, tier in asked for made in tier.node_pools), *_CONTROL.node_pools],
+    )
     client.wait_list(
         _KARPENTER,
         "NodePool",
@@ -203,7 +206,9 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
         return there.total() == job.shape.pods or not any(
-            job.shape.requests.times_in(room) > there[node] for node, room in rooms.items()
+            min(job.shape.requests.times_in(room), 1 if job.shape.one_per_node else job.shape.pods)
+            > there[node]
+            for node, room in rooms.items()
         )
 
     client.wait_list(

@@ -15,11 +15,11 @@ from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed, check_pool
+from holdfast.scheduling.reachability.checks import Failed
 from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.machine_capacity import EPHEMERAL_STORAGE, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.reachability.walk import Walk, walk
+from holdfast.scheduling.reachability.walk import Walk, check_tier, walk
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.builders.training_jobs import expression, required_affinity
@@ -54,7 +54,8 @@ _ADMISSION: Final = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissio
 class TriedTier:
     """A tier and the pool that it names: one of ours, with what a hand may have written over it.
 
-    `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes.
+    `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes. If
+    `is_open`, its requirements are all there are. `beside` are more NodePools that have its label.
     """
 
     name: str
@@ -65,6 +66,9 @@ class TriedTier:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     requirements: tuple[Json, ...] = ()
+    is_open: bool = False
+    weight: int = 1
+    beside: tuple[TriedTier, ...] = ()
     limits: Json | None = None
     max_failures: int | None = None
     has_timeout: bool = False
@@ -76,16 +80,20 @@ class TriedTier:
         return Pool(name=self.name, capacity=self.capacity, has_gpus=gpus, max_nodes=self.max_nodes)
 
     @property
-    def node_pool(self) -> Json:
-        """The NodePool."""
+    def node_pools(self) -> tuple[Json, ...]:
+        """The NodePools whose nodes have its label."""
+        return (self.node_pool(self.name), *(each.node_pool(self.name) for each in self.beside))
+
+    def node_pool(self, label: str) -> Json:
+        """The NodePool, with this pool label."""
         machines = [machine_catalogue("local")[each] for each in self.machines]
-        spec = node_pool_spec(self.pool, machines, KWOK, NODE_CLASS, 1, zones=self.zones)
+        spec = node_pool_spec(self.pool, machines, KWOK, NODE_CLASS, self.weight, zones=self.zones)
         template = obj(spec["template"])
         labels, inner = obj(obj(template["metadata"])["labels"]), obj(template["spec"])
         written: Json = {
             **inner,
             "taints": [*objects(inner["taints"]), *map(_as_written, self.taints)],
-            "requirements": [*objects(inner["requirements"]), *self.requirements],
+            "requirements": [*(() if self.is_open else objects(inner["requirements"])), *self.requirements],
         }
         return {
             "apiVersion": "karpenter.sh/v1",
@@ -94,7 +102,7 @@ class TriedTier:
             "spec": {
                 **spec,
                 "limits": spec["limits"] if self.limits is None else self.limits,
-                "template": {"metadata": {"labels": {**labels, **self.labels}}, "spec": written},
+                "template": {"metadata": {"labels": {**labels, POOL: label, **self.labels}}, "spec": written},
             },
         }
 
@@ -139,24 +147,38 @@ class TriedJob:
     def _spec(self, tier: TriedTier) -> Json:
         requests = self.shape.requests
         gpus = {GPU_RESOURCE: str(requests.gpus)} if requests.gpus else {}
-        amounts: Json = {"cpu": f"{requests.cpu_millis}m", "memory": f"{requests.memory_mib}Mi", **gpus}
-        resources: Json = {"requests": amounts, "limits": gpus}
+        devices = {
+            name: f"{amount}Mi" if name == EPHEMERAL_STORAGE else str(amount)
+            for name, amount in requests.devices.items()
+        }
+        amounts: Json = {
+            "cpu": f"{requests.cpu_millis}m",
+            "memory": f"{requests.memory_mib}Mi",
+            **gpus,
+            **devices,
+        }
+        limited = {name: amount for name, amount in devices.items() if name != EPHEMERAL_STORAGE}
+        resources: Json = {"requests": amounts, "limits": {**gpus, **limited}}
         return {
             "nodeSelector": {**self.shape.selector, POOL: tier.name},
-            "affinity": _affinity(self.shape),
+            "affinity": {**_affinity(self.shape), **(_one_per_node(tier) if self.shape.one_per_node else {})},
             "tolerations": [_NEW, *(_written(each) for each in self.shape.tolerations)],
             "containers": [{"name": "train", "image": "train", "resources": resources}],
         }
 
-    def facts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> PoolFacts:
-        """What is read of a tier's NodePool in a program whose admission has these rules."""
+    def facts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[PoolFacts, ...]:
+        """What is read of a tier's NodePools in a program whose admission has these rules."""
         policies = [_policy(rule) for rule in rules] if self.is_admitted else []
-        (read,) = declared_pools([resource(NODE_POOL_TYPE, tier.name, tier.node_pool), *policies])
-        return read.facts
+        made = [
+            resource(NODE_POOL_TYPE, f"{tier.name}-{number}", node_pool)
+            for number, node_pool in enumerate(tier.node_pools)
+        ]
+        return tuple(read.facts for read in declared_pools([*made, *policies]))
 
     def results(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
         """What the proof has against the tier."""
-        return check_pool(self.shape, self.facts(tier, rules))
+        facts = TierFacts(number=1, pool=tier.name, node_pools=self.facts(tier, rules))
+        return tuple(check_tier(self.shape, facts, is_last=False))
 
     def walk(self, rules: Sequence[TolerationRule]) -> Walk:
         """The proof of the whole ladder."""
@@ -168,7 +190,7 @@ class TriedJob:
                     pool=tier.name,
                     max_failures=tier.max_failures,
                     has_timeout=tier.has_timeout,
-                    node_pools=(self.facts(tier, rules),),
+                    node_pools=self.facts(tier, rules),
                 )
                 for number, tier in enumerate(self.tiers, start=1)
             ],
@@ -200,6 +222,15 @@ def _affinity(shape: Shape) -> Json:
         for term in (shape.affinity or ((),))
     ]
     return required_affinity(*terms) if any(terms) else {}
+
+
+def _one_per_node(tier: TriedTier) -> Json:
+    """No two pods of the gang on one node."""
+    term: Json = {
+        "labelSelector": {"matchLabels": {"tried": tier.name}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _as_written(taint: Taint) -> Json:

@@ -12,7 +12,8 @@ from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL, SPOT
-from holdfast.scheduling.reachability.checks import Undetermined, check_pool
+from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
+from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import Taint
 from tests.support.builders.stack_resources import (
@@ -40,42 +41,54 @@ def team(operator: Value, *values: Value) -> Value:
     return {"key": TEAM, "operator": operator, "values": list(values)}
 
 
-@pytest.mark.parametrize(
-    "requirement_of_team",
-    [
-        team("In", "vision", "audio"),
-        team("In", UNKNOWN),
-        team("NotIn", "audio"),
-        team("Exists"),
-        team(UNKNOWN, "vision"),
-    ],
-    ids=["several", "unknown", "others", "any", "unknown-operator"],
-)
-def test_selector_for_a_label_with_several_possible_values_is_undetermined(
-    requirement_of_team: Value,
-) -> None:
+def selects(requirement_of_team: Value) -> list[type]:
+    """What the selector check yields for pods that select the team `vision`."""
     job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={TEAM: "vision"})
-    found = [each for each in check_pool(job, facts(requirement_of_team)) if each.check == "selector"]
-    assert [type(each) for each in found] == [Undetermined], "Karpenter sets the value that the pods select"
-
-
-LABEL: Value = {"holdfast.dev/pool": "a100"}
-SET: Value = {"holdfast.dev/pool": "a100", TEAM: "vision"}
+    return [type(each) for each in check_pool(job, facts(requirement_of_team)) if each.check == "selector"]
 
 
 @pytest.mark.parametrize(
-    ("requirements", "declared", "labels", "reason"),
+    ("requirement_of_team", "found"),
     [
-        ([team("In", "vision")], None, SET, "every node has the one value"),
-        ([team("In", "vision", "audio")], SET, SET, "a label takes precedence"),
-        ([team("In", "vision"), team("NotIn", "vision")], None, {"holdfast.dev/pool": "a100", TEAM: UNKNOWN}, "their intersection is not computed"),
-        ([team("DoesNotExist")], None, LABEL, "no node has it"),
+        (team("In", "vision", "audio"), []),
+        (team("NotIn", "audio"), []),
+        (team("Exists"), []),
+        (team("In", "text", "audio"), [Failed]),
+        (team("NotIn", "vision"), [Failed]),
+        (team("DoesNotExist"), [Failed]),
+        (team("In", UNKNOWN), [Undetermined]),
+        (team(UNKNOWN, "vision"), [Undetermined]),
     ],
-)  # fmt: skip
-def test_labels_of_a_pool_follow_from_its_requirements(
-    requirements: list[Value], declared: Value, labels: Value, reason: str
+)
+def test_karpenter_sets_the_value_that_pods_select_if_its_requirement_allows_it(
+    requirement_of_team: Value, found: list[type]
 ) -> None:
-    assert facts(*requirements, labels=declared).labels == labels, reason
+    assert selects(requirement_of_team) == found, "as Karpenter intersects the two"
+
+
+def test_label_that_karpenter_does_not_know_is_on_none_of_its_nodes() -> None:
+    job = Shape(
+        requests=Resources(cpu_millis=1000, memory_mib=1024), selector={"nvidia.com/gpu.product": "A100"}
+    )
+    found = [each for each in check_pool(job, facts()) if each.check == "selector"]
+    assert [type(each) for each in found] == [Failed], "a label that a DaemonSet sets later buys no node"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "declared", "value", "reason"),
+    [
+        ([team("In", "vision")], None, "vision", "every node has the one value"),
+        ([team("In", "vision", "audio")], {TEAM: "vision"}, "vision", "a label is a requirement, too"),
+        ([team("In", "vision"), team("NotIn", "vision")], None, LabelValues(), "they contradict each other"),
+        ([team("DoesNotExist")], None, LabelValues(), "no node has it"),
+    ],
+)
+def test_label_of_a_pool_is_what_all_its_requirements_leave(
+    requirements: list[Value], declared: Value, value: object, reason: str
+) -> None:
+    labels = facts(*requirements, labels=declared).labels
+    assert isinstance(labels, dict), "they are known"
+    assert labels[TEAM] == value, reason
 
 
 def test_pool_has_the_name_that_the_cloud_shows() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, namespace, resource
 from tests.support.builders.stack_resources import ladder as declared
@@ -30,7 +31,8 @@ def pool(name: str, kind: Value, *, machine: str = "c7i.4xlarge", nodes: int = 8
     ]
     spec: Value = {"requirements": required, "nodeClassRef": {"group": "karpenter.kwok.sh"}}
     template: Value = {"metadata": {"labels": {POOL: name}}, "spec": spec}
-    limits: Value = {"nodes": str(nodes)}
+    # Karpenter checks the number of nodes only before it plans, and CPUs for each machine.
+    limits: Value = {"nodes": str(nodes), "cpu": str(nodes * machine_catalogue("local")[machine].vcpus)}
     return resource(
         NODE_POOL_TYPE, name, {"metadata": {"name": name}, "spec": {"template": template, "limits": limits}}
     )

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_NODE, INSTANCE_TYPE, POOL
-from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, label_of
+from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, label_of, term_holds
 
 LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
 
@@ -38,7 +38,7 @@ LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
 def test_requirement_matches_as_in_the_scheduler(
     key: str, operator: str, values: tuple[str, ...], holds: bool | Unknown
 ):
-    found = Requirement(key=key, operator=operator, values=values).holds(LABELS)
+    found = term_holds((Requirement(key=key, operator=operator, values=values),), LABELS)
     assert found is holds, "a requirement on an unknown label is UNKNOWN"
 
 
@@ -85,8 +85,10 @@ def test_keys_are_listed_once_and_sorted():
 @given(st.dictionaries(st.sampled_from(["disk", "rack"]), st.sampled_from(["fast", "slow", "7"])))
 def test_operator_and_its_negation_never_agree(labels: dict[str, str]):
     for key in ("disk", "rack"):
-        has = Requirement(key=key, operator="Exists").holds(labels)
-        lacks = Requirement(key=key, operator="DoesNotExist").holds(labels)
-        within = Requirement(key=key, operator="In", values=("fast",)).holds(labels)
-        outside = Requirement(key=key, operator="NotIn", values=("fast",)).holds(labels)
+        has, lacks, within, outside = (
+            term_holds((Requirement(key=key, operator=operator, values=values),), labels)
+            for operator, values in (
+                ("Exists", ()), ("DoesNotExist", ()), ("In", ("fast",)), ("NotIn", ("fast",)),
+            )
+        )  # fmt: skip
         assert (has, within) == (not lacks, not outside), "a known label matches exactly one of them"

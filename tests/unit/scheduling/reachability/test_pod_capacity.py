@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.reachability.facts import Limits, PodCapacity, pod_capacity
+from holdfast.scheduling.reachability.facts import Limits
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.pod_capacity import PodCapacity, pod_capacity
 from holdfast.scheduling.reachability.shape import Resources
 
 

@@ -1,0 +1,56 @@
+"""Which machine types of a pool have the labels that pods select, and what a message says of them."""
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.affinity import LabelFact, Requirement, Term, any_holds, label_of
+from holdfast.scheduling.reachability.facts import PoolFacts
+from holdfast.scheduling.reachability.label_values import LabelValues
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.shape import Shape
+
+
+def labels_of_nodes(pool: PoolFacts) -> Sequence[Mapping[str, LabelFact]]:
+    """The labels of nodes of each machine type, or the pool's own if its types are not known."""
+    own: Mapping[str, LabelFact] = {} if pool.labels is UNKNOWN else pool.labels
+    if pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
+        return (own,)
+    return [pool.labels_on(machine) for machine in pool.machines]
+
+
+def values_there(pool: PoolFacts, key: str) -> str:
+    """The values of a label that is known on all nodes, as a message shows them."""
+    found = {label_of(labels, key) for labels in labels_of_nodes(pool)}
+    values = {each for each in found if isinstance(each, str)}
+    for each in found:
+        if isinstance(each, LabelValues) and not each.is_complement:
+            values |= each.values
+    if not values:
+        return messages.NO_SUCH_LABEL
+    return messages.OTHER_LABEL.format(key=key, there=" or ".join(sorted(values)))
+
+
+def alternatives(shape: Shape) -> tuple[Term, ...]:
+    """The selector and one term of the affinity, each of which is enough; none if pods select nothing."""
+    selected = tuple(
+        Requirement(key=key, operator="In", values=(value,)) for key, value in sorted(shape.selector.items())
+    )
+    if not shape.affinity:
+        return (selected,) if selected else ()
+    return tuple((*selected, *term) for term in shape.affinity if term)
+
+
+def matches(shape: Shape, pool: PoolFacts, machine: MachineCapacity) -> bool | Unknown:
+    """Whether the scheduler puts the pods on nodes of this type, as far as labels decide."""
+    terms = alternatives(shape)
+    if not terms:
+        return not shape.affinity
+    return UNKNOWN if pool.labels is UNKNOWN else any_holds(terms, pool.labels_on(machine))
+
+
+def matching_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, ...]:
+    """The known machine types of the pool whose nodes have, or may have, the labels that the pods select."""
+    if pool.machines is UNKNOWN:
+        return ()
+    return tuple(each for each in pool.machines if matches(shape, pool, each) is not False)
