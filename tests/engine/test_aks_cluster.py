@@ -15,7 +15,7 @@ from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aks_components import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.components.cluster.aks.component import AksClusterArgs
-    from holdfast.simulator.clouds.state import CloudObject
 
 pytestmark = [
     pytest.mark.engine,
@@ -95,17 +94,12 @@ def fixed(args: AksClusterArgs) -> AksClusterArgs:
     return replace(args, scaling="fixed")
 
 
-def everything(stack: CloudProgram) -> list[CloudObject]:
-    return stack.cloud("azure-native").read().all()
-
-
 @pytest.mark.parametrize("change", [replace, fixed], ids=["nap", "fixed"])
-def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(
+def test_a_cluster_is_created_once_and_destroyed_only_without_protection(
     stack: CloudProgram, change: Callable[[AksClusterArgs], AksClusterArgs]
 ) -> None:
-    planned = stack.preview(program(change))
-    made = stack.up(program(change))
-    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    protected = program(lambda args: replace(change(args), protected=True))
+    made = create_once(stack, protected)
     (cluster,) = stack.objects(_CLUSTER)
     assert cluster.id == (
         f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-dev/providers/"
@@ -117,10 +111,7 @@ def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(
     assert made.outputs["nodes"] == text(cluster.outputs, "identityProfile", "kubeletidentity", "objectId"), (
         "a registry lets it pull"
     )
-    assert stack.up(program(change)).changed == 0, "a second run has nothing to do"
-    assert stack.refresh(program(change)).changed == 0, "the cloud holds what the program says"
-    stack.destroy(program(change))
-    assert everything(stack) == [], "something outlived the cluster"
+    destroy_once_released(stack, protected, program(change))
 
 
 def test_nodes_call_the_api_server_from_an_address_that_it_lets_in(stack: CloudProgram) -> None:
@@ -176,7 +167,7 @@ def test_the_deployers_role_outlives_the_cluster_and_its_objects(
     stack.up(program())
     kinds = [
         "admin" if str(one.inputs.get("roleDefinitionId")).endswith(_ADMIN) else one.type
-        for one in everything(stack)
+        for one in stack.everything()
     ]
     assert kinds.index("admin") < kinds.index(_CLUSTER), (
         "Azure takes minutes to heed a role: given after the cluster, the first objects would be refused"
@@ -190,7 +181,7 @@ def test_access_to_the_disk_key_is_granted_before_the_cluster_is_created(stack: 
     stack.up(program(with_key))
     assert stack.up(program(with_key)).changed == 0, "the stack has converged"
     stack.destroy(program(with_key))
-    assert everything(stack) == [], "the role on the user's own disk encryption set is taken back"
+    assert stack.everything() == [], "the role on the user's own disk encryption set is taken back"
 
 
 def test_a_change_of_the_cluster_keeps_its_other_pools(stack: CloudProgram) -> None:
@@ -227,19 +218,3 @@ def test_a_private_cluster_names_the_network_that_reaches_it(stack: CloudProgram
     assert stack.up(program(private)).changed == 0, "the stack has converged"
     with pytest.raises(EngineFailure, match="enablePrivateCluster' is not allowed"):
         stack.up(program())
-
-
-def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
-    def protected(args: AksClusterArgs) -> AksClusterArgs:
-        return replace(args, protected=True)
-
-    stack.up(program(protected))
-    with pytest.raises(EngineFailure, match="protect"):
-        stack.destroy(program(protected))
-    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
-
-    # The way through: say so in the configuration, `up`, `destroy`.
-    released = stack.up(program())
-    assert "replace" not in released.changes, "lifting the protection changes nothing else"
-    stack.destroy(program())
-    assert everything(stack) == [], "something outlived the cluster"

@@ -12,9 +12,8 @@ import pytest
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.component import EksCluster
 from holdfast.components.iam.aws import service_trust
-from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aws_components import cluster_args
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,17 +53,16 @@ def program(change: Callable[[EksClusterArgs], EksClusterArgs] = replace) -> Cal
     return run
 
 
-def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(stack: CloudProgram) -> None:
-    planned = stack.preview(program())
-    made = stack.up(program())
-    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+def protected(args: EksClusterArgs) -> EksClusterArgs:
+    return replace(args, protected=True)
+
+
+def test_a_cluster_is_created_once_and_destroyed_only_without_protection(stack: CloudProgram) -> None:
+    made = create_once(stack, program(protected))
     (cluster,) = stack.objects(_CLUSTER)
     assert str(made.outputs["issuer"]) in json.dumps(cluster.computed), "the issuer is another cluster's"
     assert str(made.outputs["group"]).startswith("sg-"), "the cluster's own security group is known"
-    assert stack.up(program()).changed == 0, "a second run has nothing to do"
-    assert stack.refresh(program()).changed == 0, "the cloud holds what the program says"
-    stack.destroy(program())
-    assert stack.cloud().read().all() == [], "something outlived the cluster"
+    destroy_once_released(stack, program(protected), program())
 
 
 def test_a_cluster_moves_to_new_add_ons_and_nodes_in_place(stack: CloudProgram) -> None:
@@ -96,19 +94,3 @@ def test_new_machines_exist_before_old_ones_are_deleted(stack: CloudProgram) -> 
     (after,) = stack.objects(_GROUP)
     assert after.id != before.id, "a fixed name would have to be given up before it is taken again"
     assert stack.up(program(other)).changed == 0, "the stack has converged"
-
-
-def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
-    def protected(args: EksClusterArgs) -> EksClusterArgs:
-        return replace(args, protected=True)
-
-    stack.up(program(protected))
-    with pytest.raises(EngineFailure, match="protect"):
-        stack.destroy(program(protected))
-    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
-
-    # The way through: say so in the configuration, `up`, `destroy`.
-    released = stack.up(program())
-    assert "replace" not in released.changes, "lifting the protection changes nothing else"
-    stack.destroy(program())
-    assert stack.cloud().read().all() == [], "something outlived the cluster"

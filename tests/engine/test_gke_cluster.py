@@ -13,9 +13,8 @@ from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoi
 from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.cluster.gke.control_plane import DatabaseKey
 from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
-from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.gke_components import KEY, PROJECT, REGION, cluster_args
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,10 +66,12 @@ def program(change: Callable[[GkeClusterArgs], GkeClusterArgs] = replace) -> Cal
     return run
 
 
-def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(stack: CloudProgram) -> None:
-    planned = stack.preview(program())
-    made = stack.up(program())
-    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+def protected(args: GkeClusterArgs) -> GkeClusterArgs:
+    return replace(args, protected=True)
+
+
+def test_a_cluster_is_created_once_and_destroyed_only_without_protection(stack: CloudProgram) -> None:
+    made = create_once(stack, program(protected))
     (cluster,) = stack.objects(_CLUSTER)
     assert cluster.id == "projects/ml/locations/europe-west4/clusters/holdfast-dev", (
         "a name of GKE's own form"
@@ -78,10 +79,7 @@ def test_a_cluster_is_created_unchanged_by_a_second_up_and_destroyed(stack: Clou
     assert made.outputs["nodes"] == "holdfast-dev-nodes@ml.iam.gserviceaccount.com", "pools need the account"
     (pool,) = stack.objects(_POOL)
     assert json.dumps(pool.inputs["nodeConfig"]).count("holdfast-dev-nodes@") == 1, "nodes have the account"
-    assert stack.up(program()).changed == 0, "a second run has nothing to do"
-    assert stack.refresh(program()).changed == 0, "the cloud holds what the program says"
-    stack.destroy(program())
-    assert stack.cloud("gcp").read().all() == [], "something outlived the cluster"
+    destroy_once_released(stack, program(protected), program())
 
 
 def test_a_cluster_is_opened_closed_and_upgraded_in_place(stack: CloudProgram) -> None:
@@ -138,19 +136,3 @@ def test_a_key_is_granted_before_the_cluster_and_kept_granted_after_it(stack: Cl
     )
     stack.up(program(with_key))
     assert len(stack.objects(_CLUSTER)) == 1, "an existing grant does not block a new one"
-
-
-def test_a_protected_cluster_is_destroyed_only_without_protection(stack: CloudProgram) -> None:
-    def protected(args: GkeClusterArgs) -> GkeClusterArgs:
-        return replace(args, protected=True)
-
-    stack.up(program(protected))
-    with pytest.raises(EngineFailure, match="protect"):
-        stack.destroy(program(protected))
-    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
-
-    # The way through: say so in the configuration, `up`, `destroy`.
-    released = stack.up(program())
-    assert "replace" not in released.changes, "lifting the protection changes nothing else"
-    stack.destroy(program())
-    assert stack.cloud("gcp").read().all() == [], "something outlived the cluster"

@@ -10,6 +10,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
+import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import SYSTEM
@@ -17,7 +18,7 @@ from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Program, StackCommands
@@ -65,6 +66,10 @@ class CloudProgram(StackCommands):
         """Return the objects of a type that exist."""
         return self.cloud(type_token.split(":")[0]).read().of_type(type_token)
 
+    def everything(self) -> list[CloudObject]:
+        """Return all objects of the stack's first cloud, in the order of their creation."""
+        return self.cloud(self.packages[0]).read().all()
+
     @property
     def _folder(self) -> EngineFolder:
         return EngineFolder.of(_STACK, self._workspace)
@@ -92,6 +97,27 @@ class CloudProgram(StackCommands):
         )
         with Rehearsal.open(_STACK, self._workspace, subject=subject, providers=providers) as rehearsal:
             return command(rehearsal)
+
+
+def create_once(stack: CloudProgram, program: Program) -> Outcome:
+    """Create what a program registers, check that its preview and a second run agree, and return the first outcome."""
+    planned = stack.preview(program)
+    made = stack.up(program)
+    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    assert stack.up(program).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program).changed == 0, "the cloud holds what the program says"
+    return made
+
+
+def destroy_once_released(stack: CloudProgram, protected: Program, released: Program) -> None:
+    """Check that a protected stack is destroyed, completely, only after an update that releases it."""
+    before = stack.everything()
+    with pytest.raises(EngineFailure, match="protect"):
+        stack.destroy(protected)
+    assert stack.everything() == before, "a protected cluster was deleted, or a part of it"
+    assert "replace" not in stack.up(released).changes, "lifting the protection changes nothing else"
+    stack.destroy(released)
+    assert stack.everything() == [], "something outlived the cluster"
 
 
 EKS_CLUSTER = "aws:eks/cluster:Cluster"
