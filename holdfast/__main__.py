@@ -92,6 +92,13 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             after_interrupt=_RESTARTS,
         ),
     },
+    "Prepare a cloud": {
+        "bootstrap": _of_module(
+            "make the state store and the key that a cloud's stacks need",
+            "holdfast.infra.bootstrap.command",
+            after_interrupt=_RESUMES,
+        ),
+    },
     "Plan a ladder": {
         "economics": _of_module(
             "calculate what spot saves and what the numbers of a ladder should be",

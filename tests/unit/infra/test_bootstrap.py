@@ -1,0 +1,204 @@
+"""`holdfast bootstrap`: what exists is left alone, what does not is made, and every command is one that AWS knows."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import shlex
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.infra.bootstrap import command
+from holdfast.infra.bootstrap.command import Answer, bootstrap, plan_of, run_command
+from holdfast.infra.bootstrap.steps import OUTPUT, Plan, Words, aws_plan, azure_plan, gcp_plan
+from holdfast.scheduling.errors import ConfigError
+from tests.support.doc_pages import DocPage
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+PLANS = {
+    "aws": aws_plan("acme-state", "us-west-2", "123456789012"),
+    "azure": azure_plan("acme-state", "eastus2", "00000000-0000-0000-0000-000000000001"),
+    "gcp": gcp_plan("acme-state", "us-central1", "acme"),
+}
+every_cloud = pytest.mark.parametrize("cloud", PLANS)
+
+
+@dataclass
+class FakeCloud:
+    """A cloud in which a thing exists once its last command has run; `fails_at` is the number of the command that fails."""
+
+    plan: Plan
+    fails_at: int | None = None
+    made: list[Words] = field(default_factory=list[Words])
+
+    def __call__(self, words: Words) -> Answer:
+        sought = next((step for step in self.plan.steps if step.find == words), None)
+        if sought is not None:
+            last = tuple(word.replace(OUTPUT, "made-1") for word in sought.make[-1])
+            found = last in self.made
+            return Answer(
+                code=0 if found else 1, output="made-1", errors="" if found else "(ResourceNotFound)"
+            )
+        if len(self.made) == self.fails_at:
+            return Answer(code=1, output="", errors="AccessDenied")
+        self.made.append(words)
+        return Answer(code=0, output="made-1", errors="")
+
+
+def ran(cloud: str, runner: FakeCloud, *, dry_run: bool = False) -> list[str]:
+    lines: list[str] = []
+    bootstrap(PLANS[cloud], runner, report=lines.append, dry_run=dry_run)
+    return lines
+
+
+def changing(cloud: str) -> int:
+    return sum(len(step.make) for step in PLANS[cloud].steps)
+
+
+@every_cloud
+def test_everything_is_made_once_and_a_second_run_makes_nothing_again(cloud: str) -> None:
+    fake = FakeCloud(plan=PLANS[cloud])
+    first = ran(cloud, fake)
+    assert len(fake.made) == changing(cloud), "all of it"
+    assert not [words for words in fake.made if OUTPUT in " ".join(words)], "each command got its values"
+    second = ran(cloud, fake)
+    settings = [words for step in PLANS[cloud].steps if step.find is None for words in step.make]
+    assert len(fake.made) == changing(cloud) + len(settings), "only what may be set again is set again"
+    assert first[-1] == second[-1], "and how to use it is said again"
+    assert f'pulumi login "{PLANS[cloud].login}"' in first[-1], "the commands of the guide"
+    assert PLANS[cloud].secrets_provider in first[-1], "with the key"
+
+
+@every_cloud
+def test_a_dry_run_changes_nothing_and_prints_every_command(cloud: str) -> None:
+    fake = FakeCloud(plan=PLANS[cloud])
+    said = "\n".join(ran(cloud, fake, dry_run=True))
+    assert not fake.made, "it only looks"
+    for step in PLANS[cloud].steps:
+        assert all(shlex.join(words) in said for words in step.make), f"{step.what}: the reviewer sees it"
+
+
+@every_cloud
+def test_a_failed_command_is_a_problem_and_the_next_run_continues(cloud: str) -> None:
+    whole = FakeCloud(plan=PLANS[cloud])
+    ran(cloud, whole)
+    for number in range(changing(cloud)):
+        fake = FakeCloud(plan=PLANS[cloud], fails_at=number)
+        with pytest.raises(ConfigError, match="AccessDenied") as refused:
+            ran(cloud, fake)
+        assert "then run the command again" in str(refused.value), "the fix"
+        fake.fails_at = None
+        ran(cloud, fake)
+        assert {*fake.made} == {*whole.made}, f"after a failure at command {number} nothing is missing"
+
+
+@every_cloud
+def test_an_answer_that_is_no_absence_is_refused(cloud: str) -> None:
+    def forbidden(words: Words) -> Answer:
+        return Answer(
+            code=254, output="", errors="An error occurred (403) when calling HeadBucket: Forbidden"
+        )
+
+    plan = Plan(steps=tuple(s for s in PLANS[cloud].steps if s.find), login="", secrets_provider="")
+    with pytest.raises(ConfigError, match="Forbidden"):
+        bootstrap(plan, forbidden, report=lambda _: None)
+
+
+def operations(service: str) -> Json:
+    """The operations of a service by their names on the command line, each with its input, from botocore's models."""
+    folder = Path(str(distribution("botocore").locate_file(f"botocore/data/{service}")))
+    (file, *_) = sorted(folder.glob("*/service-2.json.gz"), reverse=True)
+    model: Json = json.loads(gzip.decompress(file.read_bytes()))
+    shapes = obj(model["shapes"])
+    return {
+        kebab(name): obj(shapes[str(obj(obj(operation)["input"])["shape"])])
+        for name, operation in obj(model["operations"]).items()
+        if "input" in obj(operation)
+    }
+
+
+def kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "cn-north-1", "us-gov-west-1"])
+def test_aws_knows_every_operation_and_option(region: str) -> None:
+    plan = aws_plan("acme-state", region, "123456789012")
+    known = {"s3api": operations("s3"), "kms": operations("kms")}
+    for words in (each for step in plan.steps for each in (*step.make, *((step.find,) if step.find else ()))):
+        program, service, operation, *options = words
+        assert program == "aws", "the command line of the cloud"
+        shape = obj(known[service][operation])
+        given = {option.removeprefix("--") for option in options[::2]} - {"region", "query", "output"}
+        assert given <= {kebab(name) for name in obj(shape["members"])}, (
+            f"{operation}: AWS has no such option"
+        )
+        required = {kebab(str(name)) for name in objects(shape.get("required"))}
+        assert required <= given, f"{operation}: AWS requires more"
+    created = next(words for step in plan.steps for words in step.make if "create-bucket" in words)
+    assert ("--create-bucket-configuration" in created) == (region != "us-east-1"), (
+        "S3 rejects the first region"
+    )
+
+
+def test_the_buckets_policy_only_denies_requests_without_tls() -> None:
+    policies = [
+        words[words.index("--policy") + 1]
+        for step in PLANS["aws"].steps
+        for words in step.make
+        if "--policy" in words
+    ]
+    (policy,) = policies
+    (statement,) = json.loads(policy)["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == (
+        "Deny",
+        {"Bool": {"aws:SecureTransport": "false"}},
+    ), "TLS"
+
+
+def arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("aws", "--name", "Acme_State", "--region", "us-west-2"), "--name: got Acme_State"),
+        (("azure", "--name", "a" * 25, "--region", "eastus2"), "--name: got aaaa"),
+        (("gcp", "--name", "acme", "--region", "us-central1"), "--project: got nothing"),
+        (("aws", "--name", "acme", "--region", "us-west-2", "--project", "p"), "--project: got p"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_command(
+    words: tuple[str, ...], field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigError, match=f"^{field}"):
+        command.run(arguments(*words))
+
+
+def test_a_missing_command_line_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigError, match=r"^aws: got no such command"):
+        plan_of("aws", "acme", "us-west-2", None, run_command)
+
+
+@every_cloud
+def test_the_guide_uses_the_command(cloud: str) -> None:
+    page = DocPage.read(f"docs/getting-started-{cloud}.md").text
+    (line,) = [line for line in page.splitlines() if line.startswith("holdfast bootstrap ")]
+    parsed = arguments(*shlex.split(line)[2:])
+    plan = plan_of(cloud, parsed.name, parsed.region, parsed.project, FakeCloud(plan=PLANS[cloud]))
+    assert f'pulumi login "{plan.login}"' in page, "the next command is the one that it prints"
+    assert f'--secrets-provider "{plan.secrets_provider}"' in page, "and so is the one after it"
