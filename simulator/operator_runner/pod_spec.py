@@ -236,7 +236,7 @@ def on_this_machine(text: str, mounts: Mapping[str, Path]) -> str:
         head, found, tail = text.partition(path.rstrip("/"))
         # For the mount /etc/con, neither /etc/config nor data/etc/con is a match.
         if found and tail[:1] in ("", "/", ",") and head[-1:] in ("", "=", ",", ":"):
-            return f"{head}{mounts[path]}{on_this_machine(tail, mounts)}"
+            return f"{on_this_machine(head, mounts)}{mounts[path]}{on_this_machine(tail, mounts)}"
     return text
 
 

@@ -159,6 +159,7 @@ def test_mounted_volumes_are_found_without_tokens() -> None:
         ("--config=/etc/config/app.yaml", "--config=/here/config/app.yaml"),
         ("/etc/config/a,/etc/config/b", "/here/config/a,/here/config/b"),
         ("/etc/config/certs/tls.crt", "/here/certs/tls.crt"),
+        ("/etc/config/a.zip:/etc/config/certs/b.zip", "/here/config/a.zip:/here/certs/b.zip"),
         ("/etc/configuration", "/etc/configuration"),
         ("/data/etc/config", "/data/etc/config"),
         ("plain", "plain"),
