@@ -124,6 +124,10 @@ chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 
 bench: tools ## measure preview and up against an empty program, and moves against JobSet's restarts
 	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
 
+.PHONY: cli
+cli: tools ## run the local stack with the pulumi command and the published plugin, and time its preview
+	@$(SOAK) cli
+
 .PHONY: soak
 soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
 	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
@@ -138,6 +142,12 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/frameworks
 	@$(UV) pip install --quiet --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
 	@$(BIN)/pytest tests/soak/frameworks/resume.py
+
+##@ Releases
+
+.PHONY: pack
+pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
+	@$(BIN)/python -m holdfast.policies.bundle dist/policy-pack
 
 ##@ Generated files
 
