@@ -60,6 +60,9 @@ PROGRESS: Final = "fallback.holdfast.dev/progress"
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"
 SUCCESSOR_OF: Final = "fallback.holdfast.dev/successor-of"
 
+# Annotation on a successor: when the first RayJob was created. Its `deadline` and its age count from then.
+FIRST_CREATED: Final = "fallback.holdfast.dev/first-created"
+
 # Annotation on a placeholder pod: the job that it reserves capacity for, for users.
 RESERVED_BY: Final = "holdfast.dev/reserved-by"
 

@@ -21,7 +21,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STOP
+from holdfast.scheduling.labels import FIRST_CREATED, FOLLOWS, FOLLOWS_VALUE, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,7 +120,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
     job = snapshot.job
     return Observation(
         uid=uid_of(job),
-        created=moment(metadata_of(job).get("creationTimestamp")) or snapshot.now,
+        created=_created(job) or snapshot.now,
         now=snapshot.now,
         follows=_follows(job),
         stop_requested=_follows(job) and mapping(metadata_of(job).get("annotations")).get(STOP) == "true",
@@ -134,6 +134,14 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         checkpointed_at=patches.checkpointed_at(snapshot.pods),
         deadline=deadline_of(job, snapshot.pods),
     )
+
+
+def _created(job: Json) -> datetime | None:
+    """When a job was created, or the first of the jobs that it succeeds."""
+    metadata = metadata_of(job)
+    own = moment(metadata.get("creationTimestamp"))
+    first = moment(mapping(metadata.get("annotations")).get(FIRST_CREATED))
+    return min((at for at in (own, first) if at is not None), default=None)
 
 
 def _follows(job: Json) -> bool:

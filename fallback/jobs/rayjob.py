@@ -35,6 +35,7 @@ from holdfast.fallback.jobs.pod_templates import (
     shape_of,
     with_pool,
 )
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating
 from holdfast.fallback.jobs.rayjob_status import (
     SUSPENDED,
     attempt_failed_events,
@@ -55,6 +56,7 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
+    FIRST_CREATED,
     RECREATE,
     STATE,
     SUCCESSOR,
@@ -63,6 +65,8 @@ from holdfast.scheduling.labels import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
@@ -99,6 +103,17 @@ class WorkerGroup:
         # KubeRay applies the limits in this order: a minimum above the maximum wins.
         replicas = least if wanted < least else min(wanted, most)
         return replicas * max(1, count(self.spec.get("numOfHosts"), 1))
+
+    def expected_pods(self, pods: Sequence[Json]) -> int:
+        """How many of its pods must have nodes; of a group that Ray scales, at least those that Ray has requested."""
+        if not self.scales or self.pods == 0 == len(pods):
+            return self.pods
+        there = [
+            pod
+            for pod in pods
+            if group_of(pod) == self.name and not is_terminating(pod) and not has_ended(pod)
+        ]
+        return max(self.pods, len(there))
 
 
 def worker_groups(rayjob: Json) -> tuple[WorkerGroup, ...]:
@@ -229,7 +244,12 @@ def successor(job: Json, spec: Json, state: str) -> Json:
             "name": successor_name(job),
             "namespace": namespace_of(job),
             "labels": mapping(metadata.get("labels")),
-            "annotations": {**annotations, SUCCESSOR_OF: _first_name(job), STATE: state},
+            "annotations": {
+                **annotations,
+                SUCCESSOR_OF: _first_name(job),
+                FIRST_CREATED: text(annotations.get(FIRST_CREATED) or metadata.get("creationTimestamp")),
+                STATE: state,
+            },
         },
         "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
     }
@@ -277,7 +297,8 @@ class RayJobKind:
         following = [each for each in worker_groups(job) if each.follows]
         names = {each.name for each in following}
         gang = gang_placement([pod for pod in own.pods if group_of(pod) in names], own)
-        expected = sum(each.pods for each in following)
+        sizes = {each.name: each.expected_pods(own.pods) for each in following}
+        expected = sum(sizes.values())
         outcome = outcome_of(job)
         pool = pool_of(each.pod_spec for each in following)
         sight = base_observation(own, history)
@@ -299,7 +320,8 @@ class RayJobKind:
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,
-            shapes=tuple(shape_of(each.pod_spec, each.pods) for each in following if each.pods),
+            is_elastic=any(each.scales for each in following),
+            shapes=tuple(shape_of(each.pod_spec, sizes[each.name]) for each in following if sizes[each.name]),
             notices=(
                 *exits_zero_events(history),
                 *deadline_events(job),

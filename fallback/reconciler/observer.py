@@ -164,6 +164,23 @@ def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -
     )
 
 
+class MissingPools:
+    """Since when each pool of a ladder is missing."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, datetime] = {}
+
+    def marked(self, pools: Mapping[str, PoolStatus], now: datetime) -> Mapping[str, PoolStatus]:
+        """Return the status of each pool, with the time since when it is missing."""
+        return {pool: self._marked(pool, status, now) for pool, status in pools.items()}
+
+    def _marked(self, pool: str, status: PoolStatus, now: datetime) -> PoolStatus:
+        if status.exists:
+            self._since.pop(pool, None)
+            return status
+        return replace(status, missing_since=self._since.setdefault(pool, now))
+
+
 class UsedNodes:
     """Which nodes of each pool have training pods or placeholders.
 
@@ -316,6 +333,7 @@ class Observer:
         self._histories = histories
         self._contention = gangs
         self._used = UsedNodes(caches)
+        self._missing = MissingPools()
         self._claims_are_served = claims_are_served
         self._now = now
         self._going = monotonic
@@ -334,7 +352,7 @@ class Observer:
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
             contending_gang=self._contention.update(key, seen),
             last_yield_at=self._contention.last_yield_at(seen.pool),
-            pools=pool_statuses(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
+            pools=self._pools(policy, snapshot.now),
             reservation=self._held(seen.uid),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))
@@ -390,6 +408,11 @@ class Observer:
         if not placeholders and not names:
             return None
         return reservation_of(uid, placeholders, self._nodes(names), self._claims(names))
+
+    def _pools(self, policy: Policy | NoPolicy, now: datetime) -> Mapping[str, PoolStatus]:
+        if not isinstance(policy, Policy):
+            return {}
+        return self._missing.marked(pool_statuses(policy, self._caches, self._used), now)
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
         cached = self._caches.policies.get(namespace, LADDER)

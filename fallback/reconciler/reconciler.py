@@ -70,7 +70,8 @@ class EventReporter:
                 ("unexplained", after.unexplained - before.unexplained),
             ):
                 if more > 0:
-                    self._metrics.outages.labels(*where, cause).inc(more)
+                    # The state of a job that moves for its last outage has the next tier's pool already.
+                    self._metrics.outages.labels(key.namespace, before.pool, cause).inc(more)
         if before.phase is Phase.WAITING and after.phase is Phase.RUNNING:
             if before.waiting_since is not None:
                 waited = before.waited + (observation.now - before.waiting_since)

@@ -72,7 +72,8 @@ def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tup
         yields=0,
         suspended_at=None,
     )
-    return placed, (_placed_event(state, observation),)
+    # An elastic job may have no worker yet.
+    return placed, (_placed_event(state, observation),) if observation.pods_expected else ()
 
 
 def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:

@@ -11,7 +11,14 @@ from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waite
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.state import FailbackStage, Phase, Purpose
-from holdfast.fallback.state_machine.tier_visit import NO_WAIT, current_tier, pool_exists, tier_below
+from holdfast.fallback.state_machine.tier_visit import (
+    MISSING_POOL_GRACE,
+    NO_WAIT,
+    current_tier,
+    pool_exists,
+    pool_missing_deadline,
+    tier_below,
+)
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from holdfast.scheduling.quantities import format_duration
 
@@ -23,9 +30,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.state import JobState
     from holdfast.fallback.state_machine.tier_visit import RankedTier
 
-
-# A pool that is being replaced is missing for some seconds; a waiting job does not fail over for that.
-MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
 # A head that recovers by itself does so within this time; after it the operator waits for it forever.
 HEAD_TIMEOUT: Final = timedelta(minutes=2)
@@ -73,7 +77,12 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
 
 
 def give_up_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    """Return why the job must be given up on the last tier; None if it must not."""
+    """Return why the job must be given up on the last tier; None if it must not.
+
+    A tier whose lower tiers are missing is not the last one: its job waits for them.
+    """
+    if policy.rank_of(state.pool) != len(policy.tiers) - 1:
+        return None
     budget = _application_budget(policy)
     if budget is not None and state.application_failures >= budget:
         return _given_up_event(
@@ -120,6 +129,7 @@ def failover_deadlines(
     tier: PolicyTier | None = current_tier(state, policy)
     is_last = tier_below(state, observation, policy) is None
     return (
+        *(pool_missing_deadline(pool, observation) for pool in sorted(observation.pools)),
         missing_pool_deadline(state, observation) if not pool_exists(state.pool, observation) else None,
         wait_ends(state, observation, tier.procurement_timeout) if tier else None,
         wait_ends(state, observation, policy.give_up_after) if is_last else None,

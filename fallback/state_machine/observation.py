@@ -100,10 +100,12 @@ class Deadline:
 class PoolStatus:
     """What is known of one tier's pool.
 
+    `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment.
     `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
     """
 
     exists: bool = True
+    missing_since: datetime | None = None
     nodes_in_use: int = 0
     max_nodes: int | None = None
 
@@ -129,7 +131,8 @@ class Observation:
         losses, including old ones. `head_unready_since`: since when a RayJob's head is lost or not ready.
     Pods
         `pods_expected` to run at once, without completed ones; `pods_missing` of them do not exist; `pods_placed` of them
-        are on a live node; `pods_started` of them have running containers. `starting_since`: when the pod that has waited
+        are on a live node; `pods_started` of them have running containers. `is_elastic`: the pods are independent workers, and those that
+        have nodes work without the others. `starting_since`: when the pod that has waited
         longest between its node and its start got its node, None if all have started. `pods_remaining`: all that exist
         and have not ended, including terminating ones. `dead_pods`: names of those whose machine is gone permanently and
         which therefore never finish terminating. `outdated_children`: child Jobs whose pod template (selectors,
@@ -168,6 +171,7 @@ class Observation:
     pods_missing: int = 0
     pods_placed: int = 0
     pods_started: int = 0
+    is_elastic: bool = False
     starting_since: datetime | None = None
     pods_remaining: int = 0
     dead_pods: tuple[str, ...] = ()
@@ -192,5 +196,5 @@ class Observation:
 
     @property
     def is_half_placed(self) -> bool:
-        """Whether the gang occupies some of the nodes it needs and waits for the others."""
-        return 0 < self.pods_placed < self.pods_expected
+        """Whether the gang occupies some of the nodes it needs and waits for the others. Independent workers are no gang."""
+        return not self.is_elastic and 0 < self.pods_placed < self.pods_expected

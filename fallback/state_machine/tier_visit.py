@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Phase
@@ -107,9 +107,23 @@ class RankedTier:
         return self.tier.pool
 
 
+# A pool that is being replaced is missing for some seconds: no job moves, skips it or is given up for that.
+MISSING_POOL_GRACE: Final = timedelta(minutes=1)
+
+
 def pool_exists(pool: str, observation: Observation) -> bool:
-    """Whether the pool exists, as far as is known."""
-    return observation.pools.get(pool, PoolStatus()).exists
+    """Whether the pool exists or is missing for a moment only, as far as is known."""
+    status = observation.pools.get(pool, PoolStatus())
+    until = pool_missing_deadline(pool, observation)
+    return status.exists or (until is not None and observation.now < until)
+
+
+def pool_missing_deadline(pool: str, observation: Observation) -> datetime | None:
+    """When a missing pool counts as missing; None for a pool that exists, or that is not known to have existed."""
+    status = observation.pools.get(pool, PoolStatus())
+    if status.exists or status.missing_since is None:
+        return None
+    return status.missing_since + MISSING_POOL_GRACE
 
 
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:

@@ -120,6 +120,7 @@ class ObservationFields(TypedDict, total=False):
     pods_missing: int
     pods_placed: int
     pods_started: int
+    is_elastic: bool
     starting_since: datetime | None
     pods_remaining: int
     dead_pods: tuple[str, ...]

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.__main__ import main
-from holdfast.fallback.state_machine import capacity_wait, failover, outages
+from holdfast.fallback.state_machine import capacity_wait, failover, outages, tier_visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHORT: Final[Mapping[ModuleType, Mapping[str, timedelta]]] = {
     capacity_wait: {"PODS_CREATED_WITHIN": timedelta(seconds=15)},
     failover: {"HEAD_TIMEOUT": timedelta(seconds=25), "MISSING_POOL_GRACE": timedelta(seconds=10)},
+    tier_visit: {"MISSING_POOL_GRACE": timedelta(seconds=10)},
     outages: {"UNREACHABLE_AFTER": timedelta(seconds=10)},
 }
 

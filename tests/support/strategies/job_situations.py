@@ -153,6 +153,7 @@ observations = st.builds(
     pods_missing=counts,
     pods_placed=counts,
     pods_started=counts,
+    is_elastic=st.booleans(),
     starting_since=maybe(times),
     pods_remaining=st.sampled_from((0, 0, 1, 4)),
     dead_pods=st.lists(st.text(max_size=3), max_size=2).map(tuple),
@@ -161,7 +162,14 @@ observations = st.builds(
     last_yield_at=st.none() | times,
     contending_gang=st.none() | st.builds(ContendingGang, uid=st.text(max_size=3), created=times),
     pools=st.dictionaries(
-        pools, st.builds(PoolStatus, exists=st.booleans(), nodes_in_use=counts, max_nodes=maybe(counts))
+        pools,
+        st.builds(
+            PoolStatus,
+            exists=st.booleans(),
+            missing_since=maybe(times),
+            nodes_in_use=counts,
+            max_nodes=maybe(counts),
+        ),
     ),
     reservation=maybe(st.builds(Reservation, pool=pools, pods=counts, placed=counts, tainted=counts)),
     checkpoints_on_request=st.booleans(),

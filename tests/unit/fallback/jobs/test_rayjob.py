@@ -14,6 +14,7 @@ from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.builders.fallback_objects import (
+    EARLIER,
     NAMESPACE,
     NOW,
     UID,
@@ -119,6 +120,12 @@ def test_a_group_expects_its_minimum_if_ray_scales_it_and_none_without_selector(
     group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
     now = observed(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
     assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
+    scaled = rayjob(worker_group(selector=ON_A, minReplicas=0), cluster={"enableInTreeAutoscaling": True})
+    pods = [ray_worker("a", node="n1"), ray_worker("b"), ray_worker("c"), ray_worker("d", deleted_at=NOW)]
+    now = observed(snapshot(scaled, *pods, nodes=NODES))
+    assert (now.pods_expected, now.pods_placed) == (3, 1), "pods that Ray has requested wait for nodes"
+    assert [shape.count for shape in now.shapes] == [3], "as many are reserved for its return"
+    assert (now.is_elastic, now.is_half_placed) == (True, False), "the workers that have nodes work already"
     now = observed(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
     assert now.pods_expected == 2, "helpers run on the default pool"
     assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
@@ -331,7 +338,15 @@ def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> No
         "team": "a",
         "fallback.holdfast.dev/state": "new",
         "fallback.holdfast.dev/successor-of": "train",
+        "fallback.holdfast.dev/first-created": stamp(EARLIER),
     }, "it goes on where the failed one was on its ladder"
+    again = {**made.manifest, "metadata": {**metadata, "uid": "second", "creationTimestamp": stamp(NOW)}}
+    assert observed(snapshot(again)).created == EARLIER, "the ladder's deadline counts from the first job"
+    third = KIND.recreation(again, Recreate(state=STATE, pool="cpu"), "new")
+    assert third is not None, "the second may fail too"
+    assert obj(obj(third.manifest["metadata"])["annotations"])["fallback.holdfast.dev/first-created"] == (
+        stamp(EARLIER)
+    ), "and its successor's still does"
     assert "uid" not in metadata, "it is a new object"
     assert "status" not in made.manifest, "that has run nowhere yet"
     assert (spec["suspend"], spec["entrypoint"]) == (False, "python -m train"), "and runs the same program"

@@ -251,6 +251,15 @@ def test_waits_and_moves_are_measured() -> None:
     assert recorded.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
 
 
+def test_the_outage_that_causes_a_move_counts_for_the_pool_where_it_happened() -> None:
+    recorded = RecordedEvents()
+    leaving = replace(WAITING, phase=Phase.SUSPENDING, pool="on-demand", evictions=1)
+    recorded.reporter.count(KEY, WAITING, leaving, SEEN)
+    outage = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="%s"}'
+    assert recorded.number(outage % "spot") == 1, "spot was interrupted"
+    assert recorded.number(outage % "on-demand") == 0, "the state names the next pool already"
+
+
 def test_moves_and_outages_are_counted_by_pool_after_the_first_reconciliation() -> None:
     recorded = RecordedEvents()
     leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.FAILOVER, evictions=1)

@@ -31,6 +31,7 @@ from tests.support.builders.job_states import (
     observed_suspended,
     only,
     policy,
+    reasons,
     running,
     state_of,
     suspending,
@@ -40,6 +41,19 @@ from tests.support.builders.job_states import (
 HALF_OF_THE_WAIT = T0 + timedelta(minutes=7, seconds=30)
 ELDER = ContendingGang(uid="elder", created=T0 - 2 * HOUR)
 YOUNGER = ContendingGang(uid="younger", created=T0)
+
+
+def test_an_elastic_job_waits_for_its_pods_without_yielding_and_says_nothing_of_none() -> None:
+    decision = decide(waiting(), observed(pods_expected=0, pods_placed=0), policy())
+    assert (state_of(decision).phase, reasons(decision)) == (Phase.RUNNING, []), (
+        "Ray has requested no worker yet"
+    )
+    grown = observed(pods_placed=2, is_elastic=True, contending_gang=ELDER, now=HALF_OF_THE_WAIT)
+    decision = decide(state_of(decision), grown, policy())
+    assert state_of(decision).phase is Phase.WAITING, "two of four workers have no nodes"
+    assert Suspend not in kinds(decide(waiting(), grown, policy())), "the other two work"
+    late = replace(grown, now=T0 + 15 * MINUTE)
+    assert "NoCapacity" in reasons(decide(waiting(), late, policy())), "as for any other job"
 
 
 def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:

@@ -154,6 +154,28 @@ def test_a_job_does_not_wait_for_a_missing_pool() -> None:
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
 
+def test_a_pool_that_is_replaced_moves_no_job_and_is_skipped_by_none() -> None:
+    gone = PoolStatus(exists=False, missing_since=T0 + 10 * MINUTE)
+    moment = replace(observed(pods_placed=0), now=T0 + 10 * MINUTE + SECOND)
+    decision = decide(waiting(), replace(moment, pools={"a-spot": gone}), policy())
+    assert not decision.actions, "however long the job has waited before"
+    assert decision.requeue_at == T0 + 11 * MINUTE, "it is looked at again when the pool counts as missing"
+    spent = replace(moment, pools={"b-spot": gone})
+    assert only(decide(waiting(evictions=3), spent, policy()), Suspend).pool == "b-spot", "no tier is skipped"
+
+
+def test_a_job_is_not_given_up_while_lower_tiers_exist_on_the_ladder() -> None:
+    gone = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
+    ladder = policy(give_up_after=HOUR, application_failures=1)
+    for state in (waiting(), waiting(application_failures=1)):
+        decision = decide(state, observed(pods_placed=0, pools=gone, now=T0 + 2 * HOUR), ladder)
+        assert "GivenUp" not in reasons(decision), "a job on spot waits for on-demand, or for spot"
+    last = waiting(pool="on-demand", rank=2)
+    assert "GivenUp" in reasons(
+        decide(last, observed(pool="on-demand", pods_placed=0, now=T0 + 2 * HOUR), ladder)
+    ), "on the last tier a job is given up"
+
+
 def test_time_in_which_the_api_server_was_away_is_no_lack_of_capacity() -> None:
     late = T0 + 25 * MINUTE
     wait = observed(pods_placed=2, now=late, unseen=20 * MINUTE)
