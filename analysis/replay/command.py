@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.analysis.command_line import print_answer
 from holdfast.analysis.replay.comparison import compare
+from holdfast.analysis.replay.deadline_report import deadline_document, deadline_picture, deadline_report
+from holdfast.analysis.replay.deadlines import compare_deadlines, separately
 from holdfast.analysis.replay.ladders import NamedPolicy, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.reports import comparison_document, comparison_report, rates_report
@@ -20,6 +22,9 @@ from holdfast.scheduling.quantities import DurationError, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+# A ladder without failback costs too much to compare a deadline with.
+_RETURN_AFTER: Final = timedelta(hours=1)
 
 _POOL: Final = "POOL:PRICE[:TRACE]"
 
@@ -128,6 +133,19 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="hindsight must finish in this time; jobs that take longer are late",
     )
+    command.add_argument(
+        "--finish-within",
+        nargs="+",
+        type=duration,
+        metavar="TIME",
+        help="compare the ladder paced to these deadlines with Uniform Progress, the greedy rule and hindsight",
+    )
+    command.add_argument(
+        "--each-pool",
+        action="store_true",
+        help="with --finish-within: each pool with a trace above those without, and the mean of all",
+    )
+    command.add_argument("--png", type=Path, metavar="FILE", help="with --finish-within: also as a picture")
     command.add_argument("--json", action="store_true", help="print every replay as JSON")
 
 
@@ -195,8 +213,34 @@ def _run(parsed: Namespace) -> str:
             for each in parsed.pools
         )
     )
+    if parsed.finish_within is not None:
+        return _run_deadlines(parsed, job, market)
+    if parsed.each_pool or parsed.png is not None:
+        raise ValueError("--each-pool, --png: allowed with --finish-within only; add it, or leave them out")
     comparison = compare(job, market, _policies(parsed, market), starts=parsed.starts, within=parsed.within)
     return comparison_document(comparison) if parsed.json else comparison_report(comparison)
+
+
+def _run_deadlines(parsed: Namespace, job: Workload, market: Market) -> str:
+    if parsed.within is not None:
+        raise ValueError(
+            "--within: not allowed beside --finish-within, which is a time for hindsight too; leave it out"
+        )
+    if parsed.return_after is None and parsed.policy is None:
+        parsed.return_after = [_RETURN_AFTER]
+    markets = separately(market) if parsed.each_pool else (market,)
+    comparison = compare_deadlines(
+        job,
+        [(each, _policies(parsed, each)) for each in markets],
+        starts=parsed.starts,
+        within=parsed.finish_within,
+        hold_timeout=parsed.hold_timeout,
+    )
+    printed = deadline_document(comparison) if parsed.json else deadline_report(comparison)
+    if parsed.png is None:
+        return printed
+    deadline_picture(comparison, parsed.png)
+    return printed if parsed.json else f"{printed}\n\nwritten: {parsed.png}"
 
 
 def _policies(parsed: Namespace, market: Market) -> tuple[NamedPolicy, ...]:

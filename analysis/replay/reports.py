@@ -27,7 +27,7 @@ def comparison_report(comparison: Comparison) -> str:
     rows = [[row.name, *_cells(row, comparison)] for row in comparison.rows]
     rows.append(["hindsight", *_hindsight_cells(comparison)])
     headings = ["", *_HEADINGS, *(["late"] if comparison.has_deadline else [])]
-    return "\n".join([_title(comparison), "", *_aligned([headings, *rows]), *_notes(comparison)])
+    return "\n".join([_title(comparison), "", *aligned([headings, *rows]), *_notes(comparison)])
 
 
 def rates_report(found: Sequence[tuple[Path, Rates]], nodes: int) -> str:
@@ -43,14 +43,14 @@ def rates_report(found: Sequence[tuple[Path, Rates]], nodes: int) -> str:
         ]
         for path, each in found
     ]
-    return "\n".join([f"For {_instances(nodes)} at once:", "", *_aligned([headings, *rows])])
+    return "\n".join([f"For {instances(nodes)} at once:", "", *aligned([headings, *rows])])
 
 
 def _title(comparison: Comparison) -> str:
     job, length = comparison.job, comparison.market.length
-    where = f"; {_counted(len(comparison.starts), 'start')} in {length / _DAY:.3g} days" if length else ""
+    where = f"; {counted(len(comparison.starts), 'start')} in {length / _DAY:.3g} days" if length else ""
     return (
-        f"{job.work / _HOUR:g} h of training on {_instances(job.nodes)}{where}. On-demand alone costs 1 and takes "
+        f"{job.work / _HOUR:g} h of training on {instances(job.nodes)}{where}. On-demand alone costs 1 and takes "
         f"{job.undisturbed / _HOUR:.1f} h."
     )
 
@@ -58,22 +58,22 @@ def _title(comparison: Comparison) -> str:
 def _cells(row: Row, comparison: Comparison) -> list[str]:
     found = averages(row, comparison.within / _HOUR)
     cells = [
-        _number(found.cost, 2),
-        _number(found.worst_cost, 2),
-        _number(found.at_best, 2),
-        _number(found.hours, 1),
-        _number(found.worst_hours, 1),
-        _number(found.moves, 1),
-        _number(found.evictions, 1),
-        _number(found.lost_hours, 1),
-        _number(found.waited_hours, 1),
+        number(found.cost, 2),
+        number(found.worst_cost, 2),
+        number(found.at_best, 2),
+        number(found.hours, 1),
+        number(found.worst_hours, 1),
+        number(found.moves, 1),
+        number(found.evictions, 1),
+        number(found.lost_hours, 1),
+        number(found.waited_hours, 1),
     ]
     return [*cells, f"{found.late}"] if comparison.has_deadline else cells
 
 
 def _hindsight_cells(comparison: Comparison) -> list[str]:
     costs = [each for each in comparison.hindsight if each is not None]
-    cells = [_number(mean(costs), 2), _number(max(costs, default=None), 2), "", "", ""]
+    cells = [number(mean(costs), 2), number(max(costs, default=None), 2), "", "", ""]
     return [*cells, *[""] * (len(_HEADINGS) - len(cells)), *([""] if comparison.has_deadline else [])]
 
 
@@ -97,10 +97,11 @@ def _notes(comparison: Comparison) -> list[str]:
 def _never(pool: PoolMarket, nodes: int) -> str:
     if pool.trace is None or pool.trace.most >= nodes:
         return ""
-    return f"{pool.pool}: its trace never has {_instances(nodes)}, {pool.trace.most} at most."
+    return f"{pool.pool}: its trace never has {instances(nodes)}, {pool.trace.most} at most."
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: the first column on the left, the others on the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return [
         "  ".join(
@@ -111,16 +112,19 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int) -> str:
+    """A value with its digits, `-` for none."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _instances(number: int) -> str:
-    return _counted(number, "instance")
+def instances(count: int) -> str:
+    """A number of instances, in words."""
+    return counted(count, "instance")
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def counted(count: int, what: str) -> str:
+    """A number of things, in words."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def comparison_document(comparison: Comparison) -> str:
