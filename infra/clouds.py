@@ -83,22 +83,24 @@ def _build_local(document: Json, settings: Settings, stack: str) -> None:
 
 _AWS_REGION: Final = "aws:region"
 _AWS_PROFILE: Final = "aws:profile"
+_AWS_ROLES: Final = "aws:assumeRoles"
 
 
 def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
     from holdfast.infra.aws.config.validation import read_aws_platform
 
-    return read_aws_platform(document, settings.get(_AWS_REGION))
+    return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
 
 def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
+    from holdfast.components.cluster.eks.access import Caller
     from holdfast.infra.aws.pools import pool_summaries
     from holdfast.infra.aws.stack import compose
 
     _check_composable(platform, pool_summaries(platform))
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
-    compose(platform, stack, settings.get(_AWS_PROFILE) or None)
+    compose(platform, stack, Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn))
 
 
 def _missing_aws_command() -> Problem | None:
@@ -175,7 +177,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         provider_packages=("aws", "kubernetes"),
         read=_read_aws,
         build=_build_aws,
-        settings=(_AWS_REGION, _AWS_PROFILE),
+        settings=(_AWS_REGION, _AWS_PROFILE, _AWS_ROLES),
         missing_command=_missing_aws_command,
     ),
     "azure": Cloud(

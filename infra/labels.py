@@ -47,7 +47,7 @@ def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
             return None
         return {"metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), labels)}
 
-    _transform(label)
+    transform(label)
 
 
 def tag_aws_resources(tags: Mapping[str, str]) -> None:
@@ -56,7 +56,7 @@ def tag_aws_resources(tags: Mapping[str, str]) -> None:
     def tag(kind: str, props: _Props) -> _Props | None:
         return _tagged(props, tags) if kind.startswith("aws:") and kind not in _ACCOUNT_RESOURCES else None
 
-    _transform(tag)
+    transform(tag)
 
 
 def tag_azure_resources(tags: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ def tag_azure_resources(tags: Mapping[str, str]) -> None:
     def tag(kind: str, props: _Props) -> _Props | None:
         return _tagged(props, tags) if kind.startswith("azure-native:") else None
 
-    _transform(tag)
+    transform(tag)
 
 
 def label_google_resources(stack: str) -> None:
@@ -80,7 +80,7 @@ def label_google_resources(stack: str) -> None:
             return None
         return _tagged(props, labels, "resource_labels") or _tagged(props, labels, "labels")
 
-    _transform(label)
+    transform(label)
 
 
 def with_labels(
@@ -98,7 +98,7 @@ def _tagged(props: _Props, tags: Mapping[str, str], field: str = "tags") -> _Pro
     return {field: {**tags, **cast("Mapping[str, Input[str]]", props[field] or {})}}
 
 
-def _transform(change: Callable[[str, _Props], _Props | None]) -> None:
+def transform(change: Callable[[str, _Props], _Props | None]) -> None:
     """Register a stack transformation; `change` returns the properties to replace, None for none."""
 
     def transformation(

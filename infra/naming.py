@@ -73,6 +73,11 @@ def checkpoint_access(namespace: str) -> str:
     return f"checkpoint-access-of-{namespace}"
 
 
+def namespace_roles(namespace: str) -> str:
+    """Logical name of the roles of users in a training namespace."""
+    return f"roles-in-{namespace}"
+
+
 _CLUSTER_PREFIX: Final = "holdfast-"
 _DIGEST_LENGTH: Final = 8
 

@@ -88,7 +88,8 @@ def _configured_settings(cloud: Cloud) -> Settings:
 
 
 def _text(value: JsonValue) -> str | None:
-    return None if value is None else str(value)
+    """A value as `pulumi.Config` returns it: structured ones as JSON."""
+    return None if value is None else json.dumps(value) if isinstance(value, dict | list) else str(value)
 
 
 def _in_file(stack_file: Path) -> Json:

@@ -94,12 +94,18 @@ UPLOAD_DAYS: Final = 7
 _KEY_DAYS: Final = {False: 7, True: 30}
 
 
+def key_description(name: str) -> str:
+    """Return the description of the KMS key of a CheckpointBucket, by which an earlier run's key is found."""
+    return f"Checkpoints ({name})"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
     `namespaces` are the training namespaces; each gets a prefix. `retain_days` is how long overwritten or
-    deleted versions are kept. `kms` encrypts with a KMS key of the stack instead of S3's. If `protected`,
+    deleted versions are kept. `kms` encrypts with a KMS key of the stack instead of S3's. `keeps_key` keeps that
+    key, and the access to it, without using it for new objects: earlier ones are encrypted with it. If `protected`,
     bucket and key cannot be deleted and, once the protection is removed, are retained with the resources that
     secure them when the stack is destroyed; otherwise they are deleted with the checkpoints.
     """
@@ -108,6 +114,7 @@ class CheckpointBucketArgs:
     retain_days: int
     kms: bool
     protected: bool
+    keeps_key: bool = False
 
 
 class CheckpointBucket(ComponentResource):
@@ -127,12 +134,12 @@ class CheckpointBucket(ComponentResource):
         self.key_arn = (
             Key(
                 f"{name}-key",
-                description=f"Checkpoints ({name})",
+                description=key_description(name),
                 enable_key_rotation=True,
                 deletion_window_in_days=_KEY_DAYS[args.protected],
                 opts=retained,
             ).arn
-            if args.kms
+            if args.kms or args.keeps_key
             else None
         )
         bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=retained)
@@ -153,7 +160,10 @@ class CheckpointBucket(ComponentResource):
             opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[private])),
         )
         BucketServerSideEncryptionConfiguration(
-            f"{name}-encryption", bucket=bucket.bucket, rules=[_encryption(self.key_arn)], opts=retained
+            f"{name}-encryption",
+            bucket=bucket.bucket,
+            rules=[_encryption(self.key_arn if args.kms else None)],
+            opts=retained,
         )
         versioning = BucketVersioning(
             f"{name}-versions",

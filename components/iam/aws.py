@@ -33,9 +33,9 @@ class Place:
     region: str
     partition: str
 
-    def role(self, name: str) -> str:
-        """The ARN of a role without a path."""
-        return f"arn:{self.partition}:iam::{self.account}:role/{name}"
+    def role(self, name: str, path: str = "/") -> str:
+        """The ARN of a role; `path` starts and ends with a slash."""
+        return f"arn:{self.partition}:iam::{self.account}:role{path}{name}"
 
     def cluster(self, name: str) -> str:
         """The ARN of an EKS cluster."""

@@ -2,7 +2,7 @@
 
 `torchrun` starts a worker for each GPU. NCCL uses Elastic Fabric Adapters where the pod requests them and the image has
 libfabric and NCCL's plugin for it; `NCCL_DEBUG=INFO` prints which network it chose. A spot notice reaches the workers of
-one machine only. So each step also exchanges whether any worker was told to stop: all of them stop after the same step.
+one machine only. So each step also exchanges whether any worker has received SIGTERM: all stop after the same step.
 """
 
 import os

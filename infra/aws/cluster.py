@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.eks.addon_versions import addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
+from holdfast.components.cluster.eks.control_plane import ControlPlaneLogs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.infra import versions
 from holdfast.infra.aws.config.network import AwsNewNetwork
@@ -13,6 +14,7 @@ from holdfast.infra.aws.config.network import AwsNewNetwork
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.components.cluster.eks.access import Caller
     from holdfast.components.network.aws import Network
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight import Account
@@ -25,7 +27,7 @@ def cluster_of(
     name: str,
     *,
     tags: Mapping[str, str],
-    profile: str | None,
+    caller: Caller,
 ) -> EksCluster:
     """The stack's cluster; `name` is its physical name, `tags` are those of its system nodes."""
     config = platform.cluster
@@ -54,7 +56,14 @@ def cluster_of(
             private_access_cidrs=_private_access(platform),
             admins=config.admins,
             service_cidr=config.service_cidr,
-            aws_profile=profile,
+            logs=ControlPlaneLogs(
+                types=tuple(config.logs.types),
+                retention_days=config.logs.retain_days,
+                group_exists=account.existing.log_group,
+            ),
+            secrets_key=config.secrets_key,
+            upgrade_policy=config.upgrade_policy.value.upper(),
+            caller=caller,
         ),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from holdfast.infra import naming
 from holdfast.infra.aws.pools import pool_summaries
 from holdfast.infra.cluster_services import make_training_namespace
@@ -40,9 +41,19 @@ def make_namespaces(
             ),
             opts=after,
         )
-        make_training_namespace(
+        made = make_training_namespace(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=pools,
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
+        roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})
+        if roles:
+            NamespaceRoles(
+                naming.namespace_roles(namespace.name),
+                NamespaceRolesArgs(namespace=namespace.name, roles=roles),
+                # Its objects are deleted with the namespace.
+                opts=pulumi.ResourceOptions.merge(
+                    after, pulumi.ResourceOptions(depends_on=[made], deleted_with=made)
+                ),
+            )

@@ -14,37 +14,42 @@ import pulumi
 
 from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from holdfast.components.namespace_roles import group_of
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of
+from holdfast.infra.aws.iam import restrict_roles
 from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
 from holdfast.infra.aws.pools import PoolDependencies, make_pools
 from holdfast.infra.aws.preflight import check_account
+from holdfast.infra.aws.preflight.checks import CHECKPOINTS, keeps_checkpoint_key
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
+    from holdfast.components.cluster.eks.access import Caller
     from holdfast.infra.aws.config.stack import AwsPlatform
 
 
-def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
+def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
     """Register every resource of an AWS stack.
 
-    `profile` is the AWS CLI profile that gets tokens for the cluster. Raises ConfigError, before anything is
+    `caller` gets tokens for the cluster. Raises ConfigError, before anything is
     registered, if the account cannot hold the stack.
     """
-    account = check_account(platform)
+    account = check_account(platform, stack)
     tags = labels.stack_labels(stack)
     labels.label_kubernetes_objects(tags)
     labels.tag_aws_resources(tags)
+    restrict_roles(platform.iam.permissions_boundary, platform.iam.path)
     name = naming.cluster(stack)
     charts, images = chart_source(platform.mirror.charts), platform.mirror.images
 
     network = network_of(platform, account, name)
-    cluster = cluster_of(platform, account, network, name, tags=tags, profile=profile)
+    cluster = cluster_of(platform, account, network, name, tags=tags, caller=caller)
     services = ClusterServices(cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, images=images)
 
     karpenter = EksKarpenter(
@@ -59,6 +64,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
             version=versions.KARPENTER,
             image_digest=versions.KARPENTER_IMAGE_DIGEST,
             isolated=platform.network.isolated,
+            role_path=platform.iam.path,
         ),
         opts=services.after(),
     )
@@ -91,19 +97,31 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         pools=pools,
     )
     checkpoints = CheckpointBucket(
-        "checkpoints",
+        CHECKPOINTS,
         CheckpointBucketArgs(
             namespaces=[namespace.name for namespace in platform.namespaces],
             retain_days=platform.checkpoints.retain_days,
             kms=platform.checkpoints.kms,
+            keeps_key=keeps_checkpoint_key(platform, account),
             protected=platform.protected,
         ),
+    )
+    members = GroupMembers(
+        "access",
+        GroupMembersArgs(
+            cluster_name=name,
+            groups={
+                entry.principal: [group_of(namespace, entry.role) for namespace in entry.namespaces]
+                for entry in platform.access
+            },
+        ),
+        opts=services.after(),
     )
     make_namespaces(
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
-        after=services.after(operators, *pools, *prerequisites, checkpoints),
+        after=services.after(operators, *pools, *prerequisites, checkpoints, members),
     )
     pulumi.export("cluster", name)
     pulumi.export("checkpoints", checkpoints.bucket_name)

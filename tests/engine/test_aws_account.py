@@ -30,7 +30,7 @@ def stack(tmp_path: Path) -> CloudProgram:
 def asking_first() -> None:
     """Ask the account as the program does, then make something."""
     try:
-        account = check_account(aws_platform())
+        account = check_account(aws_platform(), "aws-dev")
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     pulumi.export("zones", list(account.zones or ()))

@@ -13,7 +13,7 @@ from pulumi_aws.iam import Role, RolePolicyAttachment
 from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input, Output
 
@@ -103,6 +103,35 @@ class ClusterAdmins(ComponentResource):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupMembersArgs:
+    """`groups` are the Kubernetes groups of each IAM principal, by its ARN."""
+
+    cluster_name: Input[str]
+    groups: Mapping[str, Sequence[str]]
+
+
+class GroupMembers(ComponentResource):
+    """Users whose permissions are those of Kubernetes groups (`holdfast:index:GroupMembers`).
+
+    Creates an access entry with its groups for each principal, and no access policy: EKS's policies know neither
+    JobSets nor RayJobs.
+    """
+
+    def __init__(self, name: str, args: GroupMembersArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:GroupMembers", name, None, opts)
+        for principal, groups in args.groups.items():
+            AccessEntry(
+                f"{name}-{principal.rpartition('::')[2]}",
+                cluster_name=args.cluster_name,
+                principal_arn=principal,
+                kubernetes_groups=list(groups),
+                type="STANDARD",
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeAccessArgs:
     """`role_arn` is the role of nodes that belong to no managed node group."""
 
@@ -143,11 +172,16 @@ class ApiServer:
     certificate_authority: str
 
 
-def kubeconfig(server: ApiServer, aws_profile: str | None) -> str:
-    """Return a kubeconfig without a credential: it calls the AWS CLI for the user's own.
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """The identity that gets tokens: a profile of the AWS CLI and a role that it assumes; None for neither."""
 
-    `aws_profile` is the profile of the AWS CLI; None: the CLI's own default.
-    """
+    profile: str | None = None
+    role_arn: str | None = None
+
+
+def kubeconfig(server: ApiServer, caller: Caller) -> str:
+    """Return a kubeconfig without a credential: it calls the AWS CLI for the caller's own."""
     document: Json = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -167,13 +201,16 @@ def kubeconfig(server: ApiServer, aws_profile: str | None) -> str:
             }
         ],
         "current-context": server.cluster_name,
-        "users": [{"name": server.cluster_name, "user": {"exec": _token_command(server, aws_profile)}}],
+        "users": [{"name": server.cluster_name, "user": {"exec": _token_command(server, caller)}}],
     }
     return json.dumps(document)
 
 
-def _token_command(server: ApiServer, aws_profile: str | None) -> Json:
-    profile: Json = {} if aws_profile is None else {"env": [{"name": "AWS_PROFILE", "value": aws_profile}]}
+def _token_command(server: ApiServer, caller: Caller) -> Json:
+    profile: Json = (
+        {} if caller.profile is None else {"env": [{"name": "AWS_PROFILE", "value": caller.profile}]}
+    )
+    role = () if caller.role_arn is None else ("--role-arn", caller.role_arn)
     return {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "command": AWS_CLI,
@@ -184,6 +221,7 @@ def _token_command(server: ApiServer, aws_profile: str | None) -> Json:
             server.cluster_name,
             "--region",
             server.region,
+            *role,
             "--output",
             "json",
         ],

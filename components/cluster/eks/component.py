@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from holdfast.components.cluster.eks.access import ApiServer, ClusterAdmins, ClusterAdminsArgs, kubeconfig
+from holdfast.components.cluster.eks.access import (
+    ApiServer,
+    Caller,
+    ClusterAdmins,
+    ClusterAdminsArgs,
+    kubeconfig,
+)
 from holdfast.components.cluster.eks.addons import (
     NodeAddons,
     NodeAddonsArgs,
     ServiceAddons,
     ServiceAddonsArgs,
 )
-from holdfast.components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs, EndpointAccess
+from holdfast.components.cluster.eks.control_plane import (
+    ControlPlane,
+    ControlPlaneArgs,
+    ControlPlaneLogs,
+    EndpointAccess,
+)
 from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
 from holdfast.components.iam.aws import Place
 
@@ -40,8 +51,9 @@ class EksClusterArgs:
     `version` is the Kubernetes version (a minor version), `addons` are the add-on versions for it.
     `private_subnet_ids` are in two or more zones. `public_access_cidrs` can reach the API server over the
     internet; without any there is no public endpoint. `private_access_cidrs` can reach it from the VPC or a
-    connected network. `admins` are ARNs of IAM principals other than the cluster's creator. `aws_profile` is
-    the AWS CLI profile for tokens. If `protected`, neither the cluster nor the key of its secrets can be
+    connected network. `admins` are ARNs of IAM principals other than the cluster's creator. `caller` gets the
+    tokens. `secrets_key` is the ARN of an existing key for the cluster's secrets, None for a key of its own. `logs`
+    are those of the control plane. If `protected`, neither the cluster nor the key of its secrets can be
     deleted.
     """
 
@@ -58,8 +70,10 @@ class EksClusterArgs:
     private_access_cidrs: Sequence[str] = ()
     admins: Sequence[str] = ()
     service_cidr: str = SERVICE_CIDR
-    log_retention_days: int = 90
-    aws_profile: str | None = None
+    logs: ControlPlaneLogs = field(default_factory=ControlPlaneLogs)
+    secrets_key: str | None = None
+    upgrade_policy: str = "EXTENDED"
+    caller: Caller = field(default_factory=Caller)
 
 
 class EksCluster(ComponentResource):
@@ -91,7 +105,9 @@ class EksCluster(ComponentResource):
                 endpoint=EndpointAccess(
                     public_cidrs=args.public_access_cidrs, private_cidrs=args.private_access_cidrs
                 ),
-                log_retention_days=args.log_retention_days,
+                logs=args.logs,
+                secrets_key=args.secrets_key,
+                upgrade_policy=args.upgrade_policy,
                 protected=args.protected,
             ),
             opts=ResourceOptions(parent=self),
@@ -154,7 +170,7 @@ def _kubeconfig(cluster: Cluster, args: EksClusterArgs) -> Output[str]:
             endpoint=endpoint,
             certificate_authority=data,
         )
-        return kubeconfig(server, args.aws_profile)
+        return kubeconfig(server, args.caller)
 
     return Output.all(cluster.endpoint, authority).apply(render)
 

@@ -82,7 +82,26 @@ class EndpointAccess:
         return {**private, "public_access_cidrs": list(self.public_cidrs)} if self.public_cidrs else private
 
 
-_LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+LOG_TYPES: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+
+
+def log_group_name(cluster_name: str) -> str:
+    """Return the name of the log group to which EKS writes."""
+    return f"/aws/eks/{cluster_name}/cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlPlaneLogs:
+    """The logs of the control plane: their types, empty for none, and how many days they are kept.
+
+    `group_exists`: the log group is there and is adopted. EKS creates it again if a log arrives after its
+    deletion, as at the end of a destroy.
+    """
+
+    types: Sequence[str] = LOG_TYPES
+    retention_days: int = 90
+    group_exists: bool = False
+
 
 #: EKS reads these on creation only. A later difference (an imported cluster, a changed default) does not
 #: describe the cluster, but would replace it with everything in it.
@@ -93,7 +112,9 @@ _READ_ONCE: Final = ("accessConfig.bootstrapClusterCreatorAdminPermissions", "bo
 class ControlPlaneArgs:
     """`subnet_ids` are in two or more zones; `service_cidr` is the address range of Services.
 
-    If `protected`, neither the cluster nor the key can be deleted, by Pulumi or by hand.
+    `secrets_key` is the ARN of an existing key, None for a key of the stack. `upgrade_policy` is EXTENDED or
+    STANDARD, EKS's support types. If `protected`, neither the cluster nor the key can be deleted, by Pulumi or by
+    hand.
     """
 
     cluster_name: str
@@ -102,7 +123,9 @@ class ControlPlaneArgs:
     subnet_ids: Sequence[Input[str]]
     service_cidr: str
     endpoint: EndpointAccess
-    log_retention_days: int
+    logs: ControlPlaneLogs
+    secrets_key: str | None
+    upgrade_policy: str
     protected: bool
 
 
@@ -130,17 +153,21 @@ class ControlPlane(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
-        key = SecretsKey(
-            f"{name}-secrets",
-            SecretsKeyArgs(cluster_name=args.cluster_name, protected=args.protected),
-            opts=ResourceOptions(parent=self),
+        key: Input[str] = (
+            args.secrets_key
+            or SecretsKey(
+                f"{name}-secrets",
+                SecretsKeyArgs(cluster_name=args.cluster_name, protected=args.protected),
+                opts=ResourceOptions(parent=self),
+            ).arn
         )
+        group = log_group_name(args.cluster_name)
         logs = LogGroup(
             f"{name}-logs",
-            # The name to which EKS writes.
-            name=f"/aws/eks/{args.cluster_name}/cluster",
-            retention_in_days=args.log_retention_days,
-            opts=ResourceOptions(parent=self),
+            name=group,
+            retention_in_days=args.logs.retention_days,
+            # Once the group is in the state, the import of the same name has no effect.
+            opts=ResourceOptions(parent=self, import_=group if args.logs.group_exists else None),
         )
         self.cluster = Cluster(
             f"{name}-eks",
@@ -153,8 +180,9 @@ class ControlPlane(ComponentResource):
                 "authentication_mode": "API",
                 "bootstrap_cluster_creator_admin_permissions": True,
             },
-            encryption_config={"provider": {"key_arn": key.arn}, "resources": ["secrets"]},
-            enabled_cluster_log_types=list(_LOGS),
+            encryption_config={"provider": {"key_arn": key}, "resources": ["secrets"]},
+            enabled_cluster_log_types=list(args.logs.types),
+            upgrade_policy={"support_type": args.upgrade_policy},
             kubernetes_network_config={"ip_family": "ipv4", "service_ipv4_cidr": args.service_cidr},
             vpc_config=args.endpoint.as_vpc_config(args.subnet_ids),
             deletion_protection=args.protected,

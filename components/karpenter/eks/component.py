@@ -138,7 +138,7 @@ class EksKarpenterArgs:
     `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or
     address of charts and `images` a registry; None: the project's own. `version` is the version of Karpenter,
     its chart and its image; `image_digest` (`sha256:…`) is the image's digest, "" if unknown. `isolated`: the
-    VPC reaches AWS through endpoints only.
+    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles.
     """
 
     cluster_name: str
@@ -151,6 +151,7 @@ class EksKarpenterArgs:
     image_digest: str
     replicas: int = 2
     isolated: bool = False
+    role_path: str = "/"
 
 
 class EksKarpenter(ComponentResource):
@@ -186,6 +187,7 @@ class EksKarpenter(ComponentResource):
                 node_role=nodes.role_name,
                 queue=interruptions.queue_name,
                 isolated=args.isolated,
+                role_path=args.role_path,
             ),
             opts=ResourceOptions(parent=self),
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerScope:
-    """What the policies are limited to: the cluster, the nodes' role and the queue, by name.
+    """What the policies are limited to: the cluster, the nodes' role and the queue, by name. `role_path` is the role's path.
 
     `isolated`: the APIs of IAM and of the price list are unreachable.
     """
@@ -25,6 +25,7 @@ class ControllerScope:
     node_role: str
     queue: str
     isolated: bool
+    role_path: str = "/"
 
     @property
     def ownership_tag(self) -> str:
@@ -53,7 +54,7 @@ def iam_integration(scope: ControllerScope) -> Sequence[Statement]:
     pass_role = Statement(
         sid="AllowPassingInstanceRole",
         actions=["iam:PassRole"],
-        resources=[scope.place.role(scope.node_role)],
+        resources=[scope.place.role(scope.node_role, scope.role_path)],
         conditions={"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
     )
     return (pass_role,) if scope.isolated else (pass_role, *_instance_profiles(scope))

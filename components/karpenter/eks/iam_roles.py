@@ -68,13 +68,14 @@ class KarpenterNodeRole(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerIdentityArgs:
-    """The pods that get the role, and what it is limited to: the nodes' role and the queue, by name."""
+    """The pods that get the role, and what it is limited to: the nodes' role, with its path, and the queue, by name."""
 
     place: Place
     workload: Workload
     node_role: Input[str]
     queue: Input[str]
     isolated: bool
+    role_path: str
 
 
 class ControllerIdentity(ComponentResource):
@@ -121,4 +122,5 @@ def _scope(args: ControllerIdentityArgs, node_role: str, queue: str) -> Controll
         node_role=node_role,
         queue=queue,
         isolated=args.isolated,
+        role_path=args.role_path,
     )

@@ -1,12 +1,13 @@
-"""The configuration of an EKS cluster: version, access to the API server, system nodes."""
+"""The configuration of an EKS cluster: version and support, access to the API server, logs, system nodes."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, Final
 
 from pydantic import Field
 
 from holdfast.infra import versions
-from holdfast.infra.aws.config.fields import PRINCIPAL_ALLOWED, PrincipalArn
+from holdfast.infra.aws.config.fields import KEY_ALLOWED, PRINCIPAL_ALLOWED, KeyArn, PrincipalArn
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
@@ -24,12 +25,59 @@ class AwsSystemNodes(Section):
     count: int = Field(default=2, ge=2, le=10, description="a whole number of nodes, 2 to 10", examples=["2"])
 
 
+class UpgradePolicy(StrEnum):
+    """What EKS does when the standard support of a Kubernetes version ends."""
+
+    EXTENDED = "extended"
+    STANDARD = "standard"
+
+
+class LogType(StrEnum):
+    """The logs of an EKS control plane, as EKS names them."""
+
+    API = "api"
+    AUDIT = "audit"
+    AUTHENTICATOR = "authenticator"
+    CONTROLLER_MANAGER = "controllerManager"
+    SCHEDULER = "scheduler"
+
+
+#: The retention periods that CloudWatch accepts, in days.
+RETENTION_DAYS: Final = (
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+)  # fmt: skip
+
+
+class AwsLogs(Section):
+    """The control plane's logs in CloudWatch."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "retention": "Write retainDays.",
+        "retentionInDays": "Write retainDays.",
+    }
+
+    types: tuple[LogType, ...] = Field(
+        default=tuple(LogType),
+        description=f"a list of {', '.join(LogType)}; an empty list for no logs",
+        examples=["[audit, authenticator]"],
+    )
+    retain_days: int = Field(
+        default=90,
+        description=f"a number of days that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))}",
+        examples=["90"],
+    )
+
+
 class AwsCluster(Section):
     """The control plane."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "kubeconfig": "Leave it out: the program gets a token from EKS whenever it needs one.",
         "endpointPublicAccess": "Write publicAccessCidrs; without it the endpoint is private.",
+        "encryptionKey": "Write secretsKey.",
+        "supportType": "Write upgradePolicy.",
+        "logRetentionDays": "Write logs: {retainDays: …}.",
+        "access": "Write it beside cluster.",
     }
 
     version: str = Field(
@@ -60,6 +108,22 @@ class AwsCluster(Section):
         default=(),
         description=f"a list of administrators, each {PRINCIPAL_ALLOWED}",
         examples=["[arn:aws:iam::123456789012:role/platform]"],
+    )
+    secrets_key: KeyArn | None = Field(
+        default=None,
+        description=KEY_ALLOWED,
+        examples=["arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"],
+    )
+    upgrade_policy: UpgradePolicy = Field(
+        default=UpgradePolicy.EXTENDED,
+        description="extended, which costs more after the standard support of the version, or standard, with which EKS then "
+        "upgrades the control plane by itself",
+        examples=["standard"],
+    )
+    logs: AwsLogs = Field(
+        default_factory=AwsLogs,
+        description="a mapping of types and retainDays",
+        examples=["{retainDays: 30}"],
     )
     system_nodes: AwsSystemNodes = Field(
         default_factory=AwsSystemNodes,

@@ -1,23 +1,25 @@
 """Types of single AWS values (accounts, principals, zones, ids), and the rules of regions and their zones."""
 
+import json
 import re
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from holdfast.components.network.cidrs import FEWEST_ZONES, MOST_ZONES
-from holdfast.infra.config.fields import error_with_fix
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-from difflib import get_close_matches
-
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.fields import error_with_fix
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.machines import regions, zones_of
 
 ACCOUNT_ALLOWED: Final = "the 12 digits of an AWS account, in quotes"
 PRINCIPAL_ALLOWED: Final = "the ARN of an IAM role or user, such as arn:aws:iam::123456789012:role/platform"
+KEY_ALLOWED: Final = "the ARN of a symmetric KMS key in the stack's region"
+BOUNDARY_ALLOWED: Final = "the ARN of an IAM policy, such as arn:aws:iam::123456789012:policy/boundary"
+PATH_ALLOWED: Final = "a path that starts and ends with a slash, such as /holdfast/"
 ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
 
 _ACCOUNT_DIGITS: Final = 12
@@ -87,8 +89,43 @@ def _id(text: str, prefix: str, command: str) -> str:
     return text
 
 
+_KEY: Final = re.compile(
+    r"arn:(aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})", re.ASCII
+)
+_PATH: Final = re.compile(r"/([\x21-\x2e\x30-\x7e]+/)*", re.ASCII)
+_POLICY: Final = re.compile(
+    r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}", re.ASCII
+)
+_LONGEST_PATH: Final = 512
+
+
+def _key(text: str) -> str:
+    if not _KEY.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `aws kms describe-key --key-id KEY --query KeyMetadata.Arn`."
+        )
+    return text
+
+
+def _policy(text: str) -> str:
+    if not _POLICY.fullmatch(text):
+        raise error_with_fix("Write, for example, arn:aws:iam::123456789012:policy/boundary.")
+    return text
+
+
+def _path(text: str) -> str:
+    if len(text) > _LONGEST_PATH or not _PATH.fullmatch(text):
+        raise error_with_fix(
+            f'Write "/{text.strip("/")}/".' if text.strip("/") else 'Write, for example, "/holdfast/".'
+        )
+    return text
+
+
 AccountId = Annotated[str, BeforeValidator(_account)]
 PrincipalArn = Annotated[str, AfterValidator(_principal)]
+KeyArn = Annotated[str, AfterValidator(_key)]
+PolicyArn = Annotated[str, AfterValidator(_policy)]
+IamPath = Annotated[str, AfterValidator(_path)]
 Zone = Annotated[str, AfterValidator(_zone)]
 Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones)]
 VpcId = Annotated[str, AfterValidator(_vpc_id)]
@@ -133,3 +170,43 @@ def is_zone_of(zone: str, region: str) -> bool:
     letter = zone.removeprefix(region)
     last = max((known[-1] for known in zones_of(region)), default="z")
     return re.fullmatch(rf"{re.escape(region)}[a-z]", zone, re.ASCII) is not None and letter <= last
+
+
+#: The key of the role that the AWS provider assumes.
+ASSUME_ROLES: Final = "aws:assumeRoles"
+
+#: The settings of an assumed role with which the AWS CLI can get a cluster's token too.
+_ROLE_SETTINGS: Final = frozenset({"roleArn", "sessionName", "duration"})
+
+
+def assumed_role(text: str | None) -> str | None:
+    """The ARN of the role in a valid `aws:assumeRoles` (JSON); None for none."""
+    arn = next(iter(_roles(text) or ()), mapping(None)).get("roleArn")
+    return arn if isinstance(arn, str) else None
+
+
+def assumed_role_problems(text: str | None) -> Iterator[Problem]:
+    """Roles that the AWS CLI cannot assume, which gets the tokens for the cluster."""
+    roles, arn = _roles(text), assumed_role(text)
+    is_known = roles is not None and len(roles) == 1 and set(roles[0]) <= _ROLE_SETTINGS
+    if roles == () or (is_known and arn is not None and _PRINCIPAL.fullmatch(arn)):
+        return
+    yield Problem(
+        field=ASSUME_ROLES,
+        value=format_value(text),
+        allowed="a list of one role with roleArn, sessionName and duration: `aws eks get-token` assumes it too, to reach the "
+        "cluster",
+        fix=f'Write, for example, `{ASSUME_ROLES}: [{{roleArn: "arn:aws:iam::123456789012:role/deployer"}}]`. For a chain of '
+        "roles or an external id, write a profile with role_arn and source_profile, and name it in aws:profile.",
+    )
+
+
+def _roles(text: str | None) -> tuple[Json, ...] | None:
+    """The list of roles; None for anything but a list."""
+    if not text:
+        return ()
+    try:
+        found: JsonValue = json.loads(text)
+    except ValueError:
+        return None
+    return tuple(map(mapping, found)) if isinstance(found, list) else None

@@ -5,8 +5,19 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from holdfast.components.namespace_roles import NamespaceRole
 from holdfast.infra.aws.config.cluster import AwsCluster
-from holdfast.infra.aws.config.fields import ACCOUNT_ALLOWED, AccountId, partition_of
+from holdfast.infra.aws.config.fields import (
+    ACCOUNT_ALLOWED,
+    BOUNDARY_ALLOWED,
+    PATH_ALLOWED,
+    PRINCIPAL_ALLOWED,
+    AccountId,
+    IamPath,
+    PolicyArn,
+    PrincipalArn,
+    partition_of,
+)
 from holdfast.infra.aws.config.network import AwsNetworkConfig, AwsNewNetwork
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.config.base import Section
@@ -35,6 +46,47 @@ class AwsCheckpoints(Section):
         description="true to encrypt with the stack's own key, false with S3's key",
         examples=["true"],
     )
+    drop_key: bool = Field(
+        default=False,
+        description="true, together with kms: false, to delete the key of earlier checkpoints, which become unreadable",
+        examples=["true"],
+    )
+
+
+class AwsAccess(Section):
+    """The access of an IAM principal to training namespaces."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "namespace": "Write namespaces, a list.",
+        "groups": "Write role: submit or view grants what a group would.",
+        "principalArn": "Write principal.",
+        "policy": "Write role.",
+    }
+
+    principal: PrincipalArn = Field(
+        description=PRINCIPAL_ALLOWED, examples=["arn:aws:iam::123456789012:role/ml"]
+    )
+    namespaces: tuple[str, ...] = Field(
+        min_length=1, description="a list of training namespaces of this stack", examples=["[vision]"]
+    )
+    role: NamespaceRole = Field(
+        default=NamespaceRole.SUBMIT,
+        description="submit, to run jobs, or view, to read them",
+        examples=["submit"],
+    )
+
+
+class AwsIam(Section):
+    """What every IAM role of the stack has."""
+
+    fixes: ClassVar[Mapping[str, str]] = {"boundary": "Write permissionsBoundary.", "rolePath": "Write path."}
+
+    permissions_boundary: PolicyArn | None = Field(
+        default=None,
+        description=BOUNDARY_ALLOWED,
+        examples=["arn:aws:iam::123456789012:policy/boundary"],
+    )
+    path: IamPath = Field(default="/", description=PATH_ALLOWED, examples=["/holdfast/"])
 
 
 class AwsDocument(CloudDocument):
@@ -69,12 +121,23 @@ class AwsDocument(CloudDocument):
         description="a mapping of retainDays and kms",
         examples=["{retainDays: 30}"],
     )
+    access: tuple[AwsAccess, ...] = Field(
+        default=(),
+        description="a list of principals, each with its namespaces and its role there",
+        examples=["[{principal: arn:aws:iam::123456789012:role/ml, namespaces: [vision], role: submit}]"],
+    )
+    iam: AwsIam = Field(
+        default_factory=AwsIam,
+        description="a mapping of permissionsBoundary and path",
+        examples=["{path: /holdfast/}"],
+    )
 
 
 class AwsPlatform(AwsDocument):
-    """An AWS stack: its document and its region."""
+    """An AWS stack: its document, its region, and the role that the provider assumes; None for none."""
 
     region: str
+    role_arn: str | None = None
 
     @property
     def partition(self) -> str:

@@ -11,29 +11,38 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.rules import version_problem
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.components.network.cidrs import cidr_problems
-from holdfast.infra.aws.config.cluster import AwsCluster
-from holdfast.infra.aws.config.fields import is_zone_of, partition_of, region_problem
+from holdfast.infra.aws.config.cluster import RETENTION_DAYS, AwsCluster
+from holdfast.infra.aws.config.fields import (
+    assumed_role,
+    assumed_role_problems,
+    partition_of,
+    region_problem,
+)
 from holdfast.infra.aws.config.network import AwsNewNetwork, network_variant
 from holdfast.infra.aws.config.pool import AwsPool
-from holdfast.infra.aws.config.stack import AwsDocument, AwsPlatform
-from holdfast.infra.config import machine_validation, validation
+from holdfast.infra.aws.config.pool_validation import (
+    known_machines,
+    pool_problems,
+    system_machine_problems,
+    zone_problems,
+)
+from holdfast.infra.aws.config.stack import AwsAccess, AwsCheckpoints, AwsDocument, AwsPlatform
+from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
-from holdfast.infra.config.machine_validation import machine_selection_problems
+from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import covers_internet, private_block_problems
 from holdfast.infra.config.stack import CloudMirror
 from holdfast.infra.config.validation import pool_and_ladder_problems
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import is_sold_in, machine_catalogue
 from holdfast.scheduling.taints import GPU, SPOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from holdfast.infra.aws.config.network import AwsExistingNetwork
+    from holdfast.infra.config.loader import Parts
     from holdfast.scheduling.json import Json
-    from holdfast.scheduling.machines import Machine
 
 
 _CLUSTER: Final = f"{PLATFORM}.cluster"
@@ -42,17 +51,20 @@ _CLUSTER: Final = f"{PLATFORM}.cluster"
 _LARGEST_REGION: Final = "us-east-1"
 
 
-def read_aws_platform(document: Json, region: str | None) -> AwsPlatform:
-    """Parse and validate an AWS stack's configuration; `region` is the stack's value of `aws:region`.
+def read_aws_platform(document: Json, region: str | None, *, assume_roles: str | None = None) -> AwsPlatform:
+    """Parse and validate an AWS stack's configuration.
 
-    Raises ConfigError with every problem.
+    `region` is the stack's value of `aws:region`, `assume_roles` that of `aws:assumeRoles`, in JSON. Raises ConfigError
+    with every problem.
     """
-    read_section(AwsDocument, document, partial(aws_problems, region=region))
-    return AwsPlatform.model_validate_json(json.dumps({**document, "region": region}))
+    read_section(AwsDocument, document, partial(aws_problems, region=region, assume_roles=assume_roles))
+    role = assumed_role(assume_roles)
+    return AwsPlatform.model_validate_json(json.dumps({**document, "region": region, "roleArn": role}))
 
 
-def aws_problems(document: Json, region: str | None) -> Iterator[Problem]:
+def aws_problems(document: Json, region: str | None, *, assume_roles: str | None = None) -> Iterator[Problem]:
     """The problems of an AWS stack's document and region that involve more than one field."""
+    yield from assumed_role_problems(assume_roles)
     wrong_region = region_problem(region)
     yield from (wrong_region,) if wrong_region else ()
     # Zones and machines depend on the region: their rules do not run without a valid one.
@@ -81,6 +93,8 @@ def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem
     cluster = read_part(AwsCluster, document, "cluster")
     if cluster is not None:
         yield from cluster_problems(cluster, region, _CLUSTER)
+    yield from _access(document, cluster, region)
+    yield from _checkpoints(document)
     network = read_part(network_variant(document.get("network")), document, "network")
     if network is not None:
         mirror = read_part(CloudMirror, document, "mirror")
@@ -105,9 +119,17 @@ def cluster_problems(cluster: AwsCluster, region: str | None, at: str) -> Iterat
     yield from _version(cluster.version, f"{at}.version")
     yield from _public_access(cluster, at)
     yield from _services(cluster.service_cidr, f"{at}.serviceCidr")
-    partition = partition_of(region) if region else None
     for index, admin in enumerate(cluster.admins):
-        yield from _admin(admin, cluster.admins[:index], partition, f"{at}.admins[{index}]")
+        yield from _principal(admin, cluster.admins[:index], region, f"{at}.admins[{index}]")
+    yield from _secrets_key(cluster.secrets_key, region, f"{at}.secretsKey")
+    if cluster.logs.retain_days not in RETENTION_DAYS:
+        close = min(RETENTION_DAYS, key=lambda days: abs(days - cluster.logs.retain_days))
+        yield Problem(
+            field=f"{at}.logs.retainDays",
+            value=str(cluster.logs.retain_days),
+            allowed=f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days",
+            fix=f"Write {close}.",
+        )
     yield from system_machine_problems(
         cluster.system_nodes.instance_types, region, f"{at}.systemNodes.instanceTypes"
     )
@@ -171,8 +193,49 @@ def _services(cidr: str, field: str) -> Iterator[Problem]:
         )
 
 
-def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: str) -> Iterator[Problem]:
-    own = admin.split(":")[1]
+def _secrets_key(key: str | None, region: str | None, field: str) -> Iterator[Problem]:
+    if key is not None and region is not None and key.split(":")[3] != region:
+        yield Problem(
+            field=field,
+            value=format_value(key),
+            allowed=f"a key in {region}, the cluster's region",
+            fix="Write a key of this region, or leave it out: the stack then creates one.",
+        )
+
+
+def _access(document: Json, cluster: AwsCluster | None, region: str | None) -> Iterator[Problem]:
+    entries: Parts[AwsAccess] = read_parts(AwsAccess, document.get("access"))
+    namespaces = read_parts(NamespaceSection, document.get("namespaces"))
+    before = cluster.admins if cluster else ()
+    for index, entry in entries.items.items():
+        at = f"{PLATFORM}.access[{index}]"
+        yield from _principal(entry.principal, before, region, f"{at}.principal")
+        before = (*before, entry.principal)
+        yield from validation.duplicate_problems(entry.namespaces, f"{at}.namespaces", "namespace")
+        for place, name in enumerate(entry.namespaces):
+            if name not in namespaces.names.values() and not namespaces.may_hold(name):
+                close = get_close_matches(name, namespaces.names.values(), n=1)
+                yield Problem(
+                    field=f"{at}.namespaces[{place}]",
+                    value=format_value(name),
+                    allowed=f"a training namespace of this stack: {', '.join(namespaces.names.values()) or 'it has none'}",
+                    fix=f'Write "{close[0]}".' if close else "Write one of them, or add it to namespaces.",
+                )
+
+
+def _checkpoints(document: Json) -> Iterator[Problem]:
+    checkpoints = read_part(AwsCheckpoints, document, "checkpoints")
+    if checkpoints is not None and checkpoints.drop_key and checkpoints.kms:
+        yield Problem(
+            field=f"{PLATFORM}.checkpoints.dropKey",
+            value="true with kms: true",
+            allowed="true only with kms: false, once no checkpoint under the key is needed",
+            fix="Leave it out.",
+        )
+
+
+def _principal(admin: str, before: tuple[str, ...], region: str | None, field: str) -> Iterator[Problem]:
+    own, partition = admin.split(":")[1], partition_of(region) if region else None
     if partition is not None and own != partition:
         yield Problem(
             field=field,
@@ -184,8 +247,8 @@ def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: st
         yield Problem(
             field=field,
             value=f"{format_value(admin)}, a duplicate",
-            allowed="each principal once: EKS has one access entry for it",
-            fix="Remove one of the two.",
+            allowed="each principal once, in admins or in access: EKS has one access entry for it",
+            fix="Remove one of the two. An entry of access can list several namespaces.",
         )
 
 
@@ -228,180 +291,3 @@ def _new(network: AwsNewNetwork, region: str | None, service_cidr: str | None, a
             allowed="nothing, because NAT gives access to the internet",
             fix="Leave out nat or isolated.",
         )
-
-
-def zone_problems(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
-    """Zones of other regions, and zones that cannot have an EKS cluster."""
-    for index, zone in enumerate(zones):
-        if not is_zone_of(zone, region):
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=format_value(zone),
-                allowed=f"a zone of {region}, the stack's region: {region}a, {region}b and so on",
-                fix=f'Write "{region}{zone[-1]}", or change aws:region.',
-            )
-
-
-#: The requests of the operators, Karpenter (1 GiB) and EKS's agents on one of two nodes, with a reserve.
-_FEWEST_VCPUS: Final = 2
-_LEAST_MIB: Final = 4096
-
-
-def system_machine_problems(types: Sequence[str], region: str | None, at: str) -> Iterator[Problem]:
-    """The problems of the system nodes' instance types; `region` is None if it is unknown."""
-    if region is not None:
-        yield from named_machines(types, region, at)
-    catalogue = machine_catalogue("aws")
-    machines = {index: catalogue[name] for index, name in enumerate(types) if name in catalogue}
-    for index, machine in machines.items():
-        yield from _unfit(machine, f"{at}[{index}]")
-    architectures = {machine.arch for machine in machines.values()}
-    if len(architectures) > 1:
-        yield Problem(
-            field=at,
-            value=f"machines of {' and '.join(sorted(architectures))}",
-            allowed="machines of one architecture, because a node group has one image",
-            fix="Remove those of one architecture.",
-        )
-
-
-def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
-    if machine.gpus:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
-            allowed="machines without GPUs, because only operators run here",
-            fix="Write, for example, m7i.large.",
-        )
-    if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
-            allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more; two of them run all operators",
-            fix="Write, for example, m7i.large.",
-        )
-
-
-def pool_problems(pool: AwsPool, *, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
-    """The problems of a pool in a region.
-
-    `network_zones` are the zones of the network, empty if the configuration does not name them.
-    """
-    wrong = list(machine_problems(pool, region, at))
-    yield from wrong
-    if not wrong:
-        yield from _hardware(pool, pool.machines(region), at)
-    yield from _zones(pool, region, network_zones, at)
-
-
-def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[Problem]:
-    without = [machine.name for machine in machines if not machine.efa_interfaces]
-    if pool.efa and without:
-        yield Problem(
-            field=f"{at}.efa",
-            value=f"true, but these have no Elastic Fabric Adapter: {', '.join(without)}",
-            allowed="true only if all machines of the pool have one",
-            fix="Remove these machines, or efa.",
-        )
-    architectures = sorted({machine.arch for machine in machines})
-    if len(architectures) > 1:
-        yield Problem(
-            field=at,
-            value=f"machines of {' and '.join(architectures)}",
-            allowed="machines of one architecture, because a job's image supports one",
-            fix="Write two pools instead.",
-        )
-
-
-def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
-    zones = pool.zones or ()
-    outside = list(zone_problems(zones, region, f"{at}.zones"))
-    yield from outside
-    if network_zones and not outside:
-        for index, zone in enumerate(zones):
-            if zone not in network_zones:
-                yield Problem(
-                    field=f"{at}.zones[{index}]",
-                    value=format_value(zone),
-                    allowed=f"the zones of the network: {', '.join(network_zones)}",
-                    fix="Write one of them, or add it to network.zones.",
-                )
-    if pool.placement_group and len(zones) != 1:
-        example = next(iter([*zones, *network_zones]), f"{region}a")
-        yield Problem(
-            field=f"{at}.placementGroup",
-            value=f"true on a pool in {len(zones) or 'all'} zones",
-            allowed="true on a pool in one zone, because placement is within a zone",
-            fix=f"Add `zones: [{example}]`, or leave it out.",
-        )
-
-
-_EC2: Final = machine_validation.Market(
-    cloud="aws",
-    what="instance type",
-    setting="aws:region",
-    command="aws ec2 describe-instance-type-offerings --region {region}",
-)
-
-
-def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
-    """The problems of a pool's selection of machine types."""
-    fields = {"instanceTypes": pool.instance_types, "families": pool.families, "sizes": pool.sizes}
-    wrong = list(
-        machine_selection_problems(
-            ("instanceTypes", "[m7i.xlarge, m7a.xlarge]"),
-            {"families": "[m7i, m7a]", "sizes": "[xlarge]"},
-            frozenset(field for field, given in fields.items() if given is not None),
-            at,
-        )
-    )
-    yield from wrong
-    if wrong:
-        return
-    if pool.instance_types is not None:
-        yield from named_machines(pool.instance_types, region, f"{at}.instanceTypes")
-        yield from _not_on_spot(pool, f"{at}.instanceTypes")
-    else:
-        yield from _families_and_sizes(pool, region, at)
-
-
-def named_machines(types: Sequence[str], region: str, at: str) -> Iterator[Problem]:
-    """Instance types that do not exist or that the region does not offer, and invalid combinations."""
-    return machine_validation.regional_machine_problems(types, region, _EC2, at)
-
-
-def known_machines(types: Sequence[str], at: str) -> Iterator[Problem]:
-    """Instance types that no region offers, and invalid combinations."""
-    return machine_validation.known_machine_problems(types, _EC2, at)
-
-
-def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
-    catalogue = machine_catalogue("aws")
-    for index, name in enumerate(pool.instance_types or ()):
-        machine = catalogue.get(name)
-        if pool.capacity is CapacityType.SPOT and machine is not None and not machine.on_spot:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{format_value(name)} on a spot pool",
-                allowed="a machine type that EC2 offers on spot; it never offers this one",
-                fix="Leave it out, or write capacity: on-demand.",
-            )
-
-
-def _families_and_sizes(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
-    chosen = pool.machines(region)
-    here = [name for name in machine_catalogue("aws") if is_sold_in(name, region)]
-    for place, field, names in ((0, "families", pool.families or ()), (1, "sizes", pool.sizes or ())):
-        useful = {machine.name.split(".")[place] for machine in chosen}
-        known = sorted({name.split(".")[place] for name in here})
-        for index, name in enumerate(names):
-            if name not in useful:
-                close = [found for found in get_close_matches(name, known, n=2) if found != name]
-                yield Problem(
-                    field=f"{at}.{field}[{index}]",
-                    value=f"{format_value(name)}, which matches no machine of this pool in {region}",
-                    allowed=f"{field} that match a machine together with the pool's "
-                    f"{'sizes' if place == 0 else 'families'}",
-                    fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
-                )
-    yield from machine_validation.mixed_gpu_problems(chosen, f"{at}.families")

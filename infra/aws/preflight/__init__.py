@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["Account", "check_account"]
 
 
-def check_account(platform: AwsPlatform) -> Account:
-    """Query the account that the credentials belong to, and check that it can hold the stack.
+def check_account(platform: AwsPlatform, stack: str) -> Account:
+    """Query the account that the credentials belong to, and check that it can hold the stack of this name.
 
     Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
     """
-    account = AccountQueries(platform).account()
+    account = AccountQueries(platform, stack).account()
     problems = list(preflight_problems(platform, account))
     if problems:
         raise ConfigError(problems)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from holdfast.components.checkpoints.s3 import key_description
 from holdfast.components.cluster.eks.access import AWS_CLI
 from holdfast.infra.aws.config.network import AwsNewNetwork
 from holdfast.infra.config.errors import format_value
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.pool import AwsPool
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.machines import Machine
+
+
+#: The name of the stack's CheckpointBucket.
+CHECKPOINTS: Final = "checkpoints"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Existing:
+    """What earlier runs of the stack left in the account; a failed query found nothing.
+
+    `secrets_key` is the ARN of the key of the cluster's secrets, None without a cluster; `own_keys` are the ARNs of the
+    stack's usable KMS keys by their descriptions. `log_group` is whether the control plane's log group exists.
+    """
+
+    secrets_key: str | None = None
+    own_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    log_group: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +61,7 @@ class Account:
     )
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     spot_role: str | None = None
+    existing: Existing = field(default_factory=Existing)
     failed_queries: tuple[str, ...] = ()
 
 
@@ -58,6 +77,7 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
         # Other problems of the wrong account do not matter.
         return
     yield from _zone_problems(platform, account)
+    yield from _secrets_key_problems(platform, account.existing)
     for index, pool in enumerate(platform.pools):
         yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
     for need in quota_demands(platform):
@@ -80,14 +100,43 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
                 f"pool {pool.name}: {', '.join(missing)} is not available {_how(pool)} in this account; "
                 "the pool uses its other machine types."
             )
-    for admin in platform.cluster.admins:
+    for admin in (*platform.cluster.admins, *(entry.principal for entry in platform.access)):
         if is_acting(admin, account.caller):
             yield (
                 f"{admin} creates the cluster and so is its administrator: EKS rejects a second access entry for "
-                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal created the cluster."
+                f"it. Leave it out of {PLATFORM}.cluster.admins and access, unless another principal created the cluster."
             )
+    if keeps_checkpoint_key(platform, account):
+        yield (
+            "checkpoints: new ones are encrypted with S3's key. The stack's key and the jobs' access to it stay, because "
+            f"earlier ones are encrypted with it. Once none of them is needed, add `dropKey: true` to {PLATFORM}.checkpoints."
+        )
     if account.failed_queries:
         yield f"not checked, because these queries failed: {'; '.join(account.failed_queries)}."
+
+
+def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
+    """Whether checkpoints of earlier runs may be under a key that new ones do not use."""
+    kept = not platform.checkpoints.kms and not platform.checkpoints.drop_key
+    return kept and key_description(CHECKPOINTS) in account.existing.own_keys
+
+
+def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator[Problem]:
+    """Another key for the secrets of an existing cluster, which EKS cannot change."""
+    current, wanted = existing.secrets_key, platform.cluster.secrets_key
+    if current is None or (
+        current == (wanted or current) and (wanted or current in existing.own_keys.values())
+    ):
+        return
+    own = current in existing.own_keys.values()
+    yield Problem(
+        field=f"{PLATFORM}.cluster.secretsKey",
+        value=f"{format_value(wanted) if wanted else 'nothing'}, but the cluster's secrets are encrypted with "
+        f"{'the key of the stack, ' if own else ''}{format_value(current)}",
+        allowed="the key of the existing cluster: EKS cannot change it, and accepts another one without using it",
+        fix=("Leave it out" if own else f"Write {format_value(current)}")
+        + ". For another key, create a second stack with it and move the jobs there.",
+    )
 
 
 def zones_of_network(

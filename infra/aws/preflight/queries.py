@@ -1,4 +1,4 @@
-"""Queries AWS. No other module of the program does; every query is a read."""
+"""Queries an AWS account for what a stack needs. Every query is a read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pulumi_aws.servicequotas import get_service_quota
 
 from holdfast.components.spot_service_linked_role import PATH
 from holdfast.infra.aws.preflight.checks import Account, quota_demands
+from holdfast.infra.aws.preflight.existing import existing_of
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.scheduling.labels import CapacityType
 
@@ -33,8 +34,9 @@ class AccountQueries:
     The result of a query without permission is missing in the account; `failed_queries` has the reason.
     """
 
-    def __init__(self, platform: AwsPlatform) -> None:
+    def __init__(self, platform: AwsPlatform, stack: str) -> None:
         self._platform = platform
+        self._stack = stack
         self._queries = CloudQueries(
             credentials="AWS credentials",
             fix="Log in, or set a profile with `pulumi config set aws:profile …`; "
@@ -63,6 +65,7 @@ class AccountQueries:
             },
             quotas=self._quotas(),
             spot_role=self._spot_role(),
+            existing=existing_of(self._platform, self._stack, self._queries),
             failed_queries=self._queries.failed,
         )
 

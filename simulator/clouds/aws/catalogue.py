@@ -82,7 +82,7 @@ CATALOGUE = Catalogue(
         **access.POD_IDENTITY,
         **storage.RESOURCES,
     },
-    invokes={**INVOKES, **offerings.INVOKES, **iam.INVOKES},
+    invokes={**INVOKES, **cluster.INVOKES, **offerings.INVOKES, **iam.INVOKES, **storage.INVOKES},
     common={
         "arn": arn,
         "region": place,

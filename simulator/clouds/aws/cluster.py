@@ -1,12 +1,15 @@
 """EKS clusters: computed outputs, refused changes, and lookups for what belongs to a cluster."""
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.aws.names import place
-from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.aws.names import place, region
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.values import Properties
 
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
@@ -18,8 +21,7 @@ ROLE: Final = "aws:iam/role:Role"
 
 def cluster_of(request: ResourceRequest) -> CloudObject | None:
     """Return the cluster of an object, None where it does not exist."""
-    name = request.inputs.get("clusterName")
-    return next((one for one in request.inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
+    return _cluster_named(request.inputs.get("clusterName"), request.inventory)
 
 
 def no_cluster(request: ResourceRequest) -> str | None:
@@ -112,6 +114,47 @@ def _current(request: ResourceRequest) -> Json:
     return found.inputs if found else request.inputs
 
 
+def _disables_encryption(old: Properties, new: Properties) -> frozenset[str]:
+    """Encryption of secrets can be enabled, but not disabled."""
+    disabled = old.get("encryptionConfig") is not None and new.get("encryptionConfig") is None
+    return frozenset({"encryptionConfig"}) if disabled else frozenset()
+
+
+def _keeps_encryption(request: ResourceRequest) -> Json:
+    """The provider accepts another key for the secrets and changes nothing."""
+    found = request.inventory.find(request.type, request.id)
+    encryption = found.inputs.get("encryptionConfig") if found else None
+    return {**request.inputs, "encryptionConfig": encryption} if encryption else request.inputs
+
+
+def _cluster_named(name: JsonValue, inventory: Inventory) -> CloudObject | None:
+    return next((one for one in inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
+
+
+def _clusters(call: Call) -> Json:
+    names = [one.outputs.get("name") for one in call.inventory.of_type(CLUSTER)]
+    return {"id": region(call.arguments, call.configuration), "names": names}
+
+
+def _cloud_control_resource(call: Call) -> Json:
+    """An EKS cluster, as its CloudFormation schema describes it."""
+    kind, name = call.arguments.get("typeName"), call.arguments.get("identifier")
+    if kind != "AWS::EKS::Cluster":
+        raise RehearsalError(f"Cloud Control resources of type {kind} are not simulated")
+    found = _cluster_named(name, call.inventory)
+    if found is None:
+        raise RehearsalError(f"ResourceNotFoundException: No cluster found for name: {name}.")
+    encryption = mapping(found.inputs.get("encryptionConfig"))
+    listed: JsonValue = [
+        {
+            "Resources": encryption.get("resources"),
+            "Provider": {"KeyArn": mapping(encryption.get("provider")).get("keyArn")},
+        }
+    ]
+    properties: Json = {"Name": name, **({"EncryptionConfig": listed} if encryption else {})}
+    return {**call.arguments, "id": name, "properties": json.dumps(properties)}
+
+
 def _protected(deletion: Deletion) -> str | None:
     if deletion.target.inputs.get("deletionProtection") is True:
         return f"InvalidRequestException: cluster {deletion.target.id} has deletion protection enabled"
@@ -130,13 +173,14 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset(
             {
                 "roleArn",
-                "encryptionConfig",
                 "kubernetesNetworkConfig.serviceIpv4Cidr",
                 "kubernetesNetworkConfig.ipFamily",
                 "accessConfig.bootstrapClusterCreatorAdminPermissions",
                 "bootstrapSelfManagedAddons",
             }
         ),
+        force_replace=_disables_encryption,
+        keeps=_keeps_encryption,
         computed={
             "certificateAuthority": lambda request: {"data": f"{request.digest[:40]}=="},
             "endpoint": _endpoint,
@@ -149,4 +193,9 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_update=(_no_such_upgrade,),
         refuse_delete=(_protected, _nodes_remain),
     ),
+}
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:cloudcontrol/getResource:getResource": _cloud_control_resource,
+    "aws:eks/getClusters:getClusters": _clusters,
 }

@@ -1,13 +1,14 @@
-"""S3 buckets with their settings, and KMS keys."""
+"""S3 buckets with their settings, KMS keys and log groups, and lookups of the latter two."""
 
 import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
-from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import Inventory
+from holdfast.simulator.errors import RehearsalError
 
 
 def _identify(request: ResourceRequest) -> str:
@@ -18,8 +19,75 @@ def _arn(request: ResourceRequest) -> str:
     return f"arn:{PARTITION}:kms:{place(request)}:{ACCOUNT}:key/{_identify(request)}"
 
 
+_KEY: Final = "aws:kms/key:Key"
+
 KEYS: Mapping[str, Rules] = {
-    "aws:kms/key:Key": Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify}),
+    _KEY: Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify}),
+}
+
+
+def _get_key(call: Call) -> Json:
+    """A key by its ARN or id; a deleted one is not simulated."""
+    wanted = call.arguments.get("keyId")
+    for one in call.inventory.of_type(_KEY):
+        if wanted in (one.id, one.outputs.get("arn")):
+            description = one.inputs.get("description") or ""
+            return {
+                **one.outputs,
+                "id": one.id,
+                "description": description,
+                "keyState": "Enabled",
+                "enabled": True,
+            }
+    raise RehearsalError(f"reading KMS Key ({wanted}): NotFoundException: Key '{wanted}' does not exist")
+
+
+def _get_resources(call: Call) -> Json:
+    """KMS keys by their tags; other types are not simulated."""
+    types = call.arguments.get("resourceTypeFilters")
+    if types != ["kms:key"]:
+        raise RehearsalError(f"resources of the types {types} are not simulated by their tags")
+    filters = [mapping(one) for one in sequence(call.arguments.get("tagFilters"))]
+    found = [
+        one
+        for one in call.inventory.of_type(_KEY)
+        if all(
+            mapping(one.outputs.get("tagsAll")).get(str(each.get("key"))) in sequence(each.get("values"))
+            for each in filters
+        )
+    ]
+    return {
+        **call.arguments,
+        "id": "resources",
+        "resourceTagMappingLists": [
+            {
+                "resourceArn": one.outputs.get("arn"),
+                "tags": one.outputs.get("tagsAll"),
+                "complianceDetails": [],
+            }
+            for one in found
+        ],
+    }
+
+
+_LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
+
+
+def _get_log_groups(call: Call) -> Json:
+    prefix = str(call.arguments.get("logGroupNamePrefix") or "")
+    names = sorted(str(one.outputs.get("name")) for one in call.inventory.of_type(_LOG_GROUP))
+    return {
+        **call.arguments,
+        "id": "log-groups",
+        "arns": [],
+        "logGroupNames": [name for name in names if name.startswith(prefix)],
+    }
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:cloudwatch/getLogGroups:getLogGroups": _get_log_groups,
+    "aws:kms/getKey:getKey": _get_key,
+    "aws:resourcegroupstaggingapi/getResources:getResources": _get_resources,
 }
 
 

@@ -16,7 +16,7 @@ from holdfast.components.checkpoints.s3 import (
     CheckpointBucket,
     CheckpointBucketArgs,
 )
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, AddonVersions, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
@@ -150,6 +150,9 @@ def _checkpoint_access(key: str | None) -> object:
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
     "node-access": lambda: NodeAccess("nodes", NodeAccessArgs(cluster_name=CLUSTER, role_arn="arn")),
+    "group-members": lambda: GroupMembers(
+        "access", GroupMembersArgs(cluster_name=CLUSTER, groups={ADMIN: ["holdfast:vision:submit"]})
+    ),
     "network": _network,
     "isolated-network": _isolated_network,
     "karpenter": lambda: EksKarpenter("karpenter", KARPENTER),

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.builders.configurations import aws_platform, entry
@@ -65,11 +66,11 @@ def composed(
     *,
     name: str = "aws-test",
     preview: bool = False,
-    profile: str | None = None,
+    caller: Caller | None = None,
     answer: Callable[[str, Json], Json] = answers,
 ) -> Recording:
     """A stack of this name, composed; `answer` is what the account says."""
-    return record(lambda: compose(platform, name, profile), preview=preview, answer=answer)
+    return record(lambda: compose(platform, name, caller or Caller()), preview=preview, answer=answer)
 
 
 def without_spot_role(token: str, arguments: Json) -> Json:

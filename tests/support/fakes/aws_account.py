@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from holdfast.infra.aws.preflight.checks import Account
+from holdfast.infra.aws.preflight.checks import Account, Existing
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.fakes.pulumi_engine import asked_of
@@ -24,6 +24,11 @@ AVAILABILITY_ZONES = "aws:index/getAvailabilityZones:getAvailabilityZones"
 OFFERINGS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 TYPES = "aws:ec2/getInstanceTypes:getInstanceTypes"
 ROLES = "aws:iam/getRoles:getRoles"
+CLUSTERS = "aws:eks/getClusters:getClusters"
+CLUSTER = "aws:cloudcontrol/getResource:getResource"
+TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
+KEY = "aws:kms/getKey:getKey"
+LOG_GROUPS = "aws:cloudwatch/getLogGroups:getLogGroups"
 QUOTA = "aws:servicequotas/getServiceQuota:getServiceQuota"
 
 
@@ -35,6 +40,7 @@ def account(
     offered: Mapping[str, frozenset[str]] | None = None,
     available: Mapping[CapacityType, frozenset[str]] | None = None,
     quotas: Mapping[str, float] | None = None,
+    existing: Existing | None = None,
     failed_queries: tuple[str, ...] = (),
 ) -> Account:
     """An account that has everything in every zone, and quotas for whatever is asked of it."""
@@ -46,6 +52,7 @@ def account(
         offered=dict.fromkeys(everything, frozenset(ZONES)) if offered is None else offered,
         available=dict.fromkeys(CapacityType, everything) if available is None else available,
         quotas={} if quotas is None else quotas,
+        existing=existing or Existing(),
         failed_queries=failed_queries,
     )
 
@@ -54,7 +61,7 @@ def answers(token: str, arguments: Json) -> Json:
     """What a generous account answers to each question."""
     names = _filtered(arguments, "instance-type")
     pairs = [(name, zone) for name in names for zone in ZONES]
-    return {
+    given: dict[str, Json] = {
         IDENTITY: {"accountId": ACCOUNT, "arn": CALLER, "id": ACCOUNT, "userId": "AIDA"},
         # In no order, as a service may answer.
         AVAILABILITY_ZONES: {"names": [*reversed(ZONES)]},
@@ -63,9 +70,13 @@ def answers(token: str, arguments: Json) -> Json:
             "locations": [zone for _, zone in pairs],
         },
         TYPES: {"instanceTypes": names},
+        CLUSTERS: {"names": []},
+        TAGGED: {"resourceTagMappingLists": []},
+        LOG_GROUPS: {"logGroupNames": []},
         ROLES: {"arns": [SPOT_ROLE], "names": ["AWSServiceRoleForEC2Spot"]},
         QUOTA: {"value": 10_000.0, "quotaCode": arguments.get("quotaCode"), "serviceCode": "ec2"},
-    }[token]
+    }
+    return given[token]
 
 
 def _filtered(arguments: Json, name: str) -> list[str]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 SUBNETS: list[JsonValue] = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 
 
+ML = "arn:aws:iam::123456789012:role/ml"
+
+
 def vpc(field: str, fix: str, *, vpcId: str = "vpc-0123456789abcdef0", **given: JsonValue) -> Mistake:  # noqa: N803 - the field's name
     return wrong(field, {"vpcId": vpcId, **given}, fix, at=".network")
 
@@ -45,6 +48,19 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an account as an administrator": wrong(".cluster.admins[0]", ["arn:aws:iam::123456789012:root"], "Write a role or a user"),
     "an administrator of another partition": wrong(".cluster.admins[0]", ["arn:aws-cn:iam::123456789012:role/platform"], "arn:aws:iam::123456789012:role/platform"),
     "an administrator twice": wrong(".cluster.admins[1]", ["arn:aws:iam::123456789012:role/platform"] * 2, "Remove one"),
+    "a principal in admins and in access": (lambda d: (changed(".cluster", admins=[ML])(d), changed("", access=[{"principal": ML, "namespaces": ["vision"]}])(d)), ".access[0].principal", "Remove one"),
+    "access to a namespace that does not exist": wrong(".access[0].namespaces[0]", [{"principal": ML, "namespaces": ["visoin"]}], 'Write "vision".', at=".access"),
+    "access without a namespace": wrong(".access[0].namespaces", [{"principal": ML, "namespaces": []}], "`namespaces: ", at=".access"),
+    "access with an unknown role": wrong(".access[0].role", [{"principal": ML, "namespaces": ["vision"], "role": "edit"}], "`role: submit`", at=".access"),
+    "access under cluster": wrong(".cluster.access", [], "beside cluster"),
+    "a path without slashes": wrong(".iam.path", "holdfast", 'Write "/holdfast/".'),
+    "a boundary that is not an ARN": wrong(".iam.permissionsBoundary", "boundary", "policy/boundary"),
+    "a retention that CloudWatch rejects": wrong(".cluster.logs.retainDays", 100, "Write 90."),
+    "an unknown log type": wrong(".cluster.logs.types[0]", ["audits"], 'Write "audit".'),
+    "an unknown upgrade policy": wrong(".cluster.upgradePolicy", "STANDARD", 'Write "standard".'),
+    "a key alias for secrets": wrong(".cluster.secretsKey", "alias/eks", "aws kms describe-key"),
+    "a key of another region for secrets": wrong(".cluster.secretsKey", "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef", "this region"),
+    "dropKey with a key in use": wrong(".checkpoints.dropKey", True, "Leave it out."),
     "a single system node": wrong(".cluster.systemNodes.count", 1, "`count: 2`"),
     "system nodes with GPUs": wrong(".cluster.systemNodes.instanceTypes[0]", ["g5.xlarge"], "m7i.large"),
     "system nodes too small for the operators": wrong(".cluster.systemNodes.instanceTypes[1]", ["m7i.large", "t3.small"], "m7i.large"),

@@ -37,7 +37,12 @@ SURROUNDINGS = frozenset(
 
 # The one module of each cloud's program that calls it: every call reads.
 QUESTIONS = frozenset(
-    {"infra/aws/preflight/queries.py", "infra/gcp/preflight/queries.py", "infra/azure/preflight/queries.py"}
+    {
+        "infra/aws/preflight/existing.py",
+        "infra/aws/preflight/queries.py",
+        "infra/gcp/preflight/queries.py",
+        "infra/azure/preflight/queries.py",
+    }
 )
 
 CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})

@@ -66,11 +66,19 @@ def no_answers(_token: str, _arguments: Json) -> Json:
 
 
 def check_aws(answer: Answer) -> None:
-    aws_account.asked(lambda: check_account(aws_platform()), answer)
+    aws_account.asked(lambda: check_account(aws_platform(), "aws-dev"), answer)
 
 
 AWS = (aws_account.IDENTITY, aws_account.ROLES)
-AWS_OPTIONAL = (aws_account.AVAILABILITY_ZONES, aws_account.OFFERINGS, aws_account.TYPES, aws_account.QUOTA)
+AWS_OPTIONAL = (
+    aws_account.CLUSTERS,
+    aws_account.TAGGED,
+    aws_account.LOG_GROUPS,
+    aws_account.AVAILABILITY_ZONES,
+    aws_account.OFFERINGS,
+    aws_account.TYPES,
+    aws_account.QUOTA,
+)
 GCP = (gcp_project.PROJECT_DATA, gcp_project.STORAGE_AGENT)
 GCP_OPTIONAL = (
     gcp_project.ZONE_NAMES,

@@ -47,7 +47,7 @@ CLUSTERS: Final = {
         ["cluster-control-plane-eks", "cluster-control-plane-secrets-key"],
         lambda name, host: eks.kubeconfig(
             eks.ApiServer(cluster_name=name, region=host, endpoint=ENDPOINT, certificate_authority=AUTHORITY),
-            host,
+            eks.Caller(profile=host),
         ),
     ),
     "aks": Cluster(

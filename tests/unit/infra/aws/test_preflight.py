@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -10,6 +11,8 @@ import pytest
 from holdfast.infra.aws.config.network import AwsNewNetwork
 from holdfast.infra.aws.preflight import Account, check_account
 from holdfast.infra.aws.preflight.checks import (
+    Existing,
+    keeps_checkpoint_key,
     preflight_problems,
     preflight_warnings,
     quota_demands,
@@ -17,14 +20,20 @@ from holdfast.infra.aws.preflight.checks import (
     zones_of_network,
 )
 from holdfast.infra.aws.preflight.queries import AccountQueries
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.configurations import aws_platform, entry, section
 from tests.support.fakes.aws_account import (
     ACCOUNT,
+    CLUSTER,
+    CLUSTERS,
+    KEY,
+    LOG_GROUPS,
     QUOTA,
     ROLES,
     SPOT_ROLE,
+    TAGGED,
     ZONES,
     account,
     answers,
@@ -162,6 +171,98 @@ def test_another_deployer_causes_no_warning(caller: str) -> None:
     assert not list(preflight_warnings(aws_platform(), account(caller=caller))), "another administrator"
 
 
+KEY_ARN = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+OTHER_KEY = KEY_ARN.replace("0123-4", "9999-4")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "existing", "fix"),
+    [
+        (None, Existing(), None),
+        (KEY_ARN, Existing(), None),
+        (None, Existing(secrets_key=KEY_ARN, own_keys={"Secrets": KEY_ARN}), None),
+        (KEY_ARN, Existing(secrets_key=KEY_ARN), None),
+        (OTHER_KEY, Existing(secrets_key=KEY_ARN, own_keys={"Secrets": KEY_ARN}), "Leave it out"),
+        (OTHER_KEY, Existing(secrets_key=KEY_ARN), f'Write "{KEY_ARN}"'),
+        (None, Existing(secrets_key=KEY_ARN), f'Write "{KEY_ARN}"'),
+    ],
+)
+def test_another_key_for_the_secrets_of_an_existing_cluster_is_a_problem(
+    wanted: str | None, existing: Existing, fix: str | None
+) -> None:
+    platform = aws_platform(
+        lambda d: section(d, "cluster").update({} if wanted is None else {"secretsKey": wanted})
+    )
+    found = list(preflight_problems(platform, account(existing=existing)))
+    assert [problem.field for problem in found] == ([f"{PLATFORM}.cluster.secretsKey"] if fix else []), (
+        "EKS accepts the change and keeps the old key"
+    )
+    assert fix is None or found[0].fix.startswith(fix), "the key that the cluster has"
+
+
+@pytest.mark.parametrize(("drop", "keeps"), [(False, True), (True, False)])
+def test_the_key_of_earlier_checkpoints_stays_until_it_is_dropped(drop: bool, keeps: bool) -> None:
+    platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False, dropKey=drop))
+    found = account(existing=Existing(own_keys={"Checkpoints (checkpoints)": KEY_ARN}))
+    warnings = list(preflight_warnings(platform, found))
+    assert keeps_checkpoint_key(platform, found) is keeps, "every earlier checkpoint would be unreadable"
+    assert any("dropKey: true" in line for line in warnings) is keeps, "the way to delete it is said"
+    assert not keeps_checkpoint_key(aws_platform(), found), "a key that is in use is no former one"
+    assert not keeps_checkpoint_key(platform, account()), "nothing was ever under a key"
+
+
+def left_behind(token: str, arguments: Json) -> Json:
+    """An account with the cluster, the keys and the log group of aws-dev."""
+    keys = {
+        KEY_ARN: ("Checkpoints (checkpoints)", "Enabled"),
+        OTHER_KEY: ("Checkpoints (old)", "PendingDeletion"),
+    }
+    if token == KEY:
+        description, state = keys[str(arguments["keyId"])]
+        return {"arn": arguments["keyId"], "description": description, "keyState": state}
+    encryption = [{"Resources": ["secrets"], "Provider": {"KeyArn": KEY_ARN}}]
+    found: dict[str, Json] = {
+        TAGGED: {
+            "resourceTagMappingLists": [
+                {"resourceArn": arn, "tags": {}, "complianceDetails": []} for arn in keys
+            ]
+        },
+        CLUSTERS: {"names": ["holdfast-aws-dev"]},
+        CLUSTER: {"properties": json.dumps({"EncryptionConfig": encryption})},
+        LOG_GROUPS: {"logGroupNames": ["/aws/eks/holdfast-aws-dev/cluster"]},
+    }
+    return found.get(token) or answers(token, arguments)
+
+
+def test_what_earlier_runs_left_is_found_by_name_and_tag() -> None:
+    found = lookups(left_behind).existing
+    assert found.secrets_key == KEY_ARN, "the cluster's own answer, which no other function has"
+    assert found.own_keys == {"Checkpoints (checkpoints)": KEY_ARN}, (
+        "a key that waits for its deletion keeps nothing"
+    )
+    assert found.log_group, "creating it again would fail"
+    assert lookups().existing == Existing(), "a new account has none of it"
+
+
+def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> None:
+    def denied(token: str, arguments: Json) -> Json:
+        if token == TAGGED:
+            raise PermissionError("denied")
+        return answers(token, arguments)
+
+    refusals: list[str] = []
+
+    def ask() -> None:
+        platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
+        try:
+            AccountQueries(platform, "aws-dev").account()
+        except ConfigError as error:
+            refusals.append(str(error))
+
+    asked(ask, denied)
+    assert "tag:GetResources" in refusals[0], "deleting the key would lose every earlier checkpoint"
+
+
 def test_failed_queries_cause_one_warning() -> None:
     found = account(failed_queries=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
     (warning,) = preflight_warnings(aws_platform(), found)
@@ -221,7 +322,7 @@ def test_a_pool_of_two_quotas_causes_no_problem_for_one() -> None:
 
 def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
     found: list[Account] = []
-    asked(lambda: found.append(AccountQueries(aws_platform()).account()), answer)
+    asked(lambda: found.append(AccountQueries(aws_platform(), "aws-dev").account()), answer)
     return found[0]
 
 
@@ -271,7 +372,7 @@ def test_many_types_are_queried_in_parts() -> None:
         )
     )
     assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
-    asked(lambda: AccountQueries(platform).account(), answer)
+    asked(lambda: AccountQueries(platform, "aws-dev").account(), answer)
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 
@@ -282,7 +383,7 @@ def test_preflight_logs_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(token: str, arguments: Json) -> Json:
         return {"value": 100.0} if token == QUOTA else answers(token, arguments)
 
-    asked(lambda: check_account(aws_platform()), answer)
+    asked(lambda: check_account(aws_platform(), "aws-dev"), answer)
     assert len(said) == 2, f"the two quotas of A100 machines, not {said}"
 
 

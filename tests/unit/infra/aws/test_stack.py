@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pytest
 
+from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders.configurations import aws_platform, entry
-from tests.support.fakes.aws_account import QUOTA, SPOT_ROLE, answers
+from tests.support.builders.configurations import aws_platform, entry, section
+from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from tests.support.builders.configurations import Document
 
+
+DEPLOYER = "arn:aws:iam::123456789012:role/deployer"
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 
@@ -61,7 +64,7 @@ def test_preflight_problems_stop_the_program_before_any_registration() -> None:
 
     def attempt() -> None:
         try:
-            compose(aws_platform(), "aws-test", None)
+            compose(aws_platform(), "aws-test", Caller())
         except ConfigError as error:
             refused.append(error)
 
@@ -97,10 +100,13 @@ def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> No
 
 
 def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
-    provider = composed(aws_platform(), name="team-a", profile="training").one("providers:kubernetes")
+    provider = composed(
+        aws_platform(), name="team-a", caller=Caller(profile="training", role_arn=DEPLOYER)
+    ).one("providers:kubernetes")
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     command = mapping(user, "user", "exec")
     assert "holdfast-team-a" in objects(command, "args"), "the stack's own cluster"
+    assert objects(command, "args")[6:8] == ["--role-arn", DEPLOYER], "the role that the provider assumes"
     assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], "the token is for this identity"
 
 
@@ -129,6 +135,103 @@ def test_a_spot_pool_with_few_machine_types_causes_a_warning(
     composed(aws_platform(lambda d: entry(d, "pools", 2).update(instanceTypes=types)))
     (about,) = [line for line in said if "pool a100-spot" in line]
     assert warning in about, "the user learns of it from the plan, and the reason with it"
+
+
+def test_former_keys_stay_with_their_grants_while_new_objects_use_s3s_key() -> None:
+    def answer(token: str, arguments: Json) -> Json:
+        listed: Json = {
+            "resourceTagMappingLists": [{"resourceArn": "arn", "tags": {}, "complianceDetails": []}]
+        }
+        key: Json = {"arn": "arn", "description": "Checkpoints (checkpoints)", "keyState": "Enabled"}
+        given: dict[str, Json] = {TAGGED: listed, KEY: key}
+        return given.get(token) or answers(token, arguments)
+
+    platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
+    recording = composed(platform, answer=answer)
+    assert "checkpoints-key" in {key.name for key in recording.of(":Key")}, (
+        "earlier checkpoints are encrypted with it"
+    )
+    (rule,) = objects(recording.one(":BucketServerSideEncryptionConfiguration"), "rules")
+    assert value(rule, "applyServerSideEncryptionByDefault", "sseAlgorithm") == "AES256", "new ones are not"
+    policy = text(recording.one(":RolePolicy", "checkpoint-access-of-vision-policy"), "policy")
+    assert "kms:Decrypt" in policy, "jobs read what they wrote before"
+    assert len(composed(platform).of(":Key")) == 1, (
+        "a stack that never used a key creates none for checkpoints"
+    )
+
+
+def test_access_is_an_entry_with_groups_and_a_role_in_each_namespace() -> None:
+    access = [{"principal": DEPLOYER, "namespaces": ["vision"], "role": "submit"}]
+    recording = composed(aws_platform(lambda d: d.update(access=access)))
+    (entry,) = [one for one in recording.of(":AccessEntry") if "kubernetesGroups" in one.inputs]
+    assert entry.inputs["kubernetesGroups"] == ["holdfast:vision:submit"], "the principal is a member"
+    binding = recording.one(":RoleBinding", "roles-in-vision-submit-binding")
+    (subject,) = objects(binding, "subjects")
+    assert subject["name"] == "holdfast:vision:submit", "which has the role"
+    assert value(binding, "metadata", "namespace") == "vision", "in this namespace only"
+    rules = objects(recording.one(":Role", "roles-in-vision-submit"), "rules")
+    writable = {
+        resource
+        for rule in rules
+        if "create" in str(rule["verbs"])
+        for resource in cast("list[str]", rule["resources"])
+    }
+    assert writable == {"jobsets", "rayjobs", "configmaps"}, (
+        "jobs and their programs, and neither ladder nor quota"
+    )
+    assert not [rule for rule in rules if "secrets" in str(rule["resources"])], "and no secret"
+
+
+def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() -> None:
+    boundary = "arn:aws:iam::123456789012:policy/boundary"
+    iam = {"permissionsBoundary": boundary, "path": "/teams/ml/"}
+    recording = composed(aws_platform(lambda d: d.update(iam=iam)))
+    roles = recording.of("aws:iam/role:Role")
+    assert len(roles) >= 6, "each part of the platform has its own"
+    for role in roles:
+        assert (role.inputs.get("permissionsBoundary"), role.inputs.get("path")) == (
+            boundary,
+            "/teams/ml/",
+        ), role.name
+    policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
+    assert ":role/teams/ml/karpenter-node-role" in policy, "an ARN without the path matches no role"
+    for role in composed(aws_platform()).of("aws:iam/role:Role"):
+        assert not {"permissionsBoundary", "path"} & set(role.inputs), "an explicit default would be a change"
+
+
+def test_the_control_planes_support_and_logs_are_those_of_the_configuration() -> None:
+    cluster = composed(aws_platform()).one(":Cluster")
+    assert cluster.inputs["upgradePolicy"] == {"supportType": "EXTENDED"}, "EKS's default, explicitly"
+
+    def change(document: Document) -> None:
+        section(document, "cluster").update(
+            upgradePolicy="standard", logs={"types": ["audit"], "retainDays": 400}
+        )
+
+    def with_group(token: str, arguments: Json) -> Json:
+        names = {"logGroupNames": ["/aws/eks/holdfast-aws-test/cluster"]}
+        return names if token == LOG_GROUPS else answers(token, arguments)
+
+    recording = composed(aws_platform(change), answer=with_group)
+    assert value(recording.one(":Cluster"), "upgradePolicy", "supportType") == "STANDARD", (
+        "no extended support"
+    )
+    assert value(recording.one(":Cluster"), "enabledClusterLogTypes") == ["audit"], "these logs only"
+    group = recording.one(":LogGroup")
+    assert value(group, "retentionInDays") == 400, "for as long as is asked"
+    assert group.import_id == "/aws/eks/holdfast-aws-test/cluster", (
+        "EKS left it, and it cannot be created again"
+    )
+    assert composed(aws_platform()).one(":LogGroup").import_id == "", "there is nothing to adopt"
+
+
+def test_a_named_key_encrypts_the_secrets_instead_of_the_stacks_own() -> None:
+    key = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+    recording = composed(aws_platform(lambda d: section(d, "cluster").update(secretsKey=key)))
+    assert text(recording.one(":Cluster"), "encryptionConfig", "provider", "keyArn") == key, (
+        "the one that is named"
+    )
+    assert not [one for one in recording.of(":Key") if "control-plane" in one.name], "and no second one"
 
 
 def test_a_pool_with_adapters_says_what_they_mean_for_gangs(monkeypatch: pytest.MonkeyPatch) -> None:

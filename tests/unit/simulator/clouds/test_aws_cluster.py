@@ -41,6 +41,25 @@ def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksCo
     assert text(network, "clusterSecurityGroupId").startswith("sg-"), "nodes carry the cluster's group"
 
 
+def test_another_key_for_secrets_is_accepted_and_changes_nothing(console: EksConsole) -> None:
+    one: Json = {
+        "resources": ["secrets"],
+        "provider": {"keyArn": "arn:aws:kms:us-east-1:123456789012:key/one"},
+    }
+    other: Json = {
+        "resources": ["secrets"],
+        "provider": {"keyArn": "arn:aws:kms:us-east-1:123456789012:key/two"},
+    }
+    cluster, inputs = console.engine(CLUSTER), console.cluster(encryptionConfig=one)
+    assert not cluster.diff(inputs, {**inputs, "encryptionConfig": other}).replaces, (
+        "the provider plans an update"
+    )
+    cluster.update(NAME, {**inputs, "encryptionConfig": other})
+    assert cluster.read(NAME)[1]["encryptionConfig"] == one, "EKS keeps the key: the next refresh shows it"
+    without = {name: value for name, value in inputs.items() if name != "encryptionConfig"}
+    assert list(cluster.diff(inputs, without).replaces) == ["encryptionConfig"], "it cannot be disabled"
+
+
 def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: EksConsole) -> None:
     for arn in ("arn:aws:iam::123456789012:role/missing", console.role("workers", "ec2")):
         reason = f"Role with arn: {arn} could not be assumed because it does not exist or the trusted entity"

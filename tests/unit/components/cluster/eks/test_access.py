@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.access import Caller, NodeAccess, NodeAccessArgs
 from tests.support.builders.aws_components import ADMIN, recorded_cluster
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text
@@ -54,7 +54,7 @@ def test_nodes_of_another_role_have_a_node_entry() -> None:
 
 def test_the_kubeconfig_uses_the_configured_aws_profile() -> None:
     def command(aws_profile: str | None) -> Json:
-        recording = recorded_cluster(lambda args: replace(args, aws_profile=aws_profile))
+        recording = recorded_cluster(lambda args: replace(args, caller=Caller(profile=aws_profile)))
         document: Json = json.loads(text(recording.one(":kubernetes"), "kubeconfig"))
         return mapping(objects(document, "users")[0], "user", "exec")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from holdfast.components.cluster.eks.control_plane import ControlPlaneLogs
 from tests.support.builders.aws_components import recorded_cluster
 from tests.support.fakes.cloud_outputs import GROUP
 from tests.support.inputs import text, value
@@ -39,7 +40,7 @@ def test_secrets_are_encrypted_with_a_rotated_customer_key() -> None:
 
 
 def test_all_control_plane_logs_go_to_a_group_with_retention() -> None:
-    recording = recorded_cluster(lambda args: replace(args, log_retention_days=30))
+    recording = recorded_cluster(lambda args: replace(args, logs=ControlPlaneLogs(retention_days=30)))
     logs, cluster = recording.one(":LogGroup"), recording.one(_CLUSTER)
     assert cluster.inputs["enabledClusterLogTypes"] == [
         "api",
