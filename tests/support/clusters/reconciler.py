@@ -36,7 +36,7 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancel
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
-from tests.support.clusters.operators import OWN_CHARTS, STACK, HostedCharts
+from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
     with running_control_plane(folder, STACK) as workspace:
         host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
-        charts = HostedCharts(client=client, workspace=workspace)
+        charts = OperatorCluster(client=client, workspace=workspace)
         try:
             host.start()
             charts.apply(simulated_node("system-0", None))
