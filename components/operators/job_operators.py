@@ -32,6 +32,11 @@ def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "affinity": spread_over_zones(_KUBERAY_PODS),
         "tolerations": SYSTEM_TOLERATIONS,
+        # The chart's own, which it gives as limits alone.
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "512Mi"},
+            "limits": {"cpu": "100m", "memory": "512Mi"},
+        },
     }
 
 
@@ -54,6 +59,11 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
             "nodeSelector": SYSTEM_NODE_SELECTOR,
             "affinity": spread_over_zones(_JOBSET_PODS),
             "tolerations": SYSTEM_TOLERATIONS,
+            # With the chart's 500m a third pod, which a rolling update needs, fits on no default system node.
+            "resources": {
+                "requests": {"cpu": "200m", "memory": "128Mi"},
+                "limits": {"cpu": "2", "memory": "4Gi"},
+            },
         },
     }
 
