@@ -1,0 +1,89 @@
+"""The roles of previews read what the program queries, and change nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.support.doc_pages import ROOT, DocPage
+from tests.support.fakes.iam_linter import lint
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+
+ROLES = ROOT / "docs" / "preview-roles"
+READS = re.compile(r"(Describe|Get|List|Decrypt)")
+
+#: Needed by no role: AWS allows it to every caller.
+ALWAYS_ALLOWED = {"sts:GetCallerIdentity"}
+
+
+def document(name: str) -> Json:
+    return obj(json.loads((ROLES / name).read_text("utf-8")))
+
+
+def actions_of_aws() -> set[str]:
+    given = [statement["Action"] for statement in objects(document("aws-permissions.json")["Statement"])]
+    return {str(each) for one in given for each in ([one] if isinstance(one, str) else objects(one))}
+
+
+def queried(cloud: str, pattern: str) -> set[str]:
+    """The names of the queries that a cloud's program makes."""
+    text = (ROOT / "infra" / cloud / "preflight" / "queries.py").read_text("utf-8")
+    return set(re.findall(pattern, text))
+
+
+def test_the_role_on_aws_allows_every_query_and_only_reads(tmp_path: Path) -> None:
+    actions = actions_of_aws()
+    needed = queried("aws", r'"((?:ec2|iam|sts|servicequotas|eks|s3|kms):[A-Z]\w+)') | queried(
+        "aws", r'f"((?:ec2|servicequotas):[A-Z]\w+) '
+    )
+    assert needed - ALWAYS_ALLOWED <= actions, "a preview warns about each query that fails, or stops"
+    assert all(READS.match(action.partition(":")[2]) for action in actions), "a pull request changes nothing"
+    text = (ROLES / "aws-permissions.json").read_text("utf-8")
+    assert lint({"preview": text}, tmp_path) == [], "AWS has these actions, on these resources"
+
+
+def test_only_the_environment_of_one_stack_assumes_the_role_on_aws() -> None:
+    (statement,) = objects(document("aws-trust.json")["Statement"])
+    conditions = obj(obj(statement["Condition"])["StringEquals"])
+    subject = str(conditions["token.actions.githubusercontent.com:sub"])
+    assert re.fullmatch(r"repo:[^*:]+:environment:preview-[^*]+", subject), (
+        "a branch or a fork has no such subject"
+    )
+    assert conditions["token.actions.githubusercontent.com:aud"] == "sts.amazonaws.com", "a token for AWS"
+    assert statement["Action"] == "sts:AssumeRoleWithWebIdentity", "there are no keys"
+
+
+def test_the_role_on_google_cloud_allows_every_query_and_only_reads() -> None:
+    role = obj(yaml.safe_load((ROLES / "gcp-role.yaml").read_text("utf-8")))
+    permissions = {str(each) for each in objects(role["includedPermissions"])}
+    assert all(each.endswith((".get", ".list")) for each in permissions), "a pull request changes nothing"
+    needed = queried("gcp", r'"((?:compute|resourcemanager|storage)\.\w+\.(?:get|list))"')
+    assert needed <= permissions, "a preview warns about each query that fails, or stops"
+
+
+def test_the_role_on_azure_only_reads() -> None:
+    role = document("azure-role.json")
+    actions = [str(each) for each in (*objects(role["Actions"]), *objects(role["DataActions"]))]
+    others = {each for each in actions if not each.endswith("/read")}
+    assert others == {
+        # Without local accounts it has no certificate or token: Entra ID authorizes each request.
+        "Microsoft.ContainerService/managedClusters/listClusterUserCredential/action",
+        "Microsoft.KeyVault/vaults/keys/decrypt/action",
+    }, "a pull request changes nothing"
+    assert not any("*" in each for each in actions), "and reads no other service"
+
+
+@pytest.mark.parametrize(
+    "name", ["aws-permissions.json", "aws-trust.json", "azure-role.json", "gcp-role.yaml"]
+)
+def test_operations_link_each_document(name: str) -> None:
+    assert f"preview-roles/{name}" in DocPage.read("docs/operations.md").text, "where previews are described"
