@@ -25,7 +25,8 @@ KARPENTER: Final = "1.14.1"
 # The chart of Karpenter's simulated provider, in Karpenter's repository, has its own version.
 KARPENTER_KWOK_CHART: Final = "0.35.0"
 
-# The digest of public.ecr.aws/karpenter/controller at KARPENTER. It overrides the tag: change both together.
+# The digest of public.ecr.aws/karpenter/controller at KARPENTER. It overrides the tag: change both together, from the published
+# chart and never from a git tree. tools/references.json says where each digest was read.
 KARPENTER_IMAGE_DIGEST: Final = "sha256:445baefaaa689029cc12ac1f659b916b0b82fb14308ce536f8521fcf079116fa"
 
 # renovate: datasource=github-releases depName=NVIDIA/k8s-device-plugin
