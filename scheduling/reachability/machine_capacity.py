@@ -40,10 +40,9 @@ class MachineCapacity:
 
     def pods_of(self, requests: Resources) -> int:
         """How many pods with these requests fit on one such machine, if it has the devices that are not known."""
-        if not self.has_all_devices:
-            known = {
-                name: count for name, count in requests.devices.items() if name in self.allocatable.devices
-            }
+        unknown = self.unknown_devices(requests)
+        if unknown:
+            known = {name: count for name, count in requests.devices.items() if name not in unknown}
             requests = replace(requests, devices=known)
         return min(requests.times_in(self.allocatable), self.max_pods)
 

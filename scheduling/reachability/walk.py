@@ -155,7 +155,9 @@ def may_arrive(step: Step) -> bool:
     """Whether the tier may turn out to be on-demand and take the job."""
     if step.takes_the_job is False:
         return False
-    return not step.tier.node_pools or any(pool.is_on_demand is not False for pool in step.tier.node_pools)
+    if not step.tier.node_pools or any(pool.is_on_demand is UNKNOWN for pool in step.tier.node_pools):
+        return True
+    return step.on_demand_results is not None and not _count_failed(step.on_demand_results)
 
 
 def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:

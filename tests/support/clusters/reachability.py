@@ -19,6 +19,8 @@ from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
+from holdfast.scheduling.reachability.node_selection import alternatives
 from holdfast.scheduling.reachability.shape import Resources
 from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready
@@ -198,9 +200,11 @@ def _wait_for_machines(client: KubeClient) -> set[str]:
 
 def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> None:
     """Wait until the scheduler has placed the gang, or as much of it as the pool's nodes have room for."""
+    # Karpenter may buy a node whose label has a value that the scheduler does not accept.
     rooms = {
         str(obj(node["metadata"])["name"]): allocatable(node)
         for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
+        if _may_take(node, job)
     }
 
     def is_placed(pods: list[Json]) -> bool:
@@ -219,6 +223,12 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
         condition=is_placed,
         what=f"the scheduler places the pods of {tier.name} on the nodes that were bought for them",
     )
+
+
+def _may_take(node: Json, job: TriedJob) -> bool:
+    labels = {key: str(value) for key, value in obj(obj(node["metadata"])["labels"]).items()}
+    terms = alternatives(job.shape)
+    return not terms or any_holds(terms, {**labels, OTHERS: ABSENT}) is not False
 
 
 def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -> dict[str, str]:

@@ -5,13 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import INSTANCE_TYPE
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.machine_capacity import (
+    EPHEMERAL_STORAGE,
+    MachineCapacity,
+    Provisioner,
+    machine_capacity,
+)
+from holdfast.scheduling.reachability.shape import Placement, Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.reachability import P4D, on_demand, shape, spot
 
@@ -50,6 +55,7 @@ def disks(*values: str) -> tuple[tuple[Requirement, ...], ...]:
         (shape(), on_demand(taints=(GPU, PREFERENCE)), "PreferNoSchedule is a preference"),
         (shape(affinity=disks("fast")), ON_FAST, "the nodes match"),
         (shape(affinity=disks("slow", "fast")), ON_FAST, "one value is enough"),
+        (shape(zones=frozenset({"us-east-1a", "us-east-1f"})), on_demand(), "one zone of the volumes is enough"),
     ],
 )  # fmt: skip
 def test_gang_that_fits_its_pool_passes_every_check(job: Shape, pool: PoolFacts, reason: str):
@@ -142,6 +148,30 @@ def test_pods_with_adapters_fit_the_machine_types_that_have_as_many(
     )
 
 
+def test_gang_that_fits_only_if_smaller_machines_are_bought_is_undetermined():
+    small = replace(P4D, name="p4d.half", capacity=replace(P4D.capacity, cpu_millis=48_000))
+    pool = on_demand(machines=(small, P4D), limits=Limits(cpu_millis=4 * 96_000))
+    assert checks(shape(pods=5), pool, Undetermined) == ["gang"], "each machine is counted as the larger type"
+    assert checks(shape(pods=4), pool, Undetermined) == [], "four of the larger type are within the limit"
+
+
+def test_limit_of_nodes_that_one_plan_may_exceed_proves_nothing_but_0():
+    soft = on_demand(limits=Limits(nodes=3, nodes_are_exact=False))
+    assert (checks(shape(), soft), checks(shape(), soft, Undetermined)) == ([], ["gang"]), (
+        "one plan may exceed it"
+    )
+    assert checks(shape(pods=3), soft, Undetermined) == [], "three are within it"
+    assert checks(shape(), on_demand(limits=Limits(nodes=0, nodes_are_exact=False))) == ["gang"], (
+        "no plan starts"
+    )
+
+
+def test_gang_message_rounds_the_nodes_up():
+    (result,) = check_pool(shape(pods=33, requests=SMALL_PODS), on_demand())
+    assert isinstance(result, Failed), "four fit on each of eight machines"
+    assert "`maxNodes` to 9 or more" in result.fix, "the pod that is left over needs a node, too"
+
+
 def test_gang_message_names_pods_and_nodes():
     (result,) = check_pool(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
     assert isinstance(result, Failed), "eight machines are too few for sixteen pods"
@@ -158,6 +188,7 @@ HALF = shape(pods=5)
         ((HALF, HALF), on_demand(), False),
         ((HALF,), on_demand(), True),
         ((HALF, shape(pods=3)), on_demand(), True),
+        ((HALF, shape(pods=3, requests=replace(HALF.requests, cpu_millis=105_000))), on_demand(), False),
         ((HALF, HALF), on_demand(limits=Limits(nodes=10)), True),
         ((HALF, HALF), on_demand(limits=Limits()), True),
         ((HALF, HALF), on_demand(limits=Limits(nodes=UNKNOWN)), True),
@@ -174,3 +205,107 @@ def test_shapes_with_a_machine_for_each_pod_are_never_refused(gangs: list[int], 
     shapes = [shape(pods=pods) for pods in gangs]
     refused = bool([*check_together(shapes, on_demand(limits=Limits(nodes=nodes)))])
     assert not (refused and sum(gangs) <= nodes), "a machine for each pod is enough"
+
+
+ARM = replace(P4D, name="arm", labels={ARCH: "arm64", INSTANCE_TYPE: "arm"})
+INTEL = replace(P4D, name="intel", labels={ARCH: "amd64", INSTANCE_TYPE: "intel"})
+
+
+@pytest.mark.parametrize(
+    ("job", "machines", "failed", "open_"),
+    [
+        (shape(), (ARM, INTEL), [], ["architecture"]),
+        (shape(), (ARM,), [], []),
+        (shape(architectures=("amd64",)), (ARM,), ["architecture"], []),
+        (shape(architectures=("amd64",)), (ARM, INTEL), [], ["architecture"]),
+        (shape(architectures=("amd64", "arm64")), (ARM, INTEL), [], []),
+        (shape(architectures=("amd64",), selector={ARCH: "amd64"}), (ARM, INTEL), [], []),
+        (shape(selector={ARCH: "s390x"}), (ARM, INTEL), ["selector"], []),
+        (shape(selector={"beta.kubernetes.io/arch": "arm64"}), (ARM, INTEL), [], []),
+        (shape(selector={ARCH: "arm64", INSTANCE_TYPE: "intel"}), (ARM, INTEL), ["selector"], []),
+    ],
+)  # fmt: skip
+def test_pods_run_on_machines_with_the_labels_that_they_select(
+    job: Shape, machines: tuple[MachineCapacity, ...], failed: list[str], open_: list[str]
+):
+    pool = on_demand(machines=machines)
+    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_), (
+        "by the labels of each type"
+    )
+
+
+def test_gang_counts_only_machines_that_its_pods_select():
+    job = shape(pods=5, selector={INSTANCE_TYPE: "intel"}, architectures=("amd64",))
+    small = replace(
+        INTEL,
+        name="small",
+        allocatable=replace(P4D.allocatable, gpus=4),
+        labels={ARCH: "amd64", INSTANCE_TYPE: "small"},
+    )
+    assert checks(job, on_demand(machines=(INTEL, small))) == [], "five on up to eight of the larger type"
+    assert checks(replace(job, selector={INSTANCE_TYPE: "small"}), on_demand(machines=(INTEL, small))) == [
+        "machine"
+    ], "the type that is selected has too few GPUs"
+
+
+@pytest.mark.parametrize(
+    ("devices", "has_all", "failed", "open_"),
+    [
+        ({"example.com/nic": 1}, True, ["machine"], []),
+        ({"example.com/nic": 1}, False, [], ["machine"]),
+        ({EPHEMERAL_STORAGE: 10}, True, [], ["machine"]),
+    ],
+)
+def test_device_that_no_machine_is_known_to_have(
+    devices: dict[str, int], has_all: bool, failed: list[str], open_: list[str]
+):
+    pool = on_demand(machines=(replace(P4D, has_all_devices=has_all),))
+    job = shape(requests=replace(shape().requests, devices=devices))
+    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_), (
+        "Karpenter knows all devices"
+    )
+
+
+def test_pods_that_never_share_a_node_need_one_each():
+    job = shape(pods=9, requests=SMALL_PODS)
+    assert checks(job, on_demand()) == [], "four fit on each of eight machines"
+    assert checks(replace(job, one_per_node=True), on_demand()) == ["gang"], "but not side by side"
+
+
+def test_gang_in_one_zone_has_only_the_nodes_of_one_zone():
+    limits = Limits(nodes=8, nodes_in_zone=4)
+    assert checks(shape(pods=8), on_demand(limits=limits)) == [], "eight in two zones"
+    assert checks(shape(pods=8, same_placement=Placement.ZONE), on_demand(limits=limits)) == ["gang"], (
+        "four in one"
+    )
+    assert checks(shape(pods=8, zones=frozenset({"us-east-1a"})), on_demand(limits=limits)) == ["gang"], (
+        "volumes"
+    )
+    near = shape(pods=4, same_placement=Placement.HOST_GROUP)
+    assert checks(near, on_demand(), Undetermined) == ["placement"], "nobody says how nodes are placed"
+    assert checks(near, on_demand(is_compact=True), Undetermined) == [], "the pool does"
+
+
+def test_pool_whose_requirements_exclude_every_machine_takes_no_pods():
+    assert checks(shape(), on_demand(machines=(), unsatisfiable=("zone",))) == ["machine"], (
+        "Karpenter makes no node"
+    )
+    assert checks(shape(), on_demand(undecided_by=("bandwidth",)), Undetermined) == ["machine"], (
+        "some may be excluded"
+    )
+
+
+def test_min_values_that_the_fitting_types_do_not_have_keep_karpenter_from_making_nodes():
+    few = {INSTANCE_TYPE: 2}
+    assert checks(shape(), on_demand(machines=(INTEL, ARM), min_values=few), Undetermined) == [
+        "architecture"
+    ], "two"
+    assert checks(shape(), on_demand(machines=(INTEL,), min_values=few)) == ["minValues"], (
+        "one type is too few"
+    )
+
+
+def test_static_pool_has_its_replicas_and_no_more():
+    static = on_demand(is_static=True, limits=Limits(nodes=3))
+    assert checks(shape(), static) == ["gang"], "three nodes for four pods"
+    assert checks(shape(pods=3), static, Undetermined) == ["gang"], "only with Karpenter's feature gate"

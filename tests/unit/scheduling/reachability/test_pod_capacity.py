@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability.facts import Limits
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.pod_capacity import PodCapacity, pod_capacity
+from holdfast.scheduling.reachability.pod_capacity import PodCapacity, pod_capacity, static_capacity
 from holdfast.scheduling.reachability.shape import Resources
 
 
@@ -110,3 +110,29 @@ def counted_one_by_one(requests: Resources, machines: list[MachineCapacity], lim
 
 def _less(limit: object, by: int) -> int | None:
     return limit - by if isinstance(limit, int) else None
+
+
+@pytest.mark.parametrize(
+    ("families", "least", "room"),
+    [
+        ((("small", "a"), ("large", "b")), 1, 5),
+        ((("small", "a"), ("large", "b")), 2, 1),
+        ((("small", "a"), ("large", "a")), 2, 0),
+        ((("small", "a"), ("large", "b")), 3, 0),
+    ],
+)
+def test_machine_is_filled_while_enough_types_fit(
+    families: tuple[tuple[str, str], ...], least: int, room: int
+) -> None:
+    types = {"small": SMALL, "large": LARGE}
+    machines = [replace(types[name], labels={"family": family}) for name, family in families]
+    found = pod_capacity(pod(3), machines, Limits(cpu_millis=16_000), min_values={"family": least})
+    assert isinstance(found, PodCapacity), "every limit is known"
+    assert found.guaranteed == room, "a machine that could become only one type would break minValues"
+
+
+def test_static_nodes_hold_what_their_smallest_type_holds() -> None:
+    found = static_capacity(pod(3), [SMALL, LARGE], 2)
+    assert (found.guaranteed, found.at_most) == (2, 10), (
+        "Karpenter chooses their types without regard to pods"
+    )

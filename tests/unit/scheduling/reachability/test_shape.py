@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.reachability.shape import Resources, shape_problems
+from holdfast.scheduling.reachability.shape import Resources, shape_problems, total, widest
 from tests.support.builders.reachability import shape
 
 AT = "holdfast:platform.namespaces[0].shapes"
@@ -55,3 +55,19 @@ def test_resources_fit_as_often_as_their_multiples_do(
     )
     assert filled.fits_in(room), "the multiple fits"
     assert any(wanted) is False or not more.fits_in(room), "one more does not, unless nothing is requested"
+
+
+def test_resources_fit_only_where_there_is_as_much_of_each():
+    one = Resources(cpu_millis=1, memory_mib=1, gpus=1, efa=1, devices={"nic": 1})
+    assert one.fits_in(one), "the same amount is enough"
+    for more in (
+        {"cpu_millis": 2},
+        {"memory_mib": 2},
+        {"gpus": 2},
+        {"efa": 2},
+        {"devices": {"nic": 2}},
+        {"devices": {"rdma": 1}},
+    ):
+        assert not replace(one, **more).fits_in(one), f"{more} is one too many"
+    assert one.times(3).times_in(one.times(7)) == 2, "each resource is counted"
+    assert total([one, one]) == one.times(2) == widest([one, one.times(2)]), "devices included"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.shape import Placement
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
 from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_world import MarketTier, end_of
@@ -206,3 +207,37 @@ def test_walk_ends_where_the_controller_moves_the_job(played: list[MarketTier]) 
 )
 def test_controller_moves_a_job_past_a_tier_as_the_tier_allows(above: MarketTier, end: Outcome) -> None:
     assert end_of([above, TAKES_ON_DEMAND]) is end, "the walk is compared with this"
+
+
+EIGHT = Limits(nodes=8)
+
+
+@pytest.mark.parametrize(
+    ("pods", "pools", "outcome"),
+    [
+        (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT)], Outcome.ARRIVES),
+        (17, [on_demand(limits=EIGHT), on_demand(limits=EIGHT)], Outcome.FALLS_OFF),
+        (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT, capacity_types=frozenset({"spot"}))], Outcome.FALLS_OFF),
+        (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT, labels=UNKNOWN, taints=UNKNOWN)], Outcome.UNDETERMINED),
+        (8, [on_demand(limits=TOO_FEW), on_demand(limits=EIGHT, capacity_types=frozenset({"spot", "on-demand"}))], Outcome.FALLS_OFF),
+    ],
+    ids=["two are one supply", "too little", "spot does not count", "taints unknown", "both capacity types"],
+)  # fmt: skip
+def test_pools_that_share_a_label_are_one_supply(pods: int, pools: list[PoolFacts], outcome: Outcome):
+    last = tier(2, *pools, max_failures=None, has_timeout=False)
+    assert walk(shape(pods=pods), [tier(1, spot()), last]).outcome is outcome, (
+        "only on-demand pools end a ladder"
+    )
+
+
+def test_on_demand_pool_without_room_beside_spot_does_not_end_the_walk():
+    mixed = tier(1, spot("both"), on_demand("both", limits=TOO_FEW))
+    assert walk(shape(), [mixed, tier(2, on_demand(limits=TOO_FEW), max_failures=None)]).outcome is (
+        Outcome.FALLS_OFF
+    ), "the gang runs on the spot pool of tier 1, which is no on-demand capacity"
+
+
+def test_gang_of_one_zone_over_several_pools_is_undetermined():
+    last = tier(2, on_demand(limits=EIGHT), on_demand(limits=EIGHT), max_failures=None, has_timeout=False)
+    found = walk(shape(pods=16, same_placement=Placement.ZONE), [tier(1, spot()), last])
+    assert found.outcome is Outcome.UNDETERMINED, "the nodes of two pools may be in different zones"
