@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from holdfast.fallback.api.client import Kind
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import metadata_of, namespace_of, text
 from holdfast.fallback.jobs.kinds import job_of_child
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
@@ -21,6 +21,7 @@ from holdfast.scheduling.labels import (
     FOLLOWS_VALUE,
     POOL,
     PROGRESS,
+    RESERVATION_NAMESPACE,
     RESERVED_FOR,
 )
 
@@ -115,6 +116,14 @@ def trim(value: JsonValue, fields: Fields) -> JsonValue:
 def trim_pod(pod: Json) -> Json:
     """Return a trimmed pod."""
     return mapping(trim(pod, POD_FIELDS))
+
+
+def trim_placeholder(pod: Json) -> "Json | None":
+    """Return a trimmed placeholder, and ignore any other pod with its label: a tenant may label pods at will.
+
+    The controller taints the nodes of placeholders, and deletes placeholders of jobs that do not exist.
+    """
+    return trim_pod(pod) if namespace_of(pod) == RESERVATION_NAMESPACE else None
 
 
 def trim_node(node: Json) -> Json:

@@ -18,6 +18,7 @@ from holdfast.fallback.reconciler.cached_objects import (
     trim_claim,
     trim_node,
     trim_node_pool,
+    trim_placeholder,
     trim_pod,
     trim_workload,
 )
@@ -68,7 +69,7 @@ class Caches:
         self.pods = {labels: Cache[Json](self._in_training(trim_pod), indexes=_POD) for labels in POD_LABELS}
         self.workloads = Cache[Json](self._in_training(trim_workload), indexes={BY_UID: _owner_uids})
         self.placeholders = Cache[Json](
-            trim_pod, indexes={RESERVED_FOR_UID: reserved_for_uids, ON_NODE: _on_node}
+            trim_placeholder, indexes={RESERVED_FOR_UID: reserved_for_uids, ON_NODE: _on_node}
         )
         self.nodes = Cache[Json](trim_node, indexes={IN_POOL: _in_pool, RESERVED_FOR_UID: _node_reserved_for})
         self.claims = Cache[Json](trim_claim, indexes={ON_NODE: _on_claimed_node})

@@ -31,7 +31,7 @@ from holdfast.fallback.state_machine.observation import (
     Outcome,
     PoolStatus,
 )
-from holdfast.scheduling.labels import POOL, RESERVED_FOR, TRAINING
+from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, TRAINING
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
@@ -103,7 +103,7 @@ def test_each_object_enqueues_only_its_job() -> None:
     owner: Json = {"uid": UID, "kind": "JobSet", "name": "train"}
     workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
     caches.workloads.put({"metadata": workload})
-    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}))
+    caches.placeholders.put(hold())
     assert woken == [TRAIN] * 6, "its pod, child, node, NodeClaim, Workload and placeholder; no empty node"
     woken.clear()
     caches.pods[OF_RAY].put(ray_worker("r"))
@@ -145,9 +145,23 @@ def child_at(version: str, **status: int) -> Json:
     return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
 
 
+def hold(on: str = "", namespace: str = RESERVATION_NAMESPACE) -> Json:
+    """A placeholder of the JobSet."""
+    metadata: Json = {"name": "hold", "namespace": namespace, "labels": {RESERVED_FOR: UID}}
+    return {"metadata": metadata, "spec": {"nodeName": on} if on else {}}
+
+
+def test_a_tenants_pod_with_the_label_is_no_placeholder() -> None:
+    caches = training()
+    woken = enqueued_by(caches)
+    caches.placeholders.put(hold("victim", namespace=NAMESPACE))
+    assert list(caches.placeholders) == [], "its node would be tainted, and it would be deleted as an orphan"
+    assert woken == [], "no job is concerned"
+
+
 def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     caches = training()
-    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "above"}))
+    caches.placeholders.put(hold("above"))
     woken = enqueued_by(caches)
     caches.nodes.put(node("above"))
     caches.claims.put(named("claim", status={"nodeName": "above"}))
@@ -255,7 +269,7 @@ def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
     for name in ("trains", "held", "empty"):
         caches.nodes.put(node(name, labels={POOL: "spot"}))
     pods.put(worker("w", node="trains"))
-    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "held"}))
+    caches.placeholders.put(hold("held"))
     assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
     pods.remove(worker("w", node="trains"))
     assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
