@@ -15,6 +15,7 @@ import pulumi
 from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.storage_class import DefaultStorageClass
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.namespace_roles import group_of
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
@@ -75,6 +76,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
     )
     spot_role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=account.spot_role))
     device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
+    DefaultStorageClass("storage", opts=services.after())
     operators = services.operators()
     pools = make_pools(
         platform,

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AddonVersions:
-    """The versions of the five add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
+    """The versions of the seven add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
 
     vpc_cni: str
     kube_proxy: str
     pod_identity_agent: str
     coredns: str
     ebs_csi: str
+    metrics_server: str
+    node_monitoring: str
 
 
 _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
@@ -31,6 +33,8 @@ _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
         pod_identity_agent="v1.3.10-eksbuild.3",
         coredns="v1.14.3-eksbuild.23",
         ebs_csi="v1.66.0-eksbuild.1",
+        metrics_server="v0.8.1-eksbuild.10",
+        node_monitoring="v1.6.4-eksbuild.1",
     ),
 }
 

@@ -25,6 +25,12 @@ _ON_SYSTEM_NODES: Final[Json] = {
     "nodeSelector": SYSTEM_NODE_SELECTOR,
     "tolerations": list(SYSTEM_TOLERATIONS),
 }
+#: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would
+#: then be reported as sick forever, and be replaced every 10 minutes.
+NODE_MONITORING: Final[Json] = {
+    "nodeAgent": {"tolerations": [{"operator": "Exists"}]},
+    "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
+}
 _EBS_NAMESPACE: Final = "kube-system"
 _EBS_SERVICE_ACCOUNT: Final = "ebs-csi-controller-sa"
 
@@ -83,8 +89,9 @@ class ServiceAddonsArgs:
 class ServiceAddons(ComponentResource):
     """The add-ons that need a node (`holdfast:index:ServiceAddons`).
 
-    Creates `coredns`, and `aws-ebs-csi-driver` with a role for its controller by Pod Identity, limited to the
-    volumes and machines of this cluster. Without a node EKS waits 20 minutes for them and fails.
+    Creates `coredns`, `metrics-server` for `kubectl top` and autoscaling, `eks-node-monitoring-agent`, which reports
+    sick hardware as node conditions, and `aws-ebs-csi-driver` with a role for its controller by Pod Identity, limited
+    to the volumes and machines of this cluster. Without a node EKS waits 20 minutes for them and fails.
     """
 
     def __init__(self, name: str, args: ServiceAddonsArgs, opts: ResourceOptions | None = None) -> None:
@@ -92,6 +99,22 @@ class ServiceAddons(ComponentResource):
         Addon(
             f"{name}-coredns",
             _addon(args.cluster, "coredns", args.versions.coredns, _ON_SYSTEM_NODES),
+            opts=ResourceOptions(parent=self),
+        )
+        Addon(
+            f"{name}-metrics-server",
+            _addon(
+                args.cluster,
+                "metrics-server",
+                args.versions.metrics_server,
+                # One replica: between two of them a failure would cost seconds of metrics.
+                {"replicas": 1, **_ON_SYSTEM_NODES},
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        Addon(
+            f"{name}-node-monitoring",
+            _addon(args.cluster, "eks-node-monitoring-agent", args.versions.node_monitoring, NODE_MONITORING),
             opts=ResourceOptions(parent=self),
         )
         workload = Workload(

@@ -174,7 +174,7 @@ class ControlPlane(ComponentResource):
             name=args.cluster_name,
             version=args.version,
             role_arn=role.arn,
-            # The program installs all five add-ons itself.
+            # The program installs the add-ons itself.
             bootstrap_self_managed_addons=False,
             access_config={
                 "authentication_mode": "API",

@@ -40,7 +40,7 @@ def existing_of(platform: AwsPlatform, stack: str, queries: CloudQueries) -> Exi
         keys = queries.required(ask_keys, lambda: _keys(stack))
     cluster = naming.cluster(stack)
     return Existing(
-        # Without the stack's keys, its own key cannot be told from another one.
+        # Without the list of the stack's keys, nothing shows whether the cluster's key is one of them.
         secrets_key=None
         if keys is None
         else queries.optional(

@@ -17,7 +17,11 @@ from holdfast.simulator.clouds.state import CloudObject
 
 _EBS: Final = "aws-ebs-csi-driver"
 # The add-ons with a Deployment, and the path of its settings in the configuration.
-_DEPLOYMENTS: Final[Mapping[str, tuple[str, ...]]] = {"coredns": (), _EBS: ("controller",)}
+_DEPLOYMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "coredns": (),
+    "metrics-server": (),
+    _EBS: ("controller",),
+}
 _EBS_ACCOUNT: Final = ("kube-system", "ebs-csi-controller-sa")
 # The default toleration of both Deployments.
 _TOLERATED: Final[Json] = {"key": "CriticalAddonsOnly", "operator": "Exists"}

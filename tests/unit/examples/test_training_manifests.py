@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.json_objects import obj
+from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.quantities import parse_cpu, parse_memory
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.shape import Resources
+from tests.support.json_objects import obj, objects
 from tests.support.training_program import TRAINING
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +40,30 @@ def test_the_program_that_a_manifest_runs_is_there_and_its_first_lines_say_how_i
         text(manifest),
         re.MULTILINE,
     ), "the ConfigMap that is mounted at /train is made of all of them"
+
+
+#: The vCPUs of standard machines that a new AWS account may run on spot.
+NEW_ACCOUNT = 5
+
+
+def test_the_first_job_on_aws_fits_an_empty_account() -> None:
+    platform = load_platform(ROOT / "stacks/Pulumi.aws-dev.yaml")
+    assert isinstance(platform, AwsPlatform), "the stack of the guide"
+    job = obj(yaml.safe_load(text("aws/jobset-spot.yaml"))["spec"])
+    (replicated,) = objects(job["replicatedJobs"])
+    spec = obj(obj(replicated["template"])["spec"])
+    (container,) = objects(obj(obj(spec["template"])["spec"])["containers"])
+    asked = obj(obj(container["resources"])["requests"])
+    pod = Resources(cpu_millis=parse_cpu(str(asked["cpu"])), memory_mib=parse_memory(str(asked["memory"])))
+    pods = int(str(spec["parallelism"]))
+    (pool,) = [pool for pool in platform.pools if pool.capacity is CapacityType.SPOT]
+    sizes = {
+        machine.vcpus
+        for machine in pool.machines(platform.region)
+        if machine_capacity(machine, Provisioner.EKS).pods_of(pod) >= pods
+    }
+    assert sizes, "one machine holds the whole job"
+    assert max(sizes) <= NEW_ACCOUNT, "whichever of them EC2 chooses: beyond the quota it reports no capacity"
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

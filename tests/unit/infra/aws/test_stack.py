@@ -225,6 +225,22 @@ def test_the_control_planes_support_and_logs_are_those_of_the_configuration() ->
     assert composed(aws_platform()).one(":LogGroup").import_id == "", "there is nothing to adopt"
 
 
+def test_a_volume_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_its_pod() -> None:
+    found = stack("aws-dev").one(":StorageClass")
+    assert value(found, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class") == "true", (
+        "EKS has no default class, so the claim would stay pending"
+    )
+    assert found.inputs["parameters"] == {"type": "gp3", "encrypted": "true"}, "at rest, like everything else"
+    assert found.inputs["volumeBindingMode"] == "WaitForFirstConsumer", (
+        "another zone could have no node for it"
+    )
+
+
+def test_sick_gpu_nodes_are_replaced() -> None:
+    values = mapping(stack("aws-prod").one(":Release", "karpenter-operator-controller"), "values")
+    assert value(values, "settings", "featureGates", "nodeRepair") is True, "the gate is off by default"
+
+
 def test_a_named_key_encrypts_the_secrets_instead_of_the_stacks_own() -> None:
     key = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
     recording = composed(aws_platform(lambda d: section(d, "cluster").update(secretsKey=key)))

@@ -1,4 +1,4 @@
-"""The five EKS add-ons: versions, order and placement."""
+"""The EKS add-ons: versions, order and placement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 _BEFORE_NODES = {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
-_AFTER_NODES = {"coredns", "aws-ebs-csi-driver"}
+_AFTER_NODES = {"coredns", "aws-ebs-csi-driver", "metrics-server", "eks-node-monitoring-agent"}
 
 
 def addon(recording: Recording, name: str) -> Recorded:
@@ -29,7 +29,7 @@ def configuration(recording: Recording, name: str) -> dict[str, object]:
     return json.loads(text(addon(recording, name), "configurationValues"))
 
 
-def test_all_five_addons_have_pinned_versions_and_overwrite_manual_changes() -> None:
+def test_all_addons_have_pinned_versions_and_overwrite_manual_changes() -> None:
     addons = recorded_cluster().of(":Addon")
     found = {text(one, "addonName"): text(one, "addonVersion") for one in addons}
     pinned = versions()
@@ -39,6 +39,8 @@ def test_all_five_addons_have_pinned_versions_and_overwrite_manual_changes() -> 
         "eks-pod-identity-agent": pinned.pod_identity_agent,
         "coredns": pinned.coredns,
         "aws-ebs-csi-driver": pinned.ebs_csi,
+        "metrics-server": pinned.metrics_server,
+        "eks-node-monitoring-agent": pinned.node_monitoring,
     }, "without a version EKS installs the newest"
     for one in addons:
         assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE", "the program owns the configuration"
@@ -70,6 +72,15 @@ def test_addons_deployments_run_on_system_nodes_and_daemon_sets_everywhere() -> 
             "nodeSelector": {"holdfast.dev/system": "true"},
             "tolerations": [{"key": SYSTEM_TAINT.key, "operator": "Exists"}],
         }, f"{what} on a pool's node would prevent scale-down to zero"
+    metrics = configuration(recording, "metrics-server")
+    assert metrics["nodeSelector"] == {"holdfast.dev/system": "true"}, (
+        "metrics are no reason for a node of a pool"
+    )
+    monitoring = configuration(recording, "eks-node-monitoring-agent")
+    assert monitoring == {
+        "nodeAgent": {"tolerations": [{"operator": "Exists"}]},
+        "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
+    }, "GPUs that it cannot read count as sick, and Karpenter would replace every GPU node"
     assert configuration(recording, "eks-pod-identity-agent")["tolerations"] == [{"operator": "Exists"}], (
         "a pod on a tainted node would get no identity"
     )
