@@ -20,13 +20,13 @@ from holdfast.policies.inputs.ladders import (
     training_namespaces,
 )
 from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
+from holdfast.policies.rules import accelerators, aks_scaling, quotas
 from holdfast.policies.rules.ladder_end import (
     KNOWN_LATER,
     fault_at_end,
     tier_title,
     waits_indefinitely,
 )
-from holdfast.policies.rules.quotas import find as find_quotas
 from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
@@ -36,6 +36,7 @@ from holdfast.scheduling.reachability.walk import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
     from holdfast.policies.resources import StackResource
@@ -92,6 +93,14 @@ _NEVER: Final = "the update will not know it either"
 _MODELED: Final = {Provisioner.GKE: "GKE's cluster autoscaler", Provisioner.AKS: "AKS' cluster autoscaler"}
 
 
+#: Rules that are not about a walk down a ladder, but whose violations keep jobs from falling back.
+_OTHERS: Final = {
+    "quota": quotas.RULE,
+    "accelerators": accelerators.RULE,
+    "autoscaling": aks_scaling.RULE,
+}
+
+
 def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[NamespaceVerdict, ...]:
     """Return the verdict on each training namespace of the stack."""
     return tuple(
@@ -113,10 +122,21 @@ def _parts(
         reason = f"which one it has is unknown: {_LATER}" if ladders.possible else "it has none"
         yield Verdict(about="ladder", word=word, reason=reason)
     for ladder in ladders.certain:
-        yield from _of_ladder(ladder, LadderPools.of(ladder, resources, settings))
-    for finding in find_quotas(resources, settings):
-        if finding.proven and finding.urn == namespace.resource.urn:
-            yield Verdict(about="quota", word=Word.BROKEN, reason=_sentence(finding.message, namespace.title))
+        pools = LadderPools.of(ladder, resources, settings)
+        yield from _of_ladder(ladder, pools)
+        about = {namespace.resource.urn, ladder.resource.urn}
+        about |= {pool.resource.urn for name in ladder.pools for pool in pools.named(name)}
+        yield from _of_other_rules(about, resources, settings)
+
+
+def _of_other_rules(
+    about: AbstractSet[str], resources: Sequence[StackResource], settings: Settings
+) -> Iterator[Verdict]:
+    """Yield what other rules prove about a namespace, its ladder and its pools."""
+    for what, rule in _OTHERS.items():
+        for finding in rule.find(resources, settings):
+            if finding.proven and finding.urn in about:
+                yield Verdict(about=what, word=Word.BROKEN, reason=finding.message.rstrip("."))
 
 
 def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
@@ -213,10 +233,6 @@ def _assumptions(found: Walk, ladder: DeclaredLadder, pools: LadderPools) -> Ite
     for provisioner, name in _MODELED.items():
         if provisioner in provisioners:
             yield f"{name} is modeled from its documentation"
-
-
-def _sentence(message: str, title: str) -> str:
-    return message.removeprefix(title).strip().rstrip(".")
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

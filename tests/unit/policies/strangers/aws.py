@@ -1,0 +1,101 @@
+"""Programs on EKS: general NodePools of blueprints, GPU pools, Auto Mode, managed node groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.policies.rules.verdicts import Word
+from holdfast.scheduling.labels import POOL
+from tests.support.builders.stack_resources import namespace, resource
+from tests.unit.policies.strangers.programs import (
+    END,
+    LEAVES,
+    ON_DEMAND_TIER,
+    QUOTA,
+    REACH,
+    SAME,
+    SMALL,
+    SPOT_TIER,
+    Stranger,
+    ladder,
+    node_pool,
+    of_provider,
+    one_of,
+    training,
+)
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import StackResource, Value
+
+G5 = one_of("node.kubernetes.io/instance-type", "g5.12xlarge", "g5.24xlarge")
+SPOT = node_pool("spot", G5, kinds=["spot"])
+ON_DEMAND = node_pool("on-demand", G5, kinds=["on-demand"])
+GENERAL = node_pool(
+    "default",
+    one_of("karpenter.k8s.aws/instance-category", "c", "m", "r"),
+    one_of("kubernetes.io/arch", "amd64"),
+    {"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["2"]},
+    kinds=["spot", "on-demand"],
+    labels={},
+    limits={"cpu": "1000"},
+)
+GPU_TAINT: Value = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
+WIDE: Value = {"name": "wide", "pods": 16, "cpu": "40", "memory": "64Gi", "gpus": 4}
+EAST, WEST = (resource("aws:eks/cluster:Cluster", name, {"name": name}) for name in ("east", "west"))
+
+
+def node_group(name: str, kind: str) -> StackResource:
+    """A managed node group with the pool label."""
+    props: dict[str, Value] = {
+        "nodeGroupName": name,
+        "clusterName": "east",
+        "capacityType": kind,
+        "instanceTypes": ["g5.12xlarge"],
+        "labels": {POOL: name},
+        "scalingConfig": {"minSize": 0.0, "maxSize": 4.0},
+    }
+    return resource("aws:eks/nodeGroup:NodeGroup", name, props)
+
+
+def to(cluster: StackResource) -> StackResource:
+    """A Kubernetes provider with a kubeconfig of a cluster."""
+    made = resource("pulumi:providers:kubernetes", f"to-{cluster.logical_name}", {})
+    return replace(made, refers_to={"kubeconfig": (cluster.urn,)})
+
+
+def quota(pods: str) -> StackResource:
+    """A quota of the namespace."""
+    props: dict[str, Value] = {
+        "metadata": {"name": "quota", "namespace": "vision"},
+        "spec": {"hard": {"pods": pods}},
+    }
+    return resource("kubernetes:core/v1:ResourceQuota", "quota", props)
+
+
+AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
+IN_EAST = of_provider(to(EAST), *training(), SPOT)
+
+STRANGERS = (
+    Stranger(name="a blueprint's general pool", reading="It trains nothing: no ladder, so nothing to prove.", word=None, resources=[GENERAL]),
+    Stranger(name="a queue of Kueue without a ladder", reading="Kueue's flavors are not ladders.", word=None, resources=[GENERAL, resource("kubernetes:kueue.x-k8s.io/v1beta1:ClusterQueue", "queue", {"spec": {}})]),
+    Stranger(name="spot and on-demand GPUs", reading="The gang of one fits both pools, and the timeout ends the wait.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND]),
+    Stranger(name="a blueprint's pool named by a ladder", reading="Its nodes lack the label, and it mixes spot with on-demand.", word=Word.BROKEN, resources=[*training(SPOT_TIER, {"pool": "default"}), SPOT, GENERAL, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="one pool of both capacity types", reading="Karpenter buys spot first, so the end is not on-demand.", word=Word.BROKEN, resources=[*training({"pool": "any"}), node_pool("any", G5, kinds=["spot", "on-demand"]), ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="failures alone lead past spot", reading="A sold-out market strands the job on tier 1.", word=Word.BROKEN, resources=[*training({"pool": "spot", "maxFailures": 5}, ON_DEMAND_TIER), SPOT, ON_DEMAND], stops=frozenset({LEAVES})),
+    Stranger(name="a misspelled pool", reading="No pool has the name of the last tier.", word=Word.BROKEN, resources=[*training(SPOT_TIER, {"pool": "on-demnd"}), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="a tainted on-demand pool", reading="Nothing tolerates the taint of the on-demand pool.", word=Word.BROKEN, resources=[*training(), SPOT, node_pool("on-demand", G5, kinds=["on-demand"], taints=[GPU_TAINT])], stops=frozenset({REACH})),
+    Stranger(name="a gang beyond the GPU limit", reading="16 pods of 4 GPUs need 64, and the pool may have 16.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5.12xlarge"), kinds=["on-demand"], limits={"nvidia.com/gpu": "16"})], stops=frozenset({REACH})),
+    Stranger(name="another accelerator on on-demand", reading="A job for A100s falls back to A10Gs.", word=Word.BROKEN, resources=[*training(), node_pool("spot", one_of("node.kubernetes.io/instance-type", "p4d.24xlarge"), kinds=["spot"]), ON_DEMAND], stops=frozenset({SAME})),
+    Stranger(name="a quota smaller than the gang", reading="The quota never admits the gang.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "pair", "pods": 2, "cpu": "2", "memory": "8Gi", "gpus": 1}]), SPOT, ON_DEMAND, quota("1")], stops=frozenset({QUOTA})),
+    Stranger(name="a namespace of another program", reading="The ladder is sound wherever its namespace is made.", word=Word.PROVED, resources=[ladder(), SPOT, ON_DEMAND]),
+    Stranger(name="a bad ladder in a namespace of another program", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[ladder(SPOT_TIER), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="pools of another program", reading="Nothing here shows the pools.", word=Word.NOT_JUDGED, resources=training()),
+    Stranger(name="no ladder", reading="The namespace is for training and has nowhere to fall back to.", word=Word.BROKEN, resources=[namespace(), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="managed node groups", reading="They are pools, if a cluster autoscaler adds nodes.", word=Word.ASSUMED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")]),
+    Stranger(name="a spot node group last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[*training(SPOT_TIER), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")], stops=frozenset({END})),
+    Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
+    Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
+    Stranger(name="no shapes", reading="Nothing says what jobs request, so one machine stands for them.", word=Word.ASSUMED, resources=[*training(shapes=[]), SPOT, ON_DEMAND]),
+    Stranger(name="a job larger than any machine", reading="No machine of the pool has 900 CPUs.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "huge", "pods": 1, "cpu": "900", "memory": "8Gi", "gpus": 1}, SMALL]), SPOT, ON_DEMAND], stops=frozenset({REACH})),
+)  # fmt: skip

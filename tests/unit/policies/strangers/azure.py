@@ -1,0 +1,60 @@
+"""Programs on AKS: node auto-provisioning as its quickstart shows it, and agent pools beside and inside the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.policies.rules.verdicts import Word
+from holdfast.scheduling.labels import POOL
+from tests.support.builders.stack_resources import aks_cluster, aks_pool
+from tests.unit.policies.strangers.programs import (
+    END,
+    REACH,
+    SCALING,
+    SPOT_TIER,
+    Stranger,
+    node_pool,
+    one_of,
+    training,
+)
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import StackResource, Value
+
+SIZE = "Standard_NC24ads_A100_v4"
+A100 = one_of("node.kubernetes.io/instance-type", SIZE)
+NAP: Value = {"mode": "Auto", "defaultNodePools": "None"}
+WIDE: Value = {"name": "wide", "pods": 4, "cpu": "20", "memory": "64Gi", "gpus": 1}
+
+
+def agent_pool(name: str, **fields: Value) -> StackResource:
+    """An agent pool of A100s."""
+    return aks_pool(name, vmSize=SIZE, maxCount=2.0, **fields)
+
+
+def profile(name: str, priority: str) -> Value:
+    """A pool inside the cluster."""
+    return {
+        "name": name.replace("-", ""),
+        "mode": "User",
+        "vmSize": SIZE,
+        "count": 2.0,
+        "scaleSetPriority": priority,
+        "nodeLabels": {POOL: name},
+    }
+
+
+SPOT = node_pool("spot", A100, kinds=["spot"], node_class="AKSNodeClass")
+ON_DEMAND = node_pool("on-demand", A100, kinds=["on-demand"], node_class="AKSNodeClass")
+INLINE = aks_cluster(agentPoolProfiles=[profile("spot", "Spot"), profile("on-demand", "Regular")])
+TOLERATED: Value = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
+
+STRANGERS = (
+    Stranger(name="the quickstart of node auto-provisioning", reading="AKS' own pools train nothing.", word=None, resources=[aks_cluster({"mode": "Auto", "defaultNodePools": "Auto"}), node_pool("general", labels={}, node_class="AKSNodeClass")]),
+    Stranger(name="NodePools on node auto-provisioning", reading="Both pools take the job.", word=Word.PROVED, resources=[aks_cluster(NAP), *training(), SPOT, ON_DEMAND]),
+    Stranger(name="NodePools without node auto-provisioning", reading="Nothing makes the machines of the pools.", word=Word.BROKEN, resources=[aks_cluster(), *training(), SPOT, ON_DEMAND], stops=frozenset({SCALING})),
+    Stranger(name="pools inside the cluster", reading="They are pools as any other; AKS' autoscaler is modeled.", word=Word.ASSUMED, resources=[INLINE, *training()]),
+    Stranger(name="a spot pool inside the cluster last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[INLINE, *training(SPOT_TIER)], stops=frozenset({END})),
+    Stranger(name="a gang beyond the scale set", reading="Four pods need four machines, and the pool has two.", word=Word.BROKEN, resources=[aks_cluster(), *training(shapes=[WIDE]), agent_pool("spot", scaleSetPriority="spot"), agent_pool("on-demand")], stops=frozenset({REACH})),
+    Stranger(name="an agent pool without the label", reading="Jobs cannot select it.", word=Word.BROKEN, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", labels={}, agentPoolName="on-demand")], stops=frozenset({END})),
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""What a stranger does who follows a message: the change of the program that its fix asks for, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from holdfast.policies.inputs import all_pools
+from holdfast.scheduling.labels import POOL
+from tests.support.builders.policy_programs import every, of
+from tests.support.builders.stack_resources import resource
+from tests.unit.policies.strangers.programs import ladder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.policies.resources import StackResource, Value
+
+    Program = list[StackResource]
+    Fields = dict[str, Value]
+
+
+def copy_of(resources: Sequence[StackResource]) -> Program:
+    """A program that may be changed."""
+    return [replace(each, props=deepcopy(dict(each.props))) for each in resources]
+
+
+def _spec(program: Program) -> Fields:
+    return cast("Fields", of(program, ":FallbackPolicy").props["spec"])
+
+
+def _tiers(program: Program) -> list[Fields]:
+    return cast("list[Fields]", _spec(program)["tiers"])
+
+
+def _shapes(program: Program) -> list[Fields]:
+    return cast("list[Fields]", _spec(program)["shapes"])
+
+
+def _step(value: object, name: str) -> Fields:
+    """The object at one step of a path such as `spec` or `nodePools[0]`, made if there is none."""
+    key, _, index = name.rstrip("]").partition("[")
+    fields = cast("Fields", value)
+    if index:
+        return cast("list[Fields]", fields[key])[int(index)]
+    if not isinstance(fields.get(key), dict):
+        fields[key] = {}
+    return cast("Fields", fields[key])
+
+
+def _label_pool(program: Program, message: str) -> None:
+    """Add the label under the path that the message names."""
+    found = re.search(r"NodePool '([^']+)' lack .* Add it under `([^`]+)`", message)
+    assert found, f"the message names the pool and the path: {message}"
+    pool = next(each for each in all_pools(program) if each.node_pool == found[1])
+    at: object = pool.resource.props
+    for name in found[2].split("."):
+        at = _step(at, name)
+    cast("Fields", at)[POOL] = found[1]
+
+
+def _on_demand_pool(message: str) -> str:
+    found = re.search(r"this program has: '([^']+)'", message)
+    assert found, f"the message names the on-demand pools: {message}"
+    return found[1]
+
+
+def _append_tier(program: Program, message: str) -> None:
+    listed = _tiers(program)
+    named = _on_demand_pool(message)
+    listed[:] = [each for each in listed if each["pool"] != named]
+    listed.append({"pool": named})
+
+
+def _name_existing_pool(program: Program, message: str) -> None:
+    if "this program has: none" in message:
+        # "add a NodePool whose nodes have the label": in the ladder's cluster, as its spot pool is.
+        spot, made = of(program, ":NodePool", "spot"), of(program, ":NodePool", "on-demand")
+        program.append(replace(made, urn=f"{made.urn}-here", provider=spot.provider))
+    else:
+        _tiers(program)[-1]["pool"] = _on_demand_pool(message)
+
+
+def _add_ladder(program: Program, message: str) -> None:
+    program.append(ladder({"pool": _on_demand_pool(message)}))
+
+
+def _set_timeout(program: Program, message: str) -> None:
+    found = re.search(r"tier (\d+) ", message)
+    assert found, f"the message names the tier: {message}"
+    _tiers(program)[int(found[1]) - 1]["procurementTimeout"] = "15m"
+
+
+def _tolerate(program: Program, message: str) -> None:
+    found = re.search(r"→ pool ([\w-]+): taint ([^=]+)=([^:]*):(\w+) is not tolerated", message)
+    assert found, f"the message names the pool and the taint: {message}"
+    taint = {"key": found[2], "value": found[3], "effect": found[4]}
+    rule = {"taint": taint, "selections": [{"key": POOL, "values": [found[1]]}], "resources": []}
+    annotations: Value = {"holdfast.dev/tolerates": json.dumps(rule)}
+    kind = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
+    program.append(resource(kind, "tolerates", {"metadata": {"annotations": annotations}}))
+
+
+def _smaller_gang(program: Program, message: str) -> None:
+    found = re.search(r"shape (\S+) .*room for at most (\d+) ", message)
+    assert found, f"the message names the shape and the room: {message}"
+    for shape in _shapes(program):
+        if shape["name"] == found[1]:
+            shape["pods"] = int(found[2])
+
+
+def _request_less(program: Program, message: str) -> None:
+    found = re.search(r"shape (\S+) .* has .*?(\d+)(?:\.\d+)? CPU, (\d+)(?:\.\d+)? GiB allocatable", message)
+    assert found, f"the message names the shape and the largest machine: {message}"
+    for shape in _shapes(program):
+        if shape["name"] == found[1]:
+            shape.update(cpu=found[2], memory=f"{found[3]}Gi")
+
+
+def _raise_quota(program: Program, message: str) -> None:
+    found = re.search(r"shape \S+ \((\d+) pods", message)
+    assert found, f"the message names the gang: {message}"
+    for quota in every(program, ":ResourceQuota"):
+        hard = _step(cast("Fields", quota.props)["spec"], "hard")
+        hard["pods"] = found[1]
+
+
+def _same_accelerator(program: Program, message: str) -> None:
+    assert "End it on an on-demand pool with the same accelerator" in message, message
+    machines = _requirements(of(program, ":NodePool", "spot"))[-1]["values"]
+    _requirements(of(program, ":NodePool", "on-demand"))[-1]["values"] = machines
+
+
+def _requirements(node_pool: StackResource) -> list[Fields]:
+    spec = _step(_step(node_pool.props["spec"], "template"), "spec")
+    return cast("list[Fields]", spec["requirements"])
+
+
+def _new_cluster(program: Program, message: str) -> None:
+    assert "create a second stack" in message, message
+    cluster = of(program, ":ManagedCluster")
+    cast("Fields", cluster.props)["nodeProvisioningProfile"] = {"mode": "Auto", "defaultNodePools": "None"}
+
+
+#: By a part of the message's fix, in the order in which they are looked for.
+FIXES: dict[str, Callable[[Program, str], None]] = {
+    "Add it under `": _label_pool,
+    "Append a tier with an on-demand pool": _append_tier,
+    "Name an on-demand pool that exists": _name_existing_pool,
+    "Add one whose last tier names an on-demand pool": _add_ladder,
+    "Set procurementTimeout": _set_timeout,
+    "Let admission add the toleration": _tolerate,
+    "declare a smaller gang": _smaller_gang,
+    "Request less": _request_less,
+    "Raise it, or declare a smaller shape": _raise_quota,
+    "with the same accelerator": _same_accelerator,
+    "create a second stack": _new_cluster,
+}
+
+
+def apply_fix(program: Program, message: str) -> None:
+    """Make the change that a message asks for. Raises LookupError if it asks for none that is known."""
+    for part, fix in FIXES.items():
+        if part in message:
+            fix(program, message)
+            return
+    raise LookupError(f"the message says nothing to do: {message}")

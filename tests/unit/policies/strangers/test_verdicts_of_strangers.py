@@ -1,0 +1,63 @@
+"""The pack's verdict on other teams' programs is that of a careful reader, in the profile that they get by default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules.verdicts import Word, verdicts
+from tests.support.builders.policy_programs import stopping
+from tests.unit.policies.strangers import aws, azure, gcp
+from tests.unit.policies.strangers.fixes import apply_fix, copy_of
+
+if TYPE_CHECKING:
+    from tests.unit.policies.strangers.programs import Stranger
+
+STRANGERS = (*aws.STRANGERS, *azure.STRANGERS, *gcp.STRANGERS)
+IDS = [
+    f"{cloud}: {each}"
+    for cloud, listed in (("aws", aws.STRANGERS), ("azure", azure.STRANGERS), ("gcp", gcp.STRANGERS))
+    for each in listed
+]
+
+
+def test_strangers_are_many_and_half_of_them_sound() -> None:
+    assert len(STRANGERS) >= 30, "programs of every cloud"
+    sound = [each for each in STRANGERS if not each.stops]
+    assert len(sound) >= 12, "a pack that stops every program proves nothing"
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=IDS)
+def test_verdict_on_a_stranger_is_that_of_a_careful_reader(stranger: Stranger) -> None:
+    found = verdicts(stranger.resources, PACK_DEFAULTS)
+    words = [each.word for each in found]
+    assert words == ([] if stranger.word is None else [stranger.word]), f"{stranger.reading} {found}"
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=IDS)
+def test_stranger_is_stopped_only_by_what_keeps_its_jobs_from_falling_back(stranger: Stranger) -> None:
+    found = stopping(stranger.resources)
+    assert found.keys() == stranger.stops, f"{stranger.reading} {found}"
+
+
+#: A fix may uncover what is behind it, such as a tier that is no longer the last and needs a time limit.
+MOST_ROUNDS = 4
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [each for each in STRANGERS if each.stops],
+    ids=[name for name, each in zip(IDS, STRANGERS, strict=True) if each.stops],
+)
+def test_stranger_who_follows_each_message_arrives_at_a_pass(stranger: Stranger) -> None:
+    program = copy_of(stranger.resources)
+    for _ in range(MOST_ROUNDS):
+        messages = [message for found in stopping(program).values() for message in found]
+        if not messages:
+            break
+        apply_fix(program, messages[0])
+    assert stopping(program) == {}, "each message leads on"
+    words = {each.word for each in verdicts(program, PACK_DEFAULTS)}
+    assert words <= {Word.PROVED, Word.ASSUMED}, f"and the end is a proof: {words}"
