@@ -43,12 +43,10 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool, weights
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
-from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
-from tests.support.clusters.operators import OWN_CHARTS, OperatorCluster
+from tests.support.clusters.control_plane import define_fallback_policies
+from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster, bare_operator_cluster
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
@@ -57,6 +55,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from holdfast.simulator.paths import Workspace
 
 
@@ -159,7 +158,6 @@ def _by_name(nodes: list[Json]) -> Mapping[str, Json]:
     return {str(obj(node["metadata"])["name"]): node for node in nodes}
 
 
-STACK: Final = "aws-test"
 NAMESPACE: Final = "tabular"
 
 # Its default: a pod that asks for nothing must not wait for a large one.
@@ -189,20 +187,12 @@ class LadderCluster:
 @contextmanager
 def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
     """The cluster, its operators ready, for the length of the block."""
-    with running_control_plane(folder, STACK) as workspace:
-        host = OperatorRunner(workspace, STACK, report=lambda _: None)
-        client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
-        charts = OperatorCluster(client=client, workspace=workspace)
-        try:
-            host.start()
-            charts.apply(system_node("system-0"))
-            _install_operators(charts)
-            _make_training_namespace(client)
-            charts.apply(*(obj for pool in POOLS for obj in pool_objects(pool)))
-            yield LadderCluster(client=client, workspace=workspace)
-        finally:
-            host.stop()
-            client.close()
+    with bare_operator_cluster(folder) as charts:
+        charts.apply(system_node("system-0"))
+        _install_operators(charts)
+        _make_training_namespace(charts.client)
+        charts.apply(*(obj for pool in POOLS for obj in pool_objects(pool)))
+        yield LadderCluster(client=charts.client, workspace=charts.workspace)
 
 
 def pool_objects(pool: Pool) -> tuple[Json, Json]:
@@ -227,8 +217,7 @@ def _install_operators(charts: OperatorCluster) -> None:
     ):
         charts.install(f"{release}-crds", OWN_CHARTS / f"{release}-crds", namespace)
         chart = "kuberay-operator" if release == "kuberay" else release
-        name = "kuberay-operator" if release == "kuberay" else release
-        charts.install(name, charts.workspace.charts_dir / chart, namespace, values)
+        charts.install(chart, charts.workspace.charts_dir / chart, namespace, values)
     install_karpenter(charts)
 
 

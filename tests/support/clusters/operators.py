@@ -125,19 +125,25 @@ class OperatorCluster:
 
 
 @contextmanager
-def operator_cluster(folder: Path) -> Generator[OperatorCluster]:
-    """A control plane and its host, for the length of the block."""
+def bare_operator_cluster(folder: Path) -> Generator[OperatorCluster]:
+    """A control plane without nodes and its operator runner, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
-        host = OperatorRunner(workspace, STACK, report=lambda _: None)
+        runner = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
-        charts = OperatorCluster(client=client, workspace=workspace)
         try:
-            host.start()
-            charts.apply(system_node("system-0", "us-east-1a"), system_node("system-1", "us-east-1b"))
-            yield charts
+            runner.start()
+            yield OperatorCluster(client=client, workspace=workspace)
         finally:
-            host.stop()
+            runner.stop()
             client.close()
+
+
+@contextmanager
+def operator_cluster(folder: Path) -> Generator[OperatorCluster]:
+    """A control plane with two system nodes and its operator runner, for the length of the block."""
+    with bare_operator_cluster(folder) as charts:
+        charts.apply(system_node("system-0", "us-east-1a"), system_node("system-1", "us-east-1b"))
+        yield charts
 
 
 def system_node(name: str, zone: str) -> Json:
