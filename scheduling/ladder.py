@@ -15,6 +15,12 @@ from holdfast.scheduling.quantities import format_duration
 #: `maxFailures` of a tier that no number of failures ends.
 UNLIMITED: Final = -1
 
+#: `returnAfter` of a ladder whose jobs never return to a better tier.
+NEVER: Final = timedelta(0)
+
+#: The largest `maxFailures` beside a `failureWindow`: the time of each failure is recorded in the job.
+MOST_TIMED_FAILURES: Final = 100
+
 #: The largest `maxFailures`: a larger number is a mistake for UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
@@ -57,7 +63,8 @@ class Ladder:
 
     `outage_window`: losses within this time count as one failure. On the last tier the controller gives a job up after
     `application_failures` of its own program (UNLIMITED: never), or after it has waited for capacity for `give_up_after`.
-    `return_after` on a tier, it tries a better one, if capacity comes within `hold_timeout`; None: never. From `deadline`
+    `return_after` on a tier, it tries a better one, if capacity comes within `hold_timeout`; NEVER: it stays. Failures that are
+    older than `failure_window` do not count any more; None: all of a tier visit count. From `deadline`
     after its creation, a failure moves a job straight to the last tier, and it does not return. A Warning event is emitted
     for pods that are placed but do not start within `start_timeout`. `restart_cost`: the longest time from the loss of a
     job's machines until it has its earlier progress again.
@@ -68,6 +75,7 @@ class Ladder:
     outage_window: timedelta | None = None
     give_up_after: timedelta | None = None
     application_failures: int | None = None
+    failure_window: timedelta | None = None
     return_after: timedelta | None = None
     hold_timeout: timedelta | None = None
     start_timeout: timedelta | None = None
@@ -210,18 +218,26 @@ def _on_demand_example(pools: Mapping[str, Pool]) -> str:
 
 
 def timing_problems(ladder: Ladder, at: str) -> Iterator[Problem]:
-    """Validate `returnAfter` and `holdTimeout` of a ladder; `at` is the path of the object that has them."""
-    if ladder.return_after is not None and len(ladder.tiers) == 1:
+    """Validate `returnAfter`, `holdTimeout` and `failureWindow` of a ladder; `at` is the path of the object that has them."""
+    if ladder.return_after not in {None, NEVER} and ladder.return_after and len(ladder.tiers) == 1:
         yield Problem(
             field=f"{at}.returnAfter",
             value=f"{format_duration(ladder.return_after)} on a ladder of one tier",
             allowed="a time on a ladder of two tiers or more, because there is no better tier to return to",
             fix="Remove it, or add the tier that jobs should return to.",
         )
-    if ladder.hold_timeout is not None and ladder.return_after is None:
+    most = max((tier.max_failures or 0 for tier in ladder.tiers), default=0)
+    if ladder.failure_window is not None and most > MOST_TIMED_FAILURES:
+        yield Problem(
+            field=f"{at}.failureWindow",
+            value=f"{format_duration(ladder.failure_window)} beside maxFailures: {most}",
+            allowed=f"a time on a ladder whose maxFailures are at most {MOST_TIMED_FAILURES}",
+            fix="Lower maxFailures, or remove failureWindow.",
+        )
+    if ladder.hold_timeout is not None and (ladder.return_after == NEVER or len(ladder.tiers) == 1):
         yield Problem(
             field=f"{at}.holdTimeout",
-            value=f"{format_duration(ladder.hold_timeout)} without returnAfter",
-            allowed="a time beside returnAfter: capacity is reserved only for jobs that return to a better tier",
-            fix="Add returnAfter, such as 4h, or remove it.",
+            value=f"{format_duration(ladder.hold_timeout)} on a ladder whose jobs do not return",
+            allowed="a time on a ladder of two tiers or more, without returnAfter: never",
+            fix="Set returnAfter to a time, such as 1h, or remove holdTimeout.",
         )

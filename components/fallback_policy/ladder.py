@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def ladder_spec(
                 "outageWindow": _written(ladder.outage_window),
                 "giveUpAfter": _written(ladder.give_up_after),
                 "applicationFailures": ladder.application_failures,
-                "returnAfter": _written(ladder.return_after),
+                "failureWindow": _written(ladder.failure_window),
+                "returnAfter": "never" if ladder.return_after == NEVER else _written(ladder.return_after),
                 "holdTimeout": _written(ladder.hold_timeout),
                 "startTimeout": _written(ladder.start_timeout),
                 "deadline": _written(ladder.deadline),

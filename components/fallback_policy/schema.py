@@ -14,12 +14,13 @@ from holdfast.components.fallback_policy.tier_schema import (
     DNS_LABEL,
     MOST_TIERS,
     duration,
+    duration_or_never,
     text,
     tier_schema,
     tiers_rules,
 )
 from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIMED_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
 from holdfast.scheduling.reachability.shape import (
     LONGEST_ACCELERATOR,
@@ -199,8 +200,11 @@ def move_settings() -> Json:
                 "-1 means unlimited."
             ),
         },
-        "returnAfter": duration(
-            "How long a job stays on a tier before it tries a better one again, for example 4h. Default: never."
+        "failureWindow": duration(
+            "Failures older than this no longer count towards maxFailures, for example 24h. Default: all of a tier visit count."
+        ),
+        "returnAfter": duration_or_never(
+            "How long a job stays on a tier before it tries a better one again, or never. Default: 1h."
         ),
         "holdTimeout": duration(
             "How long to wait for capacity of the better tier before a job moves up, for example 10m."
@@ -223,11 +227,21 @@ def move_setting_rules() -> list[Json]:
     """Return the rules that reject settings without an effect."""
     return [
         {
-            "rule": "!has(self.returnAfter) || self.tiers.size() > 1",
+            "rule": "!has(self.returnAfter) || self.returnAfter == 'never' || self.tiers.size() > 1",
             "message": "returnAfter needs a ladder of two or more tiers: remove it or add a tier",
         },
         {
-            "rule": "!has(self.holdTimeout) || has(self.returnAfter)",
-            "message": "holdTimeout applies to failback, which needs returnAfter: set returnAfter or remove holdTimeout",
+            "rule": (
+                "!has(self.holdTimeout) || (self.tiers.size() > 1 && "
+                "(!has(self.returnAfter) || self.returnAfter != 'never'))"
+            ),
+            "message": "holdTimeout applies to failback, which this ladder has not: set returnAfter to a time or remove holdTimeout",
+        },
+        {
+            "rule": (
+                "!has(self.failureWindow) || "
+                f"self.tiers.all(t, !has(t.maxFailures) || t.maxFailures <= {MOST_TIMED_FAILURES})"
+            ),
+            "message": f"failureWindow needs maxFailures of at most {MOST_TIMED_FAILURES}: lower them or remove failureWindow",
         },
     ]

@@ -31,6 +31,21 @@ def duration(description: str) -> Json:
     }
 
 
+def duration_or_never(description: str) -> Json:
+    """Return the schema of a duration that may also be `never`."""
+    rule = duration_rule()
+    return {
+        **duration(description),
+        "pattern": f"^never$|{DURATION_PATTERN}",
+        "x-kubernetes-validations": [
+            {
+                "rule": f"self == 'never' || ({rule['rule']})",
+                "message": f"{rule['message']}, or never",
+            }
+        ],
+    }
+
+
 def duration_rule() -> Json:
     """Return the rule that bounds a duration. The pattern alone would allow `0m` and the empty string."""
     longest = format_duration(LONGEST_DURATION)

@@ -58,7 +58,7 @@ def program() -> None:
         metadata={"name": "ladder", "namespace": "vision"},
         spec={
             "tiers": [
-                {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
+                {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"},
                 {"pool": "a100"},
             ],
             "shapes": [

@@ -110,6 +110,10 @@ class Fields:
             self._problems.add(self._at(name), _quoted(value), DURATION_ALLOWED, error.fix)
             return None
 
+    def duration_or_never(self, name: str, default: timedelta | None) -> timedelta | None:
+        """A duration, or None for `never`; `default` if it is missing."""
+        return None if self._document.get(name) == "never" else self.duration(name) or default
+
     def refuse(self, name: str, allowed: str) -> None:
         """Add a problem for a field whose value is not allowed."""
         self._wrong(name, self._document.get(name), allowed)
@@ -203,7 +207,8 @@ def _policy(spec: Fields, problems: Problems) -> Policy:
         outage_window=spec.duration("outageWindow") or ladder.outage_window,
         give_up_after=spec.duration("giveUpAfter"),
         application_failures=_count(spec, "applicationFailures", ladder.application_failures),
-        return_after=spec.duration("returnAfter"),
+        failure_window=spec.duration("failureWindow"),
+        return_after=spec.duration_or_never("returnAfter", ladder.return_after),
         hold_timeout=spec.duration("holdTimeout") or ladder.hold_timeout,
         start_timeout=spec.duration("startTimeout") or ladder.start_timeout,
         deadline=spec.duration("deadline"),

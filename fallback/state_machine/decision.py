@@ -164,6 +164,7 @@ def shift_times(state: JobState, observation: Observation) -> JobState:
         and replace(pace, counts_from=None if pace.counts_from is None else pace.counts_from + jump),
         since=shifted_time(state.since),
         waiting_since=shifted_if_any(state.waiting_since),
+        failures=tuple(replace(each, at=shifted_time(each.at)) for each in state.failures),
         outage_counted_at=shifted_if_any(state.outage_counted_at),
         resumed_at=shifted_if_any(state.resumed_at),
         suspended_at=shifted_if_any(state.suspended_at),

@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.observation import Cause
-from holdfast.fallback.state_machine.state import OutageKind
+from holdfast.fallback.state_machine.state import OutageKind, TimedFailure
 from holdfast.fallback.state_machine.tier_visit import latest_loss_at
-from holdfast.scheduling.ladder import Failures
+from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,13 +31,54 @@ def counted_failures(state: JobState, mode: Failures) -> int:
 
 
 def count_losses(state: JobState, observation: Observation, policy: Policy) -> JobState:
-    """Return the state with every loss counted that is new since the last reconciliation."""
+    """Return the state with every loss counted that is new since the last reconciliation, and without old failures."""
+    state = _without_old_failures(state, observation.now, policy.failure_window)
+    counted = _count_new_losses(state, observation, policy)
+    return (
+        _with_failure_times(counted, before=state, now=observation.now) if policy.failure_window else counted
+    )
+
+
+def _count_new_losses(state: JobState, observation: Observation, policy: Policy) -> JobState:
     after = state
     for loss in sorted(_new_losses(state, observation), key=lambda loss: loss.at):
         after = _with_loss(after, loss, observation.now, policy.outage_window)
     # The restart of an earlier outage may be observed together with the next outage, and does not belong to that one.
     due = int(state.restart_expected) + int(after.outage_counted_at != state.outage_counted_at)
     return _with_restarts(after, observation, policy.outage_window, due)
+
+
+_COUNTERS: Final = {
+    OutageKind.EVICTION: "evictions",
+    OutageKind.APPLICATION: "application_failures",
+    OutageKind.UNEXPLAINED: "unexplained",
+}
+
+
+def _without_old_failures(state: JobState, now: datetime, window: timedelta | None) -> JobState:
+    """Return the state without the failures that are older than `failureWindow`; those without a time stay."""
+    if window is None:
+        return replace(state, failures=()) if state.failures else state
+    old = [each for each in state.failures if each.at < now - window]
+    if not old:
+        return state
+    kept = replace(state, failures=tuple(each for each in state.failures if each.at >= now - window))
+    for each in old:
+        kept = _add(kept, each.kind, -1)
+    return kept
+
+
+def _with_failure_times(state: JobState, *, before: JobState, now: datetime) -> JobState:
+    """Return the state with the time of each failure that was counted since `before`, and without those taken back."""
+    failures = list(before.failures)
+    for kind, counter in _COUNTERS.items():
+        more: int = getattr(state, counter) - getattr(before, counter)
+        failures += [TimedFailure(kind=kind, at=now)] * more
+        for _ in range(-more):
+            last = next((each for each in reversed(failures) if each.kind is kind), None)
+            if last is not None:
+                failures.remove(last)
+    return replace(state, failures=tuple(failures[-MOST_TIMED_FAILURES:]))
 
 
 def unreachable_deadline(state: JobState, observation: Observation) -> datetime | None:

@@ -62,6 +62,14 @@ class FailbackAttempt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TimedFailure:
+    """A counted outage and when it was counted, by the controller's clock; recorded on a ladder with a `failureWindow`."""
+
+    kind: OutageKind
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pace:
     """How far a job with a deadline has come.
 
@@ -87,7 +95,8 @@ class JobState:
     `since`: when this tier visit began. `waiting_since`: since when a pod has no node, None if all have one; `waited`: the
     length of the wait before that, when a pause interrupted it.
     `evictions`, `application_failures`, `unexplained`: outages counted in this visit, by cause; unexplained ones are
-    restarts whose cause no replica observed. `outage_kind`: the cause of the last outage; `outage_at`: its first loss, by
+    restarts whose cause no replica observed. `failures`: when each of them was counted, on a ladder with a `failureWindow`:
+    older ones are removed and count no more. `outage_kind`: the cause of the last outage; `outage_at`: its first loss, by
     the clock that reported it, None if no loss was observed; `outage_counted_at`: when it was counted, by the controller's
     clock; `outage_pod_created_at`: when the pod of that loss was created. `eviction_at`: the first loss of the last wave
     of evictions, by the clock of losses. `losses_counted_until`: losses up to this time, by the same clock, are done.
@@ -113,6 +122,7 @@ class JobState:
     evictions: int = 0
     application_failures: int = 0
     unexplained: int = 0
+    failures: tuple[TimedFailure, ...] = ()
     outage_kind: OutageKind | None = None
     outage_at: datetime | None = None
     outage_counted_at: datetime | None = None
@@ -238,7 +248,9 @@ def _written(value: object) -> JsonValue:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, FailbackAttempt | Pace):
+    if isinstance(value, tuple):
+        return [_written(each) for each in cast("tuple[object, ...]", value)]
+    if isinstance(value, FailbackAttempt | Pace | TimedFailure):
         return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
     return cast("JsonValue", value)
 
@@ -296,6 +308,15 @@ def _attempt(value: JsonValue) -> FailbackAttempt:
     )
 
 
+def _failures(value: JsonValue) -> tuple[TimedFailure, ...]:
+    if not isinstance(value, list):
+        raise ValueError("it is not a list")  # noqa: TRY004  # as above: one kind of error
+    found = [_object(each) for each in value]
+    return tuple(
+        TimedFailure(kind=OutageKind(_text(each.get("kind"))), at=_time(each.get("at"))) for each in found
+    )
+
+
 def _pace(value: JsonValue) -> Pace:
     document = _object(value)
     return Pace(
@@ -324,6 +345,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "evictions": _count,
     "application_failures": _count,
     "unexplained": _count,
+    "failures": _failures,
     "outage_kind": _absent_or(lambda value: OutageKind(_text(value))),
     "outage_at": _absent_or(_time),
     "outage_counted_at": _absent_or(_time),

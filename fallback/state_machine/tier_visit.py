@@ -52,6 +52,7 @@ def new_tier_visit(
         evictions=0,
         application_failures=0,
         unexplained=0,
+        failures=(),
         outage_kind=None,
         outage_at=None,
         outage_counted_at=None,

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Pl
 from pydantic_core import PydanticCustomError
 
 from holdfast.infra import naming
+from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
 #: The error type of errors with their own fix.
@@ -37,6 +38,10 @@ def _duration(value: object) -> timedelta:
         raise error_with_fix(error.fix) from None
 
 
+def _duration_or_never(value: object) -> timedelta:
+    return NEVER if value in ("never", NEVER) else _duration(value)
+
+
 def _chart_source(text: str) -> str:
     if re.match(r"http://", text, re.IGNORECASE):
         raise error_with_fix(f'Write "https://{text[7:]}": charts run with permissions in the cluster.')
@@ -50,6 +55,11 @@ Duration = Annotated[
     timedelta,
     PlainValidator(_duration),
     PlainSerializer(format_duration, return_type=str),
+]
+DurationOrNever = Annotated[
+    timedelta,
+    PlainValidator(_duration_or_never),
+    PlainSerializer(lambda time: "never" if time == NEVER else format_duration(time), return_type=str),
 ]
 ChartSource = Annotated[str, Field(min_length=1), AfterValidator(_chart_source)]
 FilePath = Annotated[str, Field(min_length=1)]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import Duration, error_with_fix
+from holdfast.infra.config.fields import Duration, DurationOrNever, error_with_fix
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 
@@ -67,7 +67,10 @@ class FallbackSection(Section):
         description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 for any number",
         examples=["5"],
     )
-    return_after: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["4h"])
+    failure_window: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["24h"])
+    return_after: DurationOrNever | None = Field(
+        default=None, description=f"{DURATION_ALLOWED}; or never", examples=["1h"]
+    )
     hold_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["10m"])
     start_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["30m"])
     deadline: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["48h"])

@@ -186,7 +186,7 @@ class NamespaceSection(Section):
     fallback: FallbackSection = Field(
         default_factory=FallbackSection,
         description="a mapping of failures, outageWindow, returnAfter and the other fields of fallback",
-        examples=["{returnAfter: 4h}"],
+        examples=["{returnAfter: 1h}"],
     )
     shapes: tuple[ShapeSection, ...] = Field(
         default=(),
@@ -209,6 +209,7 @@ class NamespaceSection(Section):
             outage_window=conduct.outage_window,
             give_up_after=conduct.give_up_after,
             application_failures=conduct.application_failures,
+            failure_window=conduct.failure_window,
             return_after=conduct.return_after,
             hold_timeout=conduct.hold_timeout,
             start_timeout=conduct.start_timeout,

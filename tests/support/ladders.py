@@ -21,6 +21,7 @@ CONDUCT = Ladder(
     outage_window=timedelta(minutes=3),
     give_up_after=timedelta(hours=24),
     application_failures=UNLIMITED,
+    failure_window=timedelta(hours=24),
     return_after=timedelta(hours=4),
     hold_timeout=timedelta(minutes=10),
     start_timeout=timedelta(minutes=30),

@@ -15,6 +15,7 @@ from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     NEEDS_TIMEOUT,
+    NEVER,
     UNLIMITED,
     Failures,
     Ladder,
@@ -129,8 +130,9 @@ def test_an_invalid_ladder_is_rejected_with_the_reason(
         {},
         {"failures": "any"},
         {"failures": "evictions", "outageWindow": "5m", "applicationFailures": 0},
-        {"returnAfter": "4h"},
+        {"returnAfter": "never", "failureWindow": "24h"},
         {"returnAfter": "4h", "holdTimeout": "10m"},
+        {"holdTimeout": "10m"},
         {"giveUpAfter": "24h", "startTimeout": "30m", "deadline": "48h", "applicationFailures": -1},
     ],
 )
@@ -150,7 +152,15 @@ def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, conduct:
         ("greater than or equal to -1", [A100_SPOT, A100], {"applicationFailures": -2}),
         ("less than or equal to 10000", [A100_SPOT, A100], {"applicationFailures": 99999}),
         ("returnAfter needs a ladder of two or more tiers", [A100], {"returnAfter": "4h"}),
-        ("holdTimeout applies to failback", [A100_SPOT, A100], {"holdTimeout": "10m"}),
+        ("holdTimeout applies to failback", [A100], {"holdTimeout": "10m"}),
+        (
+            "holdTimeout applies to failback",
+            [A100_SPOT, A100],
+            {"returnAfter": "never", "holdTimeout": "10m"},
+        ),
+        ("should match", [A100_SPOT, A100], {"returnAfter": "sometimes"}),
+        ("or never", [A100_SPOT, A100], {"returnAfter": "0h"}),
+        ("failureWindow needs", [{**A100_SPOT, "maxFailures": 101}, A100], {"failureWindow": "24h"}),
     ],
 )
 def test_an_invalid_setting_is_rejected_with_the_reason(
@@ -246,7 +256,7 @@ ladders = st.builds(
     failures=st.sampled_from((None, *Failures)),
     outage_window=sometimes,
     application_failures=st.sampled_from((None, UNLIMITED, 0)),
-    return_after=sometimes,
+    return_after=st.sampled_from((None, NEVER, timedelta(hours=4))),
     hold_timeout=sometimes,
 )
 

@@ -29,6 +29,7 @@ def hostile(cluster: LoopCluster) -> Generator[LoopCluster]:
     for grace in GRACE_PERIODS:
         free: Json = {"metadata": {"finalizers": None}}
         cluster.client.merge_patch("v1", "Pod", _pod(grace), free, namespace=NAMESPACE)
+        cluster.client.delete("v1", "Pod", _pod(grace), namespace=NAMESPACE, grace_seconds=0)
 
 
 def test_pods_deleted_with_extreme_grace_periods_stop_no_controller(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Part,
         PoolStatus,
     )
-    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind, Pace
+    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind, Pace, TimedFailure
     from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
@@ -53,6 +53,7 @@ class PolicyFields(TypedDict, total=False):
     outage_window: timedelta
     give_up_after: timedelta | None
     application_failures: int
+    failure_window: timedelta | None
     return_after: timedelta | None
     hold_timeout: timedelta
     start_timeout: timedelta
@@ -71,6 +72,7 @@ class StateFields(TypedDict, total=False):
     evictions: int
     application_failures: int
     unexplained: int
+    failures: tuple[TimedFailure, ...]
     outage_kind: OutageKind | None
     outage_at: datetime | None
     outage_counted_at: datetime | None
@@ -149,8 +151,8 @@ LOWER: Final = tier("b-spot")
 
 
 def policy(**fields: Unpack[PolicyFields]) -> Policy:
-    """Two spot pools and on-demand."""
-    return replace(Policy(tiers=(SPOT, LOWER, LAST), outage_window=WINDOW), **fields)
+    """Two spot pools and on-demand, without failback."""
+    return replace(Policy(tiers=(SPOT, LOWER, LAST), outage_window=WINDOW, return_after=None), **fields)
 
 
 def running(**fields: Unpack[StateFields]) -> JobState:

@@ -27,6 +27,7 @@ from holdfast.fallback.state_machine.state import (
     OutageKind,
     Phase,
     Purpose,
+    TimedFailure,
     UnreadableState,
 )
 from holdfast.scheduling.ladder import Failures
@@ -64,6 +65,7 @@ ladders = st.builds(
     outage_window=waits,
     give_up_after=maybe(waits),
     application_failures=st.integers(-1, 5),
+    failure_window=maybe(waits),
     return_after=maybe(waits),
     hold_timeout=waits,
     start_timeout=waits,
@@ -86,6 +88,9 @@ job_states = st.builds(
     evictions=counts,
     application_failures=counts,
     unexplained=counts,
+    failures=st.lists(st.builds(TimedFailure, kind=st.sampled_from(OutageKind), at=times), max_size=3).map(
+        tuple
+    ),
     outage_kind=maybe(st.sampled_from(OutageKind)),
     outage_at=maybe(times),
     outage_counted_at=maybe(times),

@@ -56,9 +56,11 @@ def test_defaults_of_ladders_are_those_of_the_controller() -> None:
     assert told["applicationFailures"] == str(policy.application_failures), "the default of the controller"
     assert told["holdTimeout"] == format_duration(policy.hold_timeout), "the default of the controller"
     assert told["startTimeout"] == format_duration(policy.start_timeout), "the default of the controller"
-    for name in ("giveUpAfter", "returnAfter", "deadline"):
+    assert policy.return_after is not None, "jobs return by default"
+    assert told["returnAfter"] == format_duration(policy.return_after), "the default of the controller"
+    for name in ("giveUpAfter", "failureWindow", "deadline"):
         assert told[name] in {"never", "none"}, f"{name} is off by default"
-    assert (policy.give_up_after, policy.return_after, policy.deadline) == (None, None, None), "off"
+    assert (policy.give_up_after, policy.failure_window, policy.deadline) == (None, None, None), "off"
 
 
 def test_defaults_and_bounds_of_shapes_are_those_of_the_parser() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from holdfast.components.fallback_policy.tier_schema import tiers_rules
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
+    MOST_TIMED_FAILURES,
     NEEDS_TIMEOUT,
+    NEVER,
     SET_TIMEOUT,
     UNLIMITED,
     Ladder,
@@ -174,10 +177,15 @@ def test_valid_timing_has_no_problems(ladder: Ladder) -> None:
     assert list(timing_problems(ladder, NAMESPACE)) == [], "no problem"
 
 
-def test_return_after_needs_two_tiers_and_hold_timeout_needs_return_after() -> None:
+def test_timing_that_has_no_effect_is_a_problem() -> None:
     (problem,) = timing_problems(Ladder(tiers=TWO_TIERS[1:], return_after=4 * HOUR), NAMESPACE)
     assert problem.field == f"{NAMESPACE}.returnAfter", "the field is named"
     assert "4h on a ladder of one tier" in problem.value, "and the value"
-    (problem,) = timing_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), NAMESPACE)
-    assert problem.field == f"{NAMESPACE}.holdTimeout", "the field is named"
-    assert "Add returnAfter" in problem.fix, "and the fix"
+    for ladder in (Ladder(tiers=TWO_TIERS, return_after=NEVER), Ladder(tiers=TWO_TIERS[1:])):
+        assert list(timing_problems(ladder, NAMESPACE)) == [], "jobs may stay where they are"
+        (problem,) = timing_problems(replace(ladder, hold_timeout=HOUR), NAMESPACE)
+        assert problem.field == f"{NAMESPACE}.holdTimeout", "the field is named"
+        assert "Set returnAfter to a time" in problem.fix, "and the fix"
+    many = (Tier(pool="a", max_failures=MOST_TIMED_FAILURES + 1), Tier(pool="b"))
+    (problem,) = timing_problems(Ladder(tiers=many, failure_window=HOUR), NAMESPACE)
+    assert problem.field == f"{NAMESPACE}.failureWindow", "the time of each failure is recorded in the job"

@@ -16,7 +16,7 @@ from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.labels import POOL, CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
+from holdfast.scheduling.ladder import NEVER, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, SPOT
@@ -90,6 +90,12 @@ def read(ladder: Ladder) -> Policy:
     return found
 
 
+def test_a_ladder_whose_jobs_never_return_is_parsed_as_one() -> None:
+    one_way = replace(CONDUCT, return_after=NEVER, hold_timeout=None)
+    assert ladder_spec(one_way)["returnAfter"] == "never", "a duration of nothing has no text form"
+    assert read(one_way).return_after is None, "the controller tries no better tier"
+
+
 def test_every_setting_has_a_name_in_the_schema() -> None:
     written = ladder_spec(CONDUCT, shapes=SHAPES)
     schema = obj(spec_schema()["properties"])
@@ -130,6 +136,7 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
         "outage_window",
         "give_up_after",
         "application_failures",
+        "failure_window",
         "return_after",
         "hold_timeout",
         "start_timeout",

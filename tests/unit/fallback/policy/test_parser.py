@@ -80,7 +80,8 @@ def test_missing_fields_have_defaults_and_unknown_ones_are_ignored() -> None:
     first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
     assert read().tiers == (first, PolicyTier(pool="a")), "a missing limit is no limit"
     assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
-    assert read().return_after is None, "failback is off by default"
+    assert read().return_after == 60 * MINUTE, "jobs return to a better tier by default"
+    assert read(returnAfter="never").return_after is None, "and can be made to stay"
     assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
     assert parse_policy(None) == NoPolicy(), "it is just not there"
 

@@ -185,7 +185,7 @@ def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     assert not woken, (
         "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
     )
-    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "1h"}})
+    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "2h"}})
     assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
 
 

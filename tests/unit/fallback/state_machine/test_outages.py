@@ -32,6 +32,38 @@ from tests.support.builders.job_states import (
 EVICTIONS = policy(failures=Failures.EVICTIONS)
 
 
+def test_failures_older_than_the_failure_window_no_longer_count() -> None:
+    day = policy(failure_window=24 * HOUR)
+    state = running()
+    for number, hours in enumerate((0, 10, 20)):
+        at = T0 + hours * HOUR
+        state = count_losses(state, observed(losses=(loss(at, pod=f"p{number}"),), now=at), day)
+    assert (state.evictions, len(state.failures)) == (3, 3), "three within a day"
+    later = count_losses(state, observed(now=T0 + 25 * HOUR), day)
+    assert (later.evictions, [each.at for each in later.failures]) == (2, [T0 + 10 * HOUR, T0 + 20 * HOUR]), (
+        "the first one is older than a day"
+    )
+    assert count_losses(state, observed(now=T0 + 25 * HOUR), policy()).evictions == 3, (
+        "without a window all failures of the visit count"
+    )
+    untimed = running(evictions=2)
+    assert count_losses(untimed, observed(now=T0 + 99 * HOUR), day).evictions == 2, (
+        "failures from before the window was set have no time and stay"
+    )
+    assert count_losses(state, observed(now=T0 + 99 * HOUR), day).evictions == 0, "all are forgotten"
+
+
+def test_a_failure_that_turns_out_to_be_an_eviction_is_timed_as_one() -> None:
+    day = policy(failure_window=24 * HOUR)
+    failed = count_losses(running(), observed(losses=(loss(T0, Cause.APPLICATION),)), day)
+    explained = count_losses(
+        failed, observed(losses=(loss(T0, Cause.APPLICATION), loss(T0 - SECOND, pod="p1"))), day
+    )
+    assert [each.kind for each in explained.failures] == [OutageKind.EVICTION], "it is one failure"
+    later = count_losses(explained, observed(now=T0 + 25 * HOUR), day)
+    assert counted_failures(later, Failures.ANY) == 0, "and is forgotten as one"
+
+
 def test_losses_within_the_window_are_one_outage() -> None:
     lost = tuple(loss(T0 + number * SECOND, pod=f"p{number}") for number in range(4))
     assert count_losses(running(), observed(losses=lost), policy()).evictions == 1, (
