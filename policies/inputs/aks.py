@@ -21,6 +21,7 @@ from holdfast.policies.resources import (
     once,
     text_at,
     texts_at,
+    whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.affinity import LabelFact
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 # With or without an API version between the module and the type.
 _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")
@@ -58,12 +60,12 @@ def aks_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
 def _pools(resource: StackResource, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
     """Yield the pools that one resource declares; a cluster whose profiles are not known yet declares none."""
     if is_agent_pool(resource.type):
-        is_for_jobs = at(resource.props, "mode") != "System"
+        is_for_jobs = not _is(resource.props, "mode", "System")
         yield _pool(resource, resource.props, "agentPoolName", resources, is_for_jobs=is_for_jobs)
     elif is_cluster(resource.type):
         profiles = items_at(resource.props, "agentPoolProfiles")
         for index, profile in enumerate(profiles if profiles is not UNKNOWN else ()):
-            is_for_jobs = text_at(profile, "mode") != "System"
+            is_for_jobs = not _is(profile, "mode", "System")
             pool = _pool(resource, profile, "name", resources, is_for_jobs=is_for_jobs)
             where = f"agentPoolProfiles[{index}]."
             yield replace(pool, labels_path=where + pool.labels_path, taints_path=where + pool.taints_path)
@@ -80,8 +82,7 @@ def _pool(
     label, declared = text_at(profile, "nodeLabels", POOL), text_at(profile, name_field)
     name = declared if isinstance(declared, str) else resource.logical_name
     priority = text_at(profile, "scaleSetPriority")
-    # Azure accepts its own values in any case.
-    is_spot = isinstance(priority, str) and priority.lower() == "spot"
+    is_spot = _is(profile, "scaleSetPriority", "Spot")
     size = text_at(profile, "vmSize")
     machines = machines_named(size if size is UNKNOWN else [size or ""], "azure", Provisioner.AKS)
     return DeclaredPool(
@@ -99,14 +100,31 @@ def _pool(
             is_decided=priority is not UNKNOWN,
             labels=_labels(profile, is_spot=is_spot),
             taints=_taints(profile, is_spot=is_spot),
-            machines=machines.capacities,
+            machines=_with_most_pods(profile, machines.capacities),
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(profile)),
             zones=texts_at(profile, "availabilityZones"),
+            is_compact=True if text_at(profile, "proximityPlacementGroupID") else None,
             added_tolerations=tolerations_for(label, resources),
         ),
         is_for_jobs=is_for_jobs,
     )
+
+
+def _is(profile: Value, field: str, value: str) -> bool:
+    """Whether a field has one of Azure's own values, which Azure accepts in any case."""
+    given = text_at(profile, field)
+    return isinstance(given, str) and given.lower() == value.lower()
+
+
+def _with_most_pods(
+    profile: Value, machines: tuple[MachineCapacity, ...] | Unknown
+) -> tuple[MachineCapacity, ...] | Unknown:
+    """Return the machines with the number of pods that the agent pool allows on a node."""
+    most = whole_number(at(profile, "maxPods"))
+    if machines is UNKNOWN or not isinstance(most, int):
+        return machines
+    return tuple(replace(machine, max_pods=most) for machine in machines)
 
 
 def _labels(profile: Value, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:

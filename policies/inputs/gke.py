@@ -17,9 +17,11 @@ from holdfast.policies.resources import (
     once,
     text_at,
     texts_at,
+    whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
+    ARCH,
     COMPUTE_CLASS,
     GKE_PROVISIONING,
     GKE_SPOT,
@@ -29,7 +31,7 @@ from holdfast.scheduling.labels import (
     POOL,
     SPOT,
 )
-from holdfast.scheduling.machines import machine_catalogue, with_attached
+from holdfast.scheduling.machines import machine_catalogue, regions, with_attached, zones_of
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, Taint, Toleration
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.affinity import LabelFact
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 
@@ -55,6 +58,14 @@ _EFFECTS: Final = {
 }
 # GKE adds a toleration to pods that request GPUs (ExtendedResourceToleration).
 _GPU_TOLERATION: Final = AddedToleration(toleration=Toleration(key=GPU_RESOURCE), for_gpu_pods=True)
+# GKE's own taints of nodes with Arm processors and of sandboxed nodes. It adds the toleration to pods that select Arm.
+_ARM: Final = Taint(key=ARCH, value="arm64")
+_ARM_TOLERATION: Final = AddedToleration(toleration=Toleration.of(_ARM), selecting=(ARCH, "arm64"))
+_SANDBOX: Final = Taint(key="sandbox.gke.io/runtime", value="gvisor")
+
+#: A regional node pool without `nodeLocations` has nodes in so many zones.
+_ZONES_OF_A_REGION: Final = 3
+
 # GKE's machine type for node pools that set none.
 _DEFAULT_MACHINE_TYPE: Final = "e2-medium"
 
@@ -110,10 +121,11 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_decided=decided,
             labels=_labels(node_pool, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
-            machines=machines.capacities,
+            machines=_with_most_pods(node_pool, machines.capacities),
             unknown_machine_types=machines.unknown_types,
-            limits=Limits(nodes=_max_nodes(node_pool)),
-            zones=texts_at(node_pool.props, "nodeLocations"),
+            limits=Limits(nodes=_max_nodes(node_pool), nodes_in_zone=_max_nodes_in_zone(node_pool)),
+            zones=_zones(node_pool),
+            is_compact=True if at(node_pool.props, "placementPolicy", "type") == "COMPACT" else None,
             added_tolerations=_tolerations(node_pool, label, resources),
         ),
     )
@@ -145,9 +157,25 @@ def _machines(node_pool: StackResource) -> Machines:
 
 def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:
     known = labels_at(node_pool.props, "nodeConfig", "labels")
-    if known is UNKNOWN or not is_spot:
+    if known is UNKNOWN:
         return known
-    return {**known, GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT}
+    spot = {GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT} if is_spot else {}
+    sandbox = {_SANDBOX.key: _SANDBOX.value} if _is_sandboxed(node_pool) else {}
+    return {**known, **spot, **sandbox}
+
+
+def _is_sandboxed(node_pool: StackResource) -> bool:
+    return at(node_pool.props, "nodeConfig", "sandboxConfig") is not None
+
+
+def _with_most_pods(
+    node_pool: StackResource, machines: tuple[MachineCapacity, ...] | Unknown
+) -> tuple[MachineCapacity, ...] | Unknown:
+    """Return the machines with the number of pods that the node pool allows on a node."""
+    most = whole_number(at(node_pool.props, "maxPodsPerNode"))
+    if machines is UNKNOWN or not isinstance(most, int):
+        return machines
+    return tuple(replace(machine, max_pods=most) for machine in machines)
 
 
 def _taints(node_pool: StackResource, machines: Machines) -> tuple[Taint, ...] | Unknown:
@@ -155,10 +183,15 @@ def _taints(node_pool: StackResource, machines: Machines) -> tuple[Taint, ...] |
     if listed is UNKNOWN or machines.capacities is UNKNOWN:
         return UNKNOWN
     known = known_taints([_taint(each) for each in listed])
-    if known is UNKNOWN or not machines.have_gpus:
+    if known is UNKNOWN:
         return known
     # GKE taints nodes with GPUs by itself, unless the pool has a taint with that key.
-    return known if any(each.key == GPU.key for each in known) else (*known, GPU)
+    gpu = (GPU,) if machines.have_gpus and all(each.key != GPU.key for each in known) else ()
+    behavior = at(node_pool.props, "nodeConfig", "taintConfig", "architectureTaintBehavior")
+    is_arm = any(machine.labels.get(ARCH) == "arm64" for machine in machines.capacities)
+    arm = (_ARM,) if is_arm and behavior != "NONE" else ()
+    sandbox = (_SANDBOX,) if _is_sandboxed(node_pool) else ()
+    return (*known, *gpu, *arm, *sandbox)
 
 
 def _taint(value: Value) -> Taint | Unknown | None:
@@ -168,17 +201,46 @@ def _taint(value: Value) -> Taint | Unknown | None:
     )
 
 
+def _zones(node_pool: StackResource) -> frozenset[str] | Unknown | None:
+    """Return the zones of its nodes: those it names, or that of its location; UNKNOWN if GKE chooses some of a region's."""
+    named, location = texts_at(node_pool.props, "nodeLocations"), text_at(node_pool.props, "location")
+    if named or named is UNKNOWN or location is None or location is UNKNOWN:
+        return UNKNOWN if named is UNKNOWN or location is UNKNOWN else named or None
+    if location not in regions("gcp"):
+        return frozenset({location})
+    zones = zones_of(location)
+    return frozenset(zones) if len(zones) == _ZONES_OF_A_REGION else UNKNOWN
+
+
+def _zone_count(node_pool: StackResource) -> int | Unknown:
+    """Return in how many zones it has nodes: GKE chooses three of a region's unless the pool names them."""
+    named, location = texts_at(node_pool.props, "nodeLocations"), text_at(node_pool.props, "location")
+    if named is UNKNOWN or (location is UNKNOWN and not named):
+        return UNKNOWN
+    if named:
+        return len(named)
+    return _ZONES_OF_A_REGION if location in regions("gcp") else 1
+
+
 def _max_nodes(node_pool: StackResource) -> int | Unknown | None:
     """Return how many nodes it may have in all its zones; None: any number."""
     scaling = at(node_pool.props, "autoscaling")
     if scaling is UNKNOWN:
         return UNKNOWN
-    zones = texts_at(node_pool.props, "nodeLocations")
-    zone_count = 1 if zones is None else zones if zones is UNKNOWN else len(zones)
-    if scaling is None:
-        return _times(count(at(node_pool.props, "nodeCount")), zone_count)
     total = count(at(scaling, "totalMaxNodeCount"))
-    return total if total is not None else _times(count(at(scaling, "maxNodeCount")), zone_count)
+    return total if total is not None else _times(_in_zone(node_pool, scaling), _zone_count(node_pool))
+
+
+def _max_nodes_in_zone(node_pool: StackResource) -> int | Unknown | None:
+    """Return how many nodes it may have in one zone; None if it limits only their total."""
+    scaling = at(node_pool.props, "autoscaling")
+    if scaling is UNKNOWN or at(scaling, "totalMaxNodeCount") is not None:
+        return None
+    return _in_zone(node_pool, scaling)
+
+
+def _in_zone(node_pool: StackResource, scaling: Value) -> int | Unknown | None:
+    return count(at(node_pool.props, "nodeCount") if scaling is None else at(scaling, "maxNodeCount"))
 
 
 def _times(nodes: int | Unknown | None, zones: int | Unknown) -> int | Unknown | None:
@@ -196,4 +258,4 @@ def _tolerations(
     by_class = (
         (AddedToleration(toleration=Toleration(key=COMPUTE_CLASS)),) if isinstance(compute_class, str) else ()
     )
-    return (*added, _GPU_TOLERATION, *by_class)
+    return (*added, _GPU_TOLERATION, _ARM_TOLERATION, *by_class)

@@ -110,7 +110,9 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         which = "taints" if pool.taints is UNKNOWN else "tolerations by admission"
         yield Undetermined(check="taints", reason=f"its {which} are not known yet")
         return
-    for taint in untolerated(pool.taints, (*shape.tolerations, *pool.added_for(shape.requests))):
+    for taint in untolerated(
+        pool.taints, (*shape.tolerations, *pool.added_for(shape.requests, shape.selector))
+    ):
         yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
 
 

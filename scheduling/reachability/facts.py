@@ -50,10 +50,14 @@ def _whole(limit: int | Unknown | None, each: int) -> int | Unknown | None:
 
 @dataclass(frozen=True, kw_only=True)
 class AddedToleration:
-    """A toleration that admission or the cloud adds to a pool's pods; `for_gpu_pods`: only to pods that request GPUs."""
+    """A toleration that admission or the cloud adds to a pool's pods.
+
+    `for_gpu_pods`: only to pods that request GPUs; `selecting`: only to pods whose node selector has this label.
+    """
 
     toleration: Toleration
     for_gpu_pods: bool = False
+    selecting: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +90,15 @@ class PoolFacts:
     zones: frozenset[str] | Unknown | None = None
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()
 
-    def added_for(self, requests: Resources) -> tuple[Toleration, ...]:
-        """The tolerations that are added to pods with these requests."""
+    def added_for(self, requests: Resources, selector: Mapping[str, str]) -> tuple[Toleration, ...]:
+        """The tolerations that are added to pods with these requests and this node selector."""
         if self.added_tolerations is UNKNOWN:
             return ()
         return tuple(
-            added.toleration for added in self.added_tolerations if requests.gpus or not added.for_gpu_pods
+            added.toleration
+            for added in self.added_tolerations
+            if (requests.gpus or not added.for_gpu_pods)
+            and (added.selecting is None or selector.get(added.selecting[0]) == added.selecting[1])
         )
 
     def labels_on(self, machine: MachineCapacity) -> Mapping[str, LabelFact]:

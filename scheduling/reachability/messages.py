@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.scheduling.labels import POOL, VOLUME_CLAIMS
+from holdfast.scheduling.labels import FOLLOWS, POOL, VOLUME_CLAIMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +118,21 @@ CLAIM: Final = MessageTemplate(
     fix="Keep checkpoints in the bucket (CHECKPOINT_URI). If the claim can be mounted in every zone, add its name to the "
     f"namespace's annotation {VOLUME_CLAIMS} (comma-separated).",
 )
+# About a job that is admitted although the ladder does nothing for it; the API server warns its author.
+NOT_FOLLOWING: Final = MessageTemplate(
+    reason="the job selects spot, but does not follow the ladder of its namespace, which has {pools}: {why}. Nothing moves it "
+    "to on-demand",
+    fix=f'Select what the ladder has, or set the label {FOLLOWS}: "true" on the job to follow it, or "false" if this is '
+    "intended.",
+)
+NO_GPUS_ON_LADDER: Final = "the job requests GPUs, and no tier has any"
+ONLY_GPUS_ON_LADDER: Final = "its pods on spot request no GPUs, and the tiers have GPU machines"
+NOT_MARKED: Final = "admission did not select it"
+NOT_CHECKED: Final = MessageTemplate(
+    reason="the job has {templates} templates, and whether jobs of more than {most} can fall back is not checked",
+    fix="Merge templates that are alike into one with more replicas.",
+)
+
 ENDS_AT_ONCE: Final = MessageTemplate(
     reason="its failure policy fails it at the first pod that is lost, and a failed JobSet cannot be resumed",
     fix="Remove `failurePolicy`, or set its `maxRestarts` and remove rules that fail the JobSet on `PodFailurePolicy`.",

@@ -1,0 +1,87 @@
+"""What GKE and AKS add to the nodes of their pools, and how far the pools grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.policies.inputs import all_pools, declared_pools
+from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import ARCH, POOL, SPOT
+from holdfast.scheduling.reachability.checks import Failed, check_pool
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from tests.support.builders.stack_resources import aks_pool, resource
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import Value
+    from holdfast.scheduling.reachability.facts import PoolFacts
+
+
+def gke(config: dict[str, Value] | None = None, **props: Value) -> PoolFacts:
+    """A node pool of GKE."""
+    node_config: Value = {"labels": {POOL: "p"}, "machineType": "n2-standard-8", **(config or {})}
+    (read,) = declared_pools([resource(NODE_POOL, "p", {"name": "p", "nodeConfig": node_config, **props})])
+    return read.facts
+
+
+SCALING: Value = {"maxNodeCount": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("props", "nodes", "zones"),
+    [
+        ({"location": "us-central1-a"}, 4, frozenset({"us-central1-a"})),
+        ({"location": "us-central1"}, 12, UNKNOWN),
+        ({"location": "europe-west4"}, 12, frozenset({"europe-west4-a", "europe-west4-b", "europe-west4-c"})),
+        ({"location": "us-central1", "nodeLocations": ["us-central1-a", "us-central1-b"]}, 8, frozenset({"us-central1-a", "us-central1-b"})),
+        ({}, 4, None),
+    ],
+)  # fmt: skip
+def test_node_pool_of_gke_grows_in_each_of_its_zones(
+    props: dict[str, Value], nodes: int, zones: object
+) -> None:
+    found = gke(autoscaling=SCALING, **props)
+    assert (found.limits.nodes, found.limits.nodes_in_zone) == (nodes, 4), "maxNodeCount is for one zone"
+    assert found.zones == zones, "GKE chooses three zones of a region"
+
+
+def test_total_of_a_node_pool_limits_no_single_zone() -> None:
+    found = gke(autoscaling={"totalMaxNodeCount": 5.0}, location="us-central1")
+    assert (found.limits.nodes, found.limits.nodes_in_zone) == (5, None), "all may be in one zone"
+
+
+def failed(found: PoolFacts, **changes: object) -> list[str]:
+    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), **changes)  # pyright: ignore[reportArgumentType] - any field
+    return [each.check for each in check_pool(job, found) if isinstance(each, Failed)]
+
+
+def test_gke_taints_arm_nodes_and_tolerates_the_taint_for_pods_that_select_them() -> None:
+    arm = gke({"machineType": "t2a-standard-8"})
+    assert failed(arm) == ["taints"], "images of another architecture must not run there"
+    assert failed(arm, selector={ARCH: "arm64"}) == [], "GKE adds the toleration"
+    untainted = gke({"machineType": "t2a-standard-8", "taintConfig": {"architectureTaintBehavior": "NONE"}})
+    assert failed(untainted) == [], "the pool has no such taint"
+    assert failed(gke({"sandboxConfig": {"sandboxType": "gvisor"}})) == ["taints"], (
+        "only sandboxed pods run there"
+    )
+
+
+def test_pool_of_gke_limits_the_pods_of_a_node_and_says_how_nodes_are_placed() -> None:
+    found = gke(maxPodsPerNode=8.0, placementPolicy={"type": "COMPACT"})
+    assert isinstance(found.machines, tuple), "they are known"
+    assert [machine.max_pods for machine in found.machines] == [8], "fewer than GKE's default"
+    assert found.is_compact, "a gang may ask for that"
+
+
+def test_aks_accepts_its_values_in_any_case() -> None:
+    system, spot = all_pools(
+        [aks_pool("system", mode="system"), aks_pool("a100", scaleSetPriority="spot", maxPods=30.0)]
+    )
+    assert not system.is_for_jobs, "it is a system pool"
+    assert spot.facts.capacity_types == frozenset({SPOT}), "it is spot"
+    assert isinstance(spot.facts.machines, tuple), "they are known"
+    assert {machine.max_pods for machine in spot.facts.machines} <= {30}, (
+        "AKS reserves an address for each pod"
+    )
