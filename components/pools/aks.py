@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pulumi import Input
     from pulumi_azure_native.containerservice import AgentPoolUpgradeSettingsArgsDict
 
+    from holdfast.scheduling.json import JsonValue
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import Pool
 
@@ -40,13 +43,46 @@ _FIXED: Final = (
 )
 
 
+#: The tag with the digest of a pool's configuration.
+CONFIGURATION_TAG: Final = "holdfast-configuration"
+
+_DIGEST_CHARACTERS: Final = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigurationDigest:
+    """The digests of what replaces a pool when it changes, and of what is updated in place."""
+
+    replaced: str
+    updated: str
+
+    @classmethod
+    def parse(cls, tag: str | None) -> ConfigurationDigest | None:
+        """Return the digest in a tag; None for a pool without one."""
+        replaced, dot, updated = (tag or "").partition(".")
+        return cls(replaced=replaced, updated=updated) if dot else None
+
+    def __str__(self) -> str:
+        """Return the value of the tag."""
+        return f"{self.replaced}.{self.updated}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingPool:
+    """An agent pool of the cluster: its current number of nodes and its configuration, None if it is unknown."""
+
+    count: int
+    configuration: ConfigurationDigest | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class AksPoolArgs:
     """The pool's facts, its VM size and its zones (`1`, `2`, `3`; none: any).
 
     `cluster` is the cluster's name in `resource_group`, `subnet_id` the nodes' subnet, `kubernetes_version`
     the nodes' version (a minor version), `disk_gib` the system disk's size. `spot_max_price` is the maximum price of a
-    spot machine in USD per hour; changing it replaces the pool. `tags` are put on the machines.
+    spot machine in USD per hour; changing it replaces the pool. `tags` are put on the machines. `existing` is the
+    pool as it is now; None for a new one.
 
     Raises ValueError for a pool that AKS would reject.
     """
@@ -61,6 +97,7 @@ class AksPoolArgs:
     disk_gib: int
     spot_max_price: float = NO_CAP
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    existing: ExistingPool | None = None
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -82,6 +119,7 @@ class AksPool(ComponentResource):
 
     def __init__(self, name: str, args: AksPoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:AksPool", name, None, opts)
+        count = node_count(args)
         AgentPool(
             f"{name}-agent-pool",
             agent_pool_name=agent_pool_name(args.pool.name),
@@ -97,8 +135,8 @@ class AksPool(ComponentResource):
             vnet_subnet_id=args.subnet_id,
             availability_zones=sorted(args.zones) or None,
             enable_auto_scaling=True,
-            # AKS requires a number on creation; later the autoscaler sets it.
-            count=0,
+            # AKS requires a number on creation. Every update sends one too, which must be the current one.
+            count=count.sent,
             min_count=0,
             max_count=args.pool.max_nodes,
             scale_down_mode="Delete",
@@ -110,16 +148,65 @@ class AksPool(ComponentResource):
             scale_set_eviction_policy="Delete" if args.is_spot else None,
             spot_max_price=args.spot_max_price if args.is_spot else None,
             upgrade_settings=upgrade_settings(args),
-            tags=args.tags,
+            tags={**args.tags, CONFIGURATION_TAG: str(configuration_of(args))},
             opts=ResourceOptions(
                 parent=self,
-                ignore_changes=["count"],
+                ignore_changes=["count"] if count.is_ignored else None,
                 replace_on_changes=list(_FIXED),
                 # The name is fixed, so the old pool must be deleted first.
                 delete_before_replace=True,
             ),
         )
         self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCount:
+    """The number of nodes in the inputs of a pool, and whether a change of it alone is no change of the pool."""
+
+    sent: int
+    is_ignored: bool
+
+
+def node_count(args: AksPoolArgs) -> NodeCount:
+    """Return the number of nodes to send.
+
+    The autoscaler owns the number, but each update of a pool sends all of its properties. The state has the
+    number of the last update or refresh, which AKS rejects or scales to. So a pool whose configuration changes
+    is updated with its current number, and replaced by an empty one. The number of an unchanged pool is ignored.
+    """
+    existing, wanted = args.existing, configuration_of(args)
+    if existing is None or existing.configuration == wanted:
+        return NodeCount(sent=0 if existing is None else existing.count, is_ignored=True)
+    known = existing.configuration
+    is_replaced = known is not None and known.replaced != wanted.replaced
+    return NodeCount(sent=0 if is_replaced else existing.count, is_ignored=False)
+
+
+def configuration_of(args: AksPoolArgs) -> ConfigurationDigest:
+    """Return the digests of the pool's configuration, which do not change with its number of nodes."""
+    return ConfigurationDigest(
+        replaced=_digest(
+            args.machine.name,
+            sorted(args.zones),
+            args.disk_gib,
+            args.pool.capacity.value,
+            args.spot_max_price if args.is_spot else None,
+        ),
+        updated=_digest(
+            args.pool.max_nodes,
+            pool_labels(args),
+            pool_taints(args),
+            args.kubernetes_version,
+            args.tags,
+            str(upgrade_settings(args)),
+        ),
+    )
+
+
+def _digest(*values: JsonValue) -> str:
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def pool_labels(args: AksPoolArgs) -> Mapping[str, str]:

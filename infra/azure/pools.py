@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.components.cluster.aks.component import AksCluster
+    from holdfast.components.pools.aks import ExistingPool
     from holdfast.infra.azure.config.pool import FixedPool, NapPool
     from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What pools depend on; `tags` are those of every machine."""
+    """What pools depend on; `tags` are those of every machine, `existing` the scale sets that exist, by name."""
 
     cluster: AksCluster
     tags: Mapping[str, str]
+    existing: Mapping[str, ExistingPool]
 
 
 def make_pools(
@@ -117,6 +119,7 @@ def _scale_set(
             disk_gib=config.disk_gib,
             spot_max_price=config.price_cap,
             tags=ground.tags,
+            existing=ground.existing.get(config.name),
         ),
         opts=after,
     )

@@ -34,7 +34,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
 
     Raises ConfigError, before anything is registered, if the subscription cannot hold the stack.
     """
-    subscription = check_subscription(platform)
+    subscription = check_subscription(platform, stack)
     labels.label_kubernetes_objects(labels.stack_labels(stack))
     tags = labels.azure_tags(stack)
     labels.tag_azure_resources(tags)
@@ -57,7 +57,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
     operators = services.operators()
     pools = make_pools(
         platform,
-        PoolDependencies(cluster=cluster, tags=tags),
+        PoolDependencies(cluster=cluster, tags=tags, existing=subscription.pools),
         after=services.after(device_plugins, operators),
     )
     prerequisites = services.admission_and_fallback(

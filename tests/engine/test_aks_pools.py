@@ -11,10 +11,12 @@ import pytest
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.cluster.aks.component import AksCluster
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.pools.aks import AksPool
+from holdfast.components.pools.aks import AksPool, ExistingPool, configuration_of
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.simulator.clouds.azure.instances import REGISTER
 from holdfast.simulator.clouds.azure.names import CALLER
+from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aks_components import A100_SPOT, CPU, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
@@ -120,6 +122,27 @@ def test_nodes_of_the_autoscaler_are_no_drift(stack: CloudProgram) -> None:
     assert (pool.inputs["maxCount"], pool.inputs["count"]) == (30, 3), (
         "an update sends the number that was found, not the one of the beginning"
     )
+
+
+def test_a_scaled_pool_is_changed_without_a_refresh(stack: CloudProgram) -> None:
+    stack.up(program(CPU))
+    with stack.cloud("azure-native").changing() as console:
+        (created,) = console.of_type(AGENT_POOL)
+        found = pool_of(created, console)
+        assert found is not None, "it has its cluster"
+        for _ in range(3):
+            REGISTER.record(
+                created, REGISTER.new_instance(created, template_of(found), "0", console), console
+            )
+    larger = replace(CPU, pool=replace(CPU.pool, max_nodes=30))
+    with pytest.raises(EngineFailure, match="Cannot manually scale"):
+        stack.up(program(larger))
+    existing = ExistingPool(count=3, configuration=configuration_of(CPU))
+    stack.up(program(replace(larger, existing=existing)))
+    (pool,) = stack.objects(AGENT_POOL)
+    assert pool.inputs["maxCount"] == 30, "the update reaches AKS with the current number of nodes"
+    grown = replace(larger, existing=ExistingPool(count=7, configuration=configuration_of(larger)))
+    assert stack.up(program(grown)).changed == 0, "later nodes of the autoscaler are no change"
 
 
 @pytest.mark.parametrize("what", CHANGES)

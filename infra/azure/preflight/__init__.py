@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Subscription", "check_subscription"]
 
 
-def check_subscription(platform: AzurePlatform) -> Subscription:
+def check_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     """Query the subscription of a stack, and check that it can hold the stack.
 
     Raises ConfigError with every problem.
     """
-    subscription = query_subscription(platform)
+    subscription = query_subscription(platform, stack)
     problems = list(preflight_problems(subscription))
     if problems:
         raise ConfigError(problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
@@ -11,20 +11,24 @@ from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from holdfast.components.pools.aks import ExistingPool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subscription:
     """The subscription of a stack and its deployer, by id.
 
-    `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant.
+    `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant. `pools` are
+    the scale sets of the stack that exist, by the name of the configuration.
     """
 
     subscription_id: str
     tenant_id: str
     deployer: str
     signed_in_to: str
+    pools: Mapping[str, ExistingPool] = field(default_factory=dict[str, "ExistingPool"])
 
 
 _SUBSCRIPTION: Final = "azure-native:subscriptionId"

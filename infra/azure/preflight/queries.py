@@ -6,8 +6,11 @@ import socket
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi_azure_native.authorization import get_client_config
-from pulumi_azure_native.containerservice import get_managed_cluster
+from pulumi_azure_native.containerservice import get_agent_pool, get_managed_cluster
 
+from holdfast.components.azure_names import agent_pool_name
+from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from holdfast.infra.azure.config.stack import FixedPlatform
 from holdfast.infra.azure.preflight.checks import Subscription
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.config.loader import PLATFORM
@@ -15,12 +18,12 @@ from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.infra.azure.config.stack import AzurePlatform
 
 
-def query_subscription(platform: AzurePlatform) -> Subscription:
+def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     """The subscription of a stack: from its settings, otherwise from its credentials.
 
     Raises ConfigError if the query fails. The provider has no function for what a location offers, such as versions of
@@ -36,7 +39,37 @@ def query_subscription(platform: AzurePlatform) -> Subscription:
         tenant_id=platform.tenant_id or client.tenant_id,
         deployer=client.object_id,
         signed_in_to=client.tenant_id,
+        # An update without their current number of nodes would fail, or remove nodes with jobs.
+        pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
     )
+
+
+#: The end of Azure's error codes for an object that does not exist.
+_NOT_FOUND: Final = "NotFound"
+
+
+def _pools(platform: AzurePlatform, stack: str) -> Mapping[str, ExistingPool]:
+    if not isinstance(platform, FixedPlatform):
+        return {}
+    names = [pool.name for pool in platform.pools]
+    found = {name: _pool(aks_cluster_name(stack), name) for name in names}
+    return {name: pool for name, pool in found.items() if pool is not None}
+
+
+def _pool(cluster: str, name: str) -> ExistingPool | None:
+    try:
+        found = get_agent_pool(
+            resource_group_name=cluster, resource_name=cluster, agent_pool_name=agent_pool_name(name)
+        )
+    except Exception as error:
+        # A new pool, or a new stack without a cluster.
+        if _NOT_FOUND in str(error):
+            return None
+        raise
+    if found.count is None:
+        return None
+    tag = (found.tags or {}).get(CONFIGURATION_TAG)
+    return ExistingPool(count=found.count, configuration=ConfigurationDigest.parse(tag))
 
 
 def api_server_of(cluster_name: str, *, by_public_name: bool) -> str | None:

@@ -51,7 +51,7 @@ CATALOGUE = Catalogue(
         **network.RESOURCES,
         **storage.RESOURCES,
     },
-    invokes={**api_server.INVOKES, **iam.INVOKES},
+    invokes={**api_server.INVOKES, **iam.INVOKES, **node_pools.INVOKES},
     common={
         "name": lambda request: request.name or request.digest[:12],
         "type": lambda request: request.type,

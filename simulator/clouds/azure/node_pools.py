@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id
-from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
-from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.clouds.azure.instances import REGISTER
+from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id, subscription_of
+from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
+from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
 
 AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
@@ -103,6 +106,54 @@ def _fixed(request: ResourceRequest) -> str | None:
     return None
 
 
+def current_count(pool: CloudObject, inventory: Inventory) -> int:
+    """Return the number of nodes of a pool: the autoscaler changes it after the creation."""
+    found = pool_of(pool, inventory)
+    if found is None:
+        return 0
+    return len(REGISTER.instances_of(pool, template_of(found), inventory))
+
+
+def _scaled_by_hand(request: ResourceRequest) -> str | None:
+    """An update sends a number of nodes, which must be the current one of an autoscaled pool."""
+    current = request.inventory.find(request.type, request.id)
+    if current is None or request.inputs.get("enableAutoScaling") is not True:
+        return None
+    if request.inputs.get("count") == current_count(current, request.inventory):
+        return None
+    return said(
+        "InvalidParameter",
+        f"Cannot manually scale AgentPool '{request.name}' of an AKS cluster with cluster autoscaler enabled. Please "
+        "disable cluster autoscaler in the cluster to manually scale.",
+    )
+
+
+def _kept_inputs(request: ResourceRequest) -> Json:
+    """Return the inputs with the number of nodes at creation: later ones are records of machines."""
+    current = request.inventory.find(request.type, request.id)
+    if current is None or request.inputs.get("enableAutoScaling") is not True:
+        return request.inputs
+    return {**request.inputs, "count": current.inputs.get("count")}
+
+
+def _get(call: Call) -> Json:
+    group, cluster, name = (
+        call.arguments.get(field) for field in ("resourceGroupName", "resourceName", "agentPoolName")
+    )
+    path = (
+        f"/subscriptions/{subscription_of(call.configuration)}/resourceGroups/{group}/providers/"
+        f"Microsoft.ContainerService/managedClusters/{cluster}/agentPools/{name}"
+    )
+    pools = call.inventory.of_type(AGENT_POOL)
+    found = next((one for one in pools if same_id(one.id, path)), None)
+    if found is None:
+        raise RehearsalError(said("ResourceNotFound", f"The Resource '{path}' was not found."))
+    return {**found.outputs, "id": found.id, "count": current_count(found, call.inventory)}
+
+
+INVOKES: Mapping[str, Invoke] = {"azure-native:containerservice:getAgentPool": _get}
+
+
 def _version(request: ResourceRequest) -> JsonValue:
     """The version of a pool's nodes: its own or its cluster's."""
     cluster = _cluster_of(request)
@@ -133,6 +184,7 @@ RESOURCES: Mapping[str, Rules] = {
             "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
         refuse_create=(_no_cluster, *_ALWAYS),
-        refuse_update=(*_ALWAYS, _fixed),
+        keeps=_kept_inputs,
+        refuse_update=(*_ALWAYS, _fixed, _scaled_by_hand),
     ),
 }

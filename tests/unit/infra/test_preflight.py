@@ -58,7 +58,7 @@ def check_gcp(answer: Answer) -> None:
 
 def check_azure(answer: Answer) -> None:
     platform = read_azure(nap_document(), subscription=None)
-    asked_of(answer, lambda: check_subscription(platform), stack="azure-dev")
+    asked_of(answer, lambda: check_subscription(platform, "azure-dev"), stack="azure-dev")
 
 
 def no_answers(_token: str, _arguments: Json) -> Json:

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from holdfast.components.azure_names import LONGEST_NAME, agent_pool_name, zone_label
 from holdfast.components.pools.aks import (
+    CONFIGURATION_TAG,
     NO_CAP,
     AksNodeClassArgs,
     AksPool,
     AksPoolArgs,
+    ConfigurationDigest,
+    ExistingPool,
     aks_node_class,
+    configuration_of,
     upgrade_settings,
 )
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
@@ -58,7 +62,7 @@ def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immu
     assert scaling == [True, 0, 8], "an unused pool costs nothing"
     assert value(pool, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
     assert value(pool, "count") == 0, "AKS requires a number on creation"
-    assert pool.ignore_changes == {"count"}, "later changes are ignored"
+    assert pool.ignore_changes == {"count"}, "the autoscaler changes it, which alone is no change of the pool"
     assert pool.replace_on_changes == {
         "availabilityZones",
         "osDiskSizeGB",
@@ -70,6 +74,33 @@ def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immu
     assert pool.deletes_first, "two pools cannot have the same name"
 
 
+EXISTING = ExistingPool(count=5, configuration=configuration_of(A100_SPOT))
+
+
+@pytest.mark.parametrize(
+    ("change", "existing", "count", "is_ignored", "reason"),
+    [
+        ({}, EXISTING, 5, True, "an unchanged pool is not updated because its number of nodes has changed"),
+        ({"tags": {"team": "vision"}}, EXISTING, 5, False, "an update sends the current number"),
+        ({"pool": replace(A100_SPOT.pool, max_nodes=2)}, EXISTING, 5, False, "for any field"),
+        ({}, replace(EXISTING, configuration=None), 5, False, "an older release has left no digest"),
+        ({"zones": ("1",)}, EXISTING, 0, False, "a replaced pool starts without nodes"),
+        ({"spot_max_price": 9.5}, EXISTING, 0, False, "whatever replaces it"),
+    ],
+)
+def test_a_changed_pool_is_updated_with_its_current_number_of_nodes(
+    change: dict[str, object], existing: ExistingPool, count: int, is_ignored: bool, reason: str
+) -> None:
+    made = agent_pool(replace(A100_SPOT, **change, existing=existing))  # pyright: ignore[reportArgumentType] - one change of any field
+    assert (value(made, "count"), made.ignore_changes == {"count"}) == (count, is_ignored), reason
+
+
+def test_the_configuration_is_recorded_in_a_tag() -> None:
+    tag = text(agent_pool(), "tags", CONFIGURATION_TAG)
+    assert ConfigurationDigest.parse(tag) == EXISTING.configuration, "the next update compares with it"
+    assert ConfigurationDigest.parse(None) is None, "a pool of an older release has none"
+
+
 def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_machines() -> None:
     made = agent_pool()
     assert value(made, "agentPoolName") == "a100spot", "AKS allows no hyphens"
@@ -78,7 +109,7 @@ def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_
     assert value(made, "orchestratorVersion") == "1.36", "AKS upgrades only the control plane itself"
     assert value(made, "vmSize") == "Standard_ND96asr_v4", "the configured machine"
     assert value(made, "osDiskSizeGB") == 256, "the configured disk"
-    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
+    assert value(made, "tags", "holdfast-stack") == "test", "bills use tags"
 
 
 GPU_LABEL = {"nvidia.com/gpu.present": "true"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import strategies as st
 
+from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from holdfast.infra.azure.preflight import Subscription, check_subscription
 from holdfast.infra.azure.preflight.checks import preflight_problems
 from holdfast.infra.azure.preflight.queries import (
@@ -22,6 +23,7 @@ from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import (
     SUBSCRIPTION,
     TENANT,
+    fixed_platform,
     nap_document,
     nap_platform,
     read_azure,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
 CLUSTER = "azure-native:containerservice:getManagedCluster"
+AGENT_POOL = "azure-native:containerservice:getAgentPool"
 DEPLOYER = "00000000-0000-0000-0000-00000000000d"
 STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
 
@@ -72,15 +75,42 @@ def private(*, public_name: bool = False) -> AzurePlatform:
 
 def test_configured_ids_take_precedence_over_those_of_the_credentials() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(nap_platform())))
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
     assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
 
 
 def test_missing_ids_come_from_the_credentials() -> None:
     platform = read_azure(nap_document(), subscription=None)
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(platform)))
+    asking(lambda: found.append(query_subscription(platform, "azure-dev")))
     assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
+
+
+def test_existing_scale_sets_are_read_with_their_number_of_nodes() -> None:
+    def answer(token: str, arguments: Json) -> Json:
+        if token != AGENT_POOL:
+            return answers(token, arguments)
+        if arguments["agentPoolName"] != "cpu":
+            raise PermissionError("ERROR CODE: ResourceNotFound")
+        assert arguments["resourceName"] == arguments["resourceGroupName"] == "holdfast-azure-dev", (
+            "of this stack"
+        )
+        return {"count": 3, "tags": {CONFIGURATION_TAG: "a.b"}}
+
+    found: list[Subscription] = []
+    asking(lambda: found.append(query_subscription(fixed_platform(), "azure-dev")), answer)
+    configuration = ConfigurationDigest(replaced="a", updated="b")
+    assert found[0].pools == {"cpu": ExistingPool(count=3, configuration=configuration)}, "the others are new"
+
+
+def test_scale_sets_that_cannot_be_read_stop_the_update() -> None:
+    def answer(token: str, arguments: Json) -> Json:
+        if token == AGENT_POOL:
+            raise PermissionError("ERROR CODE: AuthorizationFailed")
+        return answers(token, arguments)
+
+    with pytest.raises(ConfigError, match="AuthorizationFailed"):
+        asking(lambda: query_subscription(fixed_platform(), "azure-dev"), answer)
 
 
 def test_a_valid_subscription_causes_no_problem() -> None:
@@ -104,7 +134,7 @@ def test_an_unusable_subscription_is_a_problem(found: Subscription, field: str, 
 def test_preflight_raises_problems() -> None:
     platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
     with pytest.raises(ConfigError) as error:
-        asking(lambda: check_subscription(platform))
+        asking(lambda: check_subscription(platform, "azure-dev"))
     assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
 
 

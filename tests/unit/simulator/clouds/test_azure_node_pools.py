@@ -1,10 +1,15 @@
 """Simulated AKS agent pools: computed outputs, refused changes, and replacements."""
 
+from pathlib import Path
+
 import pytest
 
-from holdfast.simulator.pulumi.values import Value
-from tests.support.clusters.aks_console import PATH, AksConsole
-from tests.support.clusters.provider_calls import Provider, refusal
+from holdfast.simulator.clouds.azure.instances import REGISTER
+from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.pulumi.values import Properties, Value
+from tests.support.clusters.aks_console import AGENT_POOL, GROUP, NAME, PATH, AksConsole
+from tests.support.clusters.provider_calls import Provider, invoke, refusal
 
 SPOT: dict[str, Value] = {"scaleSetPriority": "Spot"}
 TAINT = "kubernetes.azure.com/scalesetpriority=spot:NoSchedule"
@@ -96,10 +101,34 @@ def test_an_immutable_field_is_refused_as_an_update(console: AksConsole, field: 
     pool.refuses_update(object_id, changed, f"Changing property 'properties.{field}' is not allowed.")
 
 
-@pytest.mark.parametrize("change", [{"maxCount": 20}, {"nodeLabels": {"team": "vision"}}, {"count": 3}])
+@pytest.mark.parametrize("change", [{"maxCount": 20}, {"nodeLabels": {"team": "vision"}}])
 def test_what_scales_and_marks_it_can_change(console: AksConsole, change: dict[str, Value]) -> None:
     outputs = console.engine("cpu").update(console.pool("cpu"), console.inputs("cpu", **change))
     assert change.items() <= outputs.items(), "in place"
+
+
+def test_an_update_with_another_number_of_nodes_than_the_autoscalers_is_refused(
+    console: AksConsole, azure: Provider, state_file: Path
+) -> None:
+    object_id, scaled = console.pool("cpu"), 3
+    with CloudState(state_file).changing() as inventory:
+        pool = inventory.find(AGENT_POOL, object_id)
+        assert pool is not None, "it was created"
+        found = pool_of(pool, inventory)
+        assert found is not None, "in its cluster"
+        for _ in range(scaled):
+            instance = REGISTER.new_instance(pool, template_of(found), "0", inventory)
+            REGISTER.record(pool, instance, inventory)
+    call: Properties = {"resourceGroupName": GROUP, "resourceName": NAME, "agentPoolName": "cpu"}
+    assert invoke(azure, "azure-native:containerservice:getAgentPool", call)["count"] == scaled, (
+        "the current number, not the one of the creation"
+    )
+    stale, current = console.inputs("cpu", maxCount=20), console.inputs("cpu", maxCount=20, count=scaled)
+    console.engine("cpu").refuses_update(object_id, stale, "Cannot manually scale AgentPool 'cpu'")
+    console.engine("cpu").update(object_id, current)
+    assert invoke(azure, "azure-native:containerservice:getAgentPool", call)["count"] == scaled, (
+        "no node is added or removed"
+    )
 
 
 def test_the_price_of_a_spot_pool_stays(console: AksConsole) -> None:
