@@ -92,6 +92,9 @@ GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
 AKS_SCALE_SET_PRIORITY: Final = "kubernetes.azure.com/scalesetpriority"
 AKS_PRIORITY: Final = "kubernetes.azure.com/priority"
 AKS_SPOT_VALUE: Final = "spot"
+#: The data plane of a node; AKS selects the nodes of Cilium's agent by it.
+AKS_DATAPLANE: Final = "kubernetes.azure.com/ebpf-dataplane"
+AKS_CILIUM: Final = "cilium"
 
 # On the nodes of a ComputeClass; pods select a class by it.
 COMPUTE_CLASS: Final = "cloud.google.com/compute-class"

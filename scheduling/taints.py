@@ -43,6 +43,9 @@ GKE_SPOT_TAINT: Final = Taint(key=GKE_SPOT, value=GKE_SPOT_VALUE)
 # AKS adds it to the spot nodes of its scale sets, beside the first one. Node auto-provisioning adds none.
 AKS_SPOT: Final = Taint(key=AKS_SCALE_SET_PRIORITY, value=AKS_SPOT_VALUE)
 
+# AKS starts the nodes of node auto-provisioning with it, and Cilium's agent removes it when it is ready.
+CILIUM_AGENT_NOT_READY: Final = Taint(key="node.cilium.io/agent-not-ready", value="true", effect="NoExecute")
+
 # On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor occupy one.
 GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 

@@ -12,8 +12,15 @@ from pulumi_azure_native.containerservice import AgentPool
 
 from holdfast.components.azure_names import agent_pool_name
 from holdfast.components.pools.karpenter import NodeClass, node_labels
-from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, CAPACITY_TYPE, CapacityType
-from holdfast.scheduling.taints import aks_pool_taints
+from holdfast.scheduling.labels import (
+    AKS_CILIUM,
+    AKS_DATAPLANE,
+    AKS_SCALE_SET_PRIORITY,
+    AKS_SPOT_VALUE,
+    CAPACITY_TYPE,
+    CapacityType,
+)
+from holdfast.scheduling.taints import CILIUM_AGENT_NOT_READY, aks_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -261,6 +268,9 @@ def aks_node_class(args: AksNodeClassArgs) -> NodeClass:
     AKS installs and upgrades the CRD and the controller, so only fields that exist since v1beta1 are used.
     The cluster sets the nodes' subnet and disk encryption. AKS installs GPU drivers and offers only machine
     sizes that have one.
+
+    AKS starts nodes with the taint of Cilium, which its agent removes. Karpenter would buy further nodes for
+    pods that do not tolerate a taint it does not know. It counts the agent's resources by the label.
     """
     return NodeClass(
         group="karpenter.azure.com",
@@ -272,4 +282,6 @@ def aks_node_class(args: AksNodeClassArgs) -> NodeClass:
             "osDiskSizeGB": args.disk_gib,
             "tags": args.tags,
         },
+        labels={AKS_DATAPLANE: AKS_CILIUM},
+        startup_taints=[CILIUM_AGENT_NOT_READY],
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import Pool
+    from holdfast.scheduling.taints import Taint
 
 
 #: JSON in which any string may be an input that is not known yet.
@@ -39,12 +40,18 @@ Spec: TypeAlias = "Mapping[str, SpecValue]"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClass:
-    """The kind and the specification of a node class; its name is the pool's."""
+    """The kind and the specification of a node class; its name is the pool's.
+
+    `labels` are those that the cloud's agents on its nodes need. `startup_taints` are the taints that these
+    agents remove when they are ready: Karpenter expects pods to run on the node nevertheless.
+    """
 
     group: str
     version: str
     kind: str
     spec: Spec = field(default_factory=dict[str, "SpecValue"])
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    startup_taints: Sequence[Taint] = ()
 
     @property
     def api_version(self) -> str:
@@ -85,10 +92,11 @@ def node_pool_spec(
         "limits": limits(pool, machines),
         "disruption": _disruption(roll_out=roll_out),
         "template": {
-            "metadata": {"labels": node_labels(pool, efa=efa)},
+            "metadata": {"labels": {**node_labels(pool, efa=efa), **node_class.labels}},
             "spec": {
                 "nodeClassRef": {"group": node_class.group, "kind": node_class.kind, "name": name},
                 "taints": [taint.as_taint() for taint in pool.taints],
+                **_startup_taints(node_class),
                 "requirements": requirements(pool, machines, zones),
                 # Nodes with training jobs are not replaced because of their age.
                 "expireAfter": "Never",
@@ -96,6 +104,11 @@ def node_pool_spec(
             },
         },
     }
+
+
+def _startup_taints(node_class: NodeClass) -> Json:
+    taints = [taint.as_taint() for taint in node_class.startup_taints]
+    return {"startupTaints": taints} if taints else {}
 
 
 def node_labels(pool: Pool, *, efa: bool) -> Mapping[str, str]:

@@ -13,12 +13,14 @@ from typing import Final
 
 import yaml
 
-from holdfast.scheduling.json import JsonValue, mapping
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.taints import CILIUM_AGENT_NOT_READY
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.operator_runner.instance_types import azure_instance_types
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
@@ -94,14 +96,17 @@ class ManagedKarpenter:
         process = await SupervisedProcess.start(self._command(cluster))
         _log.info("the Karpenter of AKS runs for %s", cluster.id)
         ended = asyncio.create_task(process.ended())
+        client = KubeClient.from_kubeconfig(self.layout.kubeconfig)
         try:
             while not ended.done():
                 if _identity(await asyncio.to_thread(self._cluster)) != _identity(cluster):
                     return ""
+                await asyncio.to_thread(start_cilium_agents, client)
                 await asyncio.wait([ended], timeout=_PAUSE_SECONDS)
             return f"it exited with code {ended.result()}"
         finally:
             ended.cancel()
+            client.close()
             await process.end(grace_seconds=_GRACE_SECONDS)
 
     def _command(self, cluster: CloudObject) -> Command:
@@ -134,6 +139,22 @@ class ManagedKarpenter:
                 client.apply(mapping(definition), field_manager=FIELD_MANAGER, force=True)
         finally:
             client.close()
+
+
+def start_cilium_agents(client: KubeClient) -> None:
+    """Remove the taint of nodes on which Cilium's agent is not ready, as the agent does when it is."""
+    try:
+        for node in client.list("v1", "Node"):
+            taints = sequence(mapping(node.get("spec")).get("taints"))
+            left = [taint for taint in taints if mapping(taint).get("key") != CILIUM_AGENT_NOT_READY.key]
+            if len(left) < len(taints):
+                metadata = mapping(node.get("metadata"))
+                # The version, because Karpenter changes taints too.
+                version = {"resourceVersion": metadata.get("resourceVersion")}
+                patch: Json = {"metadata": version, "spec": {"taints": left}}
+                client.merge_patch("v1", "Node", str(metadata.get("name")), patch)
+    except KubeError as error:
+        _log.info("an agent of Cilium tries again: %s", error)
 
 
 def _identity(cluster: CloudObject | None) -> tuple[str, str] | None:

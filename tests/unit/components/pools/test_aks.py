@@ -255,3 +255,14 @@ def test_every_agent_pool_name_is_valid(pool: str) -> None:
 def test_a_zone_label_has_location_and_number() -> None:
     labels = tuple(zone_label("westeurope", zone) for zone in ("1", "2", "3"))
     assert labels == zones_of("westeurope"), "the form of the machine table"
+
+
+def test_a_node_pool_names_the_label_and_the_startup_taint_of_cilium() -> None:
+    template = mapping(made(":NodePool"), "spec", "template")
+    assert value(template, "metadata", "labels", "kubernetes.azure.com/ebpf-dataplane") == "cilium", (
+        "Karpenter counts the resources of Cilium's agent by it"
+    )
+    taint = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
+    assert objects(template, "spec", "startupTaints") == [taint], (
+        "AKS puts it on new nodes, and Karpenter would buy more for pods that do not tolerate it"
+    )
