@@ -134,7 +134,7 @@ soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fau
 		$(if $(SEED),--hypothesis-seed=$(SEED))
 
 .PHONY: mutants
-mutants: venv ## change the sources in small ways and check that unit tests fail; AREA=ladder takes one list
+mutants: tools ## change the sources in small ways and check that tests fail; AREA=ladder takes one list
 	@$(SOAK) mutants $(if $(AREA),--area $(AREA))
 
 .PHONY: frameworks
