@@ -73,6 +73,10 @@ preview: tools ## print the engine's plan and the policies' verdicts, for exampl
 rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy
 	@$(RUN) rehearse $(STACK)
 
+.PHONY: preflight
+preflight: venv ## compare the quotas of an account with what STACK asks of them
+	@$(RUN) preflight $(STACK)
+
 ##@ Checks
 
 .PHONY: format

@@ -63,7 +63,7 @@ def group_of(namespace: str, role: NamespaceRole) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceRolesArgs:
-    """The namespace, which exists, and the roles that somebody has in it."""
+    """The namespace, which exists, and the roles that its users have."""
 
     namespace: str
     roles: Sequence[NamespaceRole]

@@ -98,6 +98,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "holdfast.infra.bootstrap.command",
             after_interrupt=_RESUMES,
         ),
+        "preflight": _of_module(
+            "compare the quotas of a stack's account with what the stack asks of them",
+            "holdfast.infra.preflight.command",
+        ),
     },
     "Plan a ladder": {
         "economics": _of_module(

@@ -237,7 +237,7 @@ def _no_machine_fits(need: QuotaDemand, account: Account, region: str) -> Proble
         value=f"machines of {need.smallest} vCPUs or more, but this account's quota "
         f'"{need.quota.name}" ({need.quota.code}) is {value:g} vCPUs in {region}',
         allowed="a quota for at least one of them; below it EC2 reports insufficient capacity",
-        fix=f"Request more with `{_increase(need.quota, need.vcpus, region)}`, or leave out the pool until it is granted.",
+        fix=f"Request more with `{increase_command(need.quota, need.vcpus, region)}`, or leave out the pool until it is granted.",
     )
 
 
@@ -252,11 +252,12 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
             yield (
                 f'quota "{quota.name}" ({quota.code}) is {value:g} vCPUs in {platform.region}; at their maximum, '
                 f"{places} need {total}. Beyond the quota EC2 reports insufficient capacity. "
-                f"Request more with `{_increase(quota, total, platform.region)}`."
+                f"Request more with `{increase_command(quota, total, platform.region)}`."
             )
 
 
-def _increase(quota: Quota, vcpus: int, region: str) -> str:
+def increase_command(quota: Quota, vcpus: int, region: str) -> str:
+    """The command that requests a larger quota."""
     return (
         f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
         f"--desired-value {vcpus} --region {region}"

@@ -1,0 +1,121 @@
+"""What a stack asks of the quotas of EC2, with the AWS CLI's answers about what is granted and used."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra import labels
+from holdfast.infra.aws.preflight.checks import Quota, increase_command, quota_demands, quota_of
+from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.preflight.quotas import QuotaUse
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.preflight.checks import QuotaDemand
+    from holdfast.infra.bootstrap.command import Runner
+
+_SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"
+
+#: Type, `spot` or nothing, and the value of the tag with the stack's name, of every machine that counts.
+_INSTANCES: Final = (
+    f"Reservations[].Instances[].[InstanceType, InstanceLifecycle, Tags[?Key=='{labels.STACK}'] | [0].Value]"
+)
+
+
+def quota_uses(platform: AwsPlatform, stack: str, runner: Runner) -> tuple[QuotaUse, ...]:
+    """Each quota that machines of the stack count against: spot and on-demand pools, and the system nodes.
+
+    A query that fails, such as one without permission, leaves its values unknown.
+    """
+    by_quota: dict[Quota, list[QuotaDemand]] = defaultdict(list)
+    for demand in quota_demands(platform):
+        by_quota[demand.quota].append(demand)
+    used = _used_by_others(platform.region, stack, runner)
+    return tuple(
+        _use(quota, demands, platform.region, runner, None if used is None else used.get(quota, 0))
+        for quota, demands in by_quota.items()
+    )
+
+
+def _use(
+    quota: Quota, demands: Sequence[QuotaDemand], region: str, runner: Runner, used: float | None
+) -> QuotaUse:
+    asked = sum(demand.vcpus for demand in demands)
+    # The system nodes all run from the beginning; a pool starts with one of its machines.
+    system = sum(demand.smallest * demand.count for demand in demands if demand.field == _SYSTEM)
+    pool = max(
+        (demand.smallest for demand in demands if demand.field != _SYSTEM and demand.is_all), default=0
+    )
+    answer = runner(
+        (
+            *(
+                "aws",
+                "service-quotas",
+                "get-service-quota",
+                "--service-code",
+                "ec2",
+                "--quota-code",
+                quota.code,
+            ),
+            *("--query", "Quota.Value", "--output", "text", "--region", region),
+        )
+    )
+    granted = _number(answer.output) if answer.code == 0 else None
+    return QuotaUse(
+        name=quota.name,
+        unit="vCPUs",
+        asked=asked,
+        least=max(system, pool),
+        fields=tuple(demand.field.removeprefix(f"{PLATFORM}.") for demand in demands),
+        increase=increase_command(quota, asked, region),
+        granted=granted,
+        used=used,
+        reason=" ".join((answer.errors or answer.output).split()),
+    )
+
+
+def _used_by_others(region: str, stack: str, runner: Runner) -> Mapping[Quota, float] | None:
+    """The vCPUs of the account's other machines, by quota; None if the caller may not list them."""
+    answer = runner(
+        (
+            *(
+                "aws",
+                "ec2",
+                "describe-instances",
+                "--region",
+                region,
+                "--output",
+                "json",
+                "--query",
+                _INSTANCES,
+            ),
+            *("--filters", "Name=instance-state-name,Values=pending,running"),
+        )
+    )
+    if answer.code != 0:
+        return None
+    own = labels.stack_labels(stack)[labels.STACK]
+    catalogue = machine_catalogue("aws")
+    found: dict[Quota, float] = defaultdict(float)
+    listed: list[list[str | None]] = json.loads(answer.output or "[]")
+    for name, lifecycle, owner in listed:
+        machine = catalogue.get(name or "")
+        quota = quota_of(
+            name or "", CapacityType.SPOT if lifecycle == CapacityType.SPOT else CapacityType.ON_DEMAND
+        )
+        if machine is not None and quota is not None and owner != own:
+            found[quota] += machine.vcpus
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
