@@ -296,8 +296,7 @@ class Ladder:
 
     def says(self, *tiers: Json, **conduct: str) -> None:
         """Put a policy of these tiers in force; a tier without a time limit gets one longer than any test."""
-        *others, last = tiers
-        listed = [*({"procurementTimeout": "2h", **each} for each in others), last]
+        listed = [*({"procurementTimeout": "2h", **each} for each in tiers[:-1]), *tiers[-1:]]
         policy: Json = {
             "apiVersion": API_VERSION,
             "kind": KIND,
