@@ -18,7 +18,13 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import ContendingGang, Deadline, Observation, Reservation
+from holdfast.fallback.state_machine.observation import (
+    ContendingGang,
+    Deadline,
+    Observation,
+    PoolStatus,
+    Reservation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,6 +95,7 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         pods_remaining=job.plan.pods if is_terminating or not job.suspended else 0,
         shapes=job.shapes,
         reservation=_reservation(job),
+        pools=_pools(job, jobs),
         deadline=_deadline(job),
         contending_gang=max(
             (
@@ -99,6 +106,22 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
             default=None,
         ),
     )
+
+
+def _pools(job: SimulatedJob, jobs: Sequence[SimulatedJob]) -> Mapping[str, PoolStatus]:
+    """The pools in which others reserve capacity, with the oldest of them."""
+    found: dict[str, ContendingGang] = {}
+    for other in jobs:
+        pool = None if other is job else _reserving(other)
+        if pool is not None:
+            gang = ContendingGang(uid=other.plan.uid, created=other.plan.created)
+            found[pool] = min(gang, found.get(pool, gang))
+    return {pool: PoolStatus(reserving=gang) for pool, gang in found.items()}
+
+
+def _reserving(job: SimulatedJob) -> str | None:
+    held = job.held
+    return held.pool if held is not None and job.placeholders > 0 and held.there < job.placeholders else None
 
 
 def _deadline(job: SimulatedJob) -> Deadline | None:

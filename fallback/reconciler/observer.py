@@ -26,6 +26,7 @@ from holdfast.fallback.reconciler.caches import (
     Caches,
     pool_made_by,
 )
+from holdfast.fallback.reservations.reservation_queue import ReservationQueue
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
@@ -333,6 +334,7 @@ class Observer:
         self._histories = histories
         self._contention = gangs
         self._used = UsedNodes(caches)
+        self._reservations = ReservationQueue[JobKey]()
         self._missing = MissingPools()
         self._claims_are_served = claims_are_served
         self._now = now
@@ -362,7 +364,12 @@ class Observer:
             seen.uid,
         )
         since = state.waiting_since if isinstance(state, JobState) else None
-        seen = replace(seen, unseen=self._absences.within(since))
+        reserving = self._reservations.update(key, state, seen)
+        pools = {
+            pool: replace(status, reserving=reserving.get(pool)) if pool in reserving else status
+            for pool, status in seen.pools.items()
+        }
+        seen = replace(seen, unseen=self._absences.within(since), pools=pools)
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
     def settle(self, context: JobContext) -> None:
@@ -374,6 +381,7 @@ class Observer:
         """Remove a deleted job."""
         self._histories.forget(key)
         self._contention.forget(key)
+        self._reservations.forget(key)
         self.clocks.forget(key)
 
     def _snapshot(self, key: JobKey, job: Json, uid: str) -> Snapshot:

@@ -86,7 +86,7 @@ def _running_times(state: JobState, observation: Observation, policy: Policy) ->
         pods_missing_deadline(state, observation),
         yields,
         *failover_deadlines(state, observation, policy),
-        *failback_deadlines(state, policy),
+        *failback_deadlines(state, observation, policy),
     )
 
 

@@ -5,6 +5,7 @@ The running job is not touched until its capacity on the better tier is reserved
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -20,7 +21,7 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failover import fail_back
-from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.state_machine.observation import ContendingGang, PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase
 from holdfast.fallback.state_machine.tier_visit import is_past_deadline, tiers_above
 from holdfast.scheduling.quantities import format_duration
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 # A checkpoint that takes longer is written on SIGTERM, which every job receives after this time.
 CHECKPOINT_TIMEOUT: Final = timedelta(minutes=2)
 
+# A job that waits for its turn to reserve capacity looks this often, up to twice as long.
+QUEUE_INTERVAL: Final = timedelta(minutes=1)
+
 # At most 16 times as long: after five failbacks that did not last, the spot market may be different a day later.
 _MAX_DOUBLINGS: Final = 4
 
@@ -49,10 +53,20 @@ def failback_due_at(state: JobState, policy: Policy) -> datetime | None:
     )
 
 
-def failback_deadlines(state: JobState, policy: Policy) -> tuple[datetime | None, ...]:
+def failback_deadlines(
+    state: JobState, observation: Observation, policy: Policy
+) -> tuple[datetime | None, ...]:
     """The times at which this module's result may change although nothing else does."""
     if state.failback is None:
-        return (failback_due_at(state, policy) if state.phase is Phase.RUNNING else None,)
+        due = failback_due_at(state, policy) if state.phase is Phase.RUNNING else None
+        is_queued = (
+            due is not None
+            and due <= observation.now
+            and any(
+                _yields_to_older(each.pool, observation) for each in tiers_above(state, observation, policy)
+            )
+        )
+        return (observation.now + _queue_interval(state) if is_queued else due,)
     asked_at = state.failback.requested_at
     return (
         state.failback.since + policy.hold_timeout,
@@ -106,6 +120,8 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
     if not above:
         return Step(state=state)
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
+    if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
+        return Step(state=state)
     if not fitting:
         return Step(
             state=replace(state, last_failback_at=observation.now),
@@ -116,7 +132,12 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
                 ),
             ),
         )
-    return _reserve(state, observation, policy, fitting[0])
+    return _reserve(
+        state,
+        observation,
+        policy,
+        next(tier_above for tier_above in fitting if not _yields_to_older(tier_above.pool, observation)),
+    )
 
 
 def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier) -> Step:
@@ -151,6 +172,8 @@ def _await_reservation(
         return _reservation_complete(state, attempt, observation, tier_above)
     if observation.now >= attempt.since + policy.hold_timeout:
         return _try_next_tier(state, observation, policy)
+    if _yields_to_older(attempt.pool, observation):
+        return _yield_reservation(state, attempt)
     wanted = gang_size(observation.shapes)
     if observation.reservation is not None and observation.reservation.pool != attempt.pool:
         return Step(state=state, actions=(ReleaseReservation(),))
@@ -200,11 +223,39 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
     rest = [
         tier_above
         for tier_above in tiers_above(state, observation, policy)
-        if tried is not None and tier_above.rank > tried and _has_capacity(tier_above, observation)
+        if tried is not None
+        and tier_above.rank > tried
+        and _has_capacity(tier_above, observation)
+        and not _yields_to_older(tier_above.pool, observation)
     ]
     if rest and not _is_too_late(observation, policy):
         return _reserve(state, observation, policy, rest[0])
     return _end(state, observation, "the capacity of the better tiers did not come in time")
+
+
+def _yields_to_older(pool: str, observation: Observation) -> bool:
+    """Whether an older job reserves capacity of a pool and does not have all of it yet: two halves help neither."""
+    other = observation.pools.get(pool, PoolStatus()).reserving
+    return other is not None and other < ContendingGang(created=observation.created, uid=observation.uid)
+
+
+def _queue_interval(state: JobState) -> timedelta:
+    """How long a job waits before it looks for its turn again: spread by a hash, so that jobs do not come all at once."""
+    digest = hashlib.sha256(state.uid.encode()).digest()
+    return QUEUE_INTERVAL * (1 + int.from_bytes(digest[:4], "big") / 2**32)
+
+
+def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> Step:
+    """Release what is reserved for a job that is older. The next attempt is due at once, when it is this job's turn."""
+    return Step(
+        state=replace(state, failback=None),
+        events=(
+            JobEvent(
+                reason=EventReason.FAILBACK_ENDED,
+                message=f"The job keeps running on {state.pool}: an older job reserves capacity in {attempt.pool} first.",
+            ),
+        ),
+    )
 
 
 def _end(state: JobState, observation: Observation, why: str) -> Step:

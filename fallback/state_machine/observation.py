@@ -102,12 +102,14 @@ class PoolStatus:
 
     `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment.
     `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
+    `reserving`: the oldest of the other jobs that reserve capacity there and do not have all of it yet.
     """
 
     exists: bool = True
     missing_since: datetime | None = None
     nodes_in_use: int = 0
     max_nodes: int | None = None
+    reserving: ContendingGang | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
