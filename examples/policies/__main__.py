@@ -7,7 +7,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace, ResourceQuota
 
 
-def node_pool(name: str, capacity: str, types: list[str], nodes: str) -> None:
+def node_pool(name: str, capacity: str, types: list[str], cpu: str) -> None:
     """A NodePool whose nodes jobs select by its name; its spot nodes are not tainted."""
     requirements = [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [capacity]},
@@ -35,16 +35,16 @@ def node_pool(name: str, capacity: str, types: list[str], nodes: str) -> None:
                 "consolidationPolicy": "WhenEmpty",
                 "budgets": [{"nodes": "0", "reasons": ["Drifted"]}],
             },
-            "limits": {"nodes": nodes},
+            "limits": {"cpu": cpu},
         },
     )
 
 
 def program() -> None:
     """A ladder from spot to on-demand for gangs of 16 pods, of which the on-demand pool has room for 8."""
-    node_pool("cpu", "on-demand", ["m7i.2xlarge", "m6i.2xlarge"], "20")
-    node_pool("a100-spot", "spot", ["p4d.24xlarge", "p4de.24xlarge"], "16")
-    node_pool("a100", "on-demand", ["p4d.24xlarge"], "8")
+    node_pool("cpu", "on-demand", ["m7i.2xlarge", "m6i.2xlarge"], "160")
+    node_pool("a100-spot", "spot", ["p4d.24xlarge", "p4de.24xlarge"], "1536")
+    node_pool("a100", "on-demand", ["p4d.24xlarge"], "768")
     Namespace("vision", metadata={"name": "vision", "labels": {"holdfast.dev/training": "true"}})
     ResourceQuota(
         "vision",
