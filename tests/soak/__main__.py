@@ -59,6 +59,16 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     part.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
     part.add_argument("--policies-only", action="store_true", help="measure only the cost of the policy pack")
     bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
+    cli = commands.add_parser(
+        "cli", help="run the local stack with the Pulumi command line and the published Kubernetes plugin"
+    )
+    cli.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
+    verdicts = commands.add_parser(
+        "reachability", help="compare verdicts with the real scheduler and Karpenter on drawn NodePools"
+    )
+    verdicts.add_argument("--seed", type=int, metavar="S", help=f"of the first round; {_SEED}")
+    verdicts.add_argument("--rounds", type=_positive, default=10, metavar="N", help="default: 10")
+    verdicts.add_argument("--jobs", type=_positive, default=60, metavar="N", help="of a round; default: 60")
     mutants = commands.add_parser(
         "mutants", help="apply small changes to the sources and check that unit tests fail"
     )
@@ -85,6 +95,14 @@ def _run(parsed: argparse.Namespace) -> int:
         from tests.soak.crash.command import crash
 
         crash(parsed.stack, workspace, size=parsed.sample, seed=parsed.seed)
+    elif parsed.command == "reachability":
+        from tests.soak.reachability.command import reachability
+
+        reachability(seed=parsed.seed, rounds=parsed.rounds, jobs=parsed.jobs)
+    elif parsed.command == "cli":
+        from tests.soak.command_line import command_line
+
+        return command_line(workspace, repetitions=parsed.repetitions)
     elif parsed.command == "faults":
         from tests.soak.faults.command import faults
 
