@@ -61,6 +61,7 @@ def program() -> None:
                 {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"},
                 {"pool": "a100"},
             ],
+            "returnAfter": "1h",
             "shapes": [
                 {
                     "name": "pretraining",
