@@ -124,7 +124,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             title=f"NodePool {name!r}",
             capacity_types=kinds,
             is_decided=decided,
-            labels=_labels(node_pool, read, kinds),
+            labels=_labels(node_pool, read, kinds, provisioner),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
@@ -133,7 +133,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             min_values={} if read is UNKNOWN else read.min_values,
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
-            zones=_zones(read),
+            zones=_zones(read, provisioner),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
@@ -256,7 +256,7 @@ def _machines(
         capacities=tuple(machine_capacity(each, provisioner, efa=efa) for each in selected.machines),
         unknown_types=unknown_types,
         undecided_by=selected.undecided_by,
-        unsatisfiable=read.contradictions() or (_keys(read) if is_empty else ()),
+        unsatisfiable=read.contradictions(provisioner) or (_keys(read) if is_empty else ()),
     )
 
 
@@ -264,16 +264,21 @@ def _keys(read: NodePoolRequirements) -> tuple[str, ...]:
     return tuple(sorted(key for key in read.allowed if key not in {NODE_POOL, POOL}))
 
 
-def _zones(read: NodePoolRequirements | Unknown) -> frozenset[str] | Unknown | None:
-    """Return the zones that it names; None if it takes any, or any but some."""
+def _zones(read: NodePoolRequirements | Unknown, provisioner: Provisioner) -> frozenset[str] | Unknown | None:
+    """Return the zones that its nodes may be in; None if it takes any."""
     if read is UNKNOWN or {ZONE, _UNKNOWN_KEY} & read.unknown_keys:
         return UNKNOWN
-    zones = read.allowed.get(ZONE)
-    return None if zones is None or zones.is_complement else zones.values
+    if ZONE not in read.allowed:
+        return None
+    zones = read.zones(provisioner)
+    return UNKNOWN if zones is None else zones.values
 
 
 def _labels(
-    node_pool: StackResource, read: NodePoolRequirements | Unknown, kinds: frozenset[str]
+    node_pool: StackResource,
+    read: NodePoolRequirements | Unknown,
+    kinds: frozenset[str],
+    provisioner: Provisioner,
 ) -> Mapping[str, LabelFact] | Unknown:
     """Return the labels of its nodes: those it sets, and those of which Karpenter sets the value that pods select.
 
@@ -286,6 +291,7 @@ def _labels(
         **dict.fromkeys(WELL_KNOWN, UNKNOWN),
         CAPACITY_TYPE: LabelValues(values=kinds),
         **{key: values if values.only is None else values.only for key, values in read.allowed.items()},
+        ZONE: read.zones(provisioner) or UNKNOWN,
         **dict.fromkeys(read.unknown_keys, UNKNOWN),
         **others,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE
-from holdfast.scheduling.machines import Machine, is_sold_in, regions, zones_of
+from holdfast.scheduling.machines import LOCAL_ZONES, Machine, is_sold_in, regions, zones_of
 from holdfast.scheduling.reachability.affinity import ABSENT
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.node_labels import ALIASES, Provisioner, machine_labels
@@ -67,11 +67,21 @@ class NodePoolRequirements:
                 undecided |= open_keys
         return Selection(machines=tuple(selected), undecided_by=tuple(sorted(undecided)))
 
-    def contradictions(self) -> tuple[str, ...]:
+    def contradictions(self, provisioner: Provisioner) -> tuple[str, ...]:
         """The labels of offerings that no node can have, so that Karpenter makes none."""
-        return tuple(
-            sorted(key for key in (CAPACITY_TYPE, ZONE) if key in self.allowed and self.allowed[key].is_empty)
-        )
+        kinds, zones = self.allowed.get(CAPACITY_TYPE), self.zones(provisioner)
+        found = {CAPACITY_TYPE: kinds, ZONE: zones}
+        return tuple(sorted(key for key, values in found.items() if values is not None and values.is_empty))
+
+    def zones(self, provisioner: Provisioner) -> LabelValues | None:
+        """The zones that are allowed and exist; None if it names none, or all but some of an unknown region."""
+        allowed = self.allowed.get(ZONE)
+        region = self._region()
+        if provisioner is Provisioner.LOCAL:
+            return LabelValues(values=frozenset(LOCAL_ZONES)) & (allowed or LabelValues(is_complement=True))
+        if allowed is None or not allowed.is_complement:
+            return allowed
+        return None if region is None else LabelValues(values=frozenset(zones_of(region))) & allowed
 
     def _judge(self, machine: Machine, provisioner: Provisioner) -> tuple[bool, set[str]]:
         """Whether the requirements exclude a machine type, and the labels of which that is not known."""
@@ -94,9 +104,9 @@ class NodePoolRequirements:
         return any(is_sold and kind in capacity for kind, is_sold in sold.items()) or "reserved" in capacity
 
     def _region(self) -> str | None:
-        """The region of the zones that are allowed, None if they do not name one region of AWS."""
+        """The region of the zones that are named, None if they are not of one region of AWS."""
         zones = self.allowed.get(ZONE)
-        if zones is None or zones.is_complement or not zones.values:
+        if zones is None or not zones.values:
             return None
         found = {_region_of_zone(zone) for zone in zones.values}
         return found.pop() if len(found) == 1 else None

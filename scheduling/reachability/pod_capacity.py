@@ -57,8 +57,13 @@ def pod_capacity(
     counted, and the next plan uses the difference. A machine stops to be filled when the types that it could still become
     have fewer values of a label than `min_values`.
     """
-    minimum = min_values or {}
     fitting = [machine for machine in machines if machine.pods_of(requests)]
+    # The values of a label that does not follow from the type, such as its zone, are not counted here.
+    minimum = {
+        key: least
+        for key, least in (min_values or {}).items()
+        if all(machine.labels.get(key, UNKNOWN) is not UNKNOWN for machine in fitting)
+    }
     nodes = [limits.nodes_of(machine) for machine in fitting]
     if all(each == 0 for each in nodes):
         return NO_ROOM

@@ -61,7 +61,7 @@ def edges() -> tuple[TriedJob, ...]:
 
 
 #: The tiers of which the proof leaves open whether they take their job.
-OPEN: Final = frozenset({"either-label-1", "counted-1"})
+OPEN: Final = frozenset({"counted-1"})
 
 
 def _sizes(half: Resources) -> tuple[TriedJob, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.reachability.facts import PoolFacts
 
 
-def gke(config: dict[str, Value] | None = None, **props: Value) -> PoolFacts:
+def gke(config: dict[str, Value] | None = None, /, **props: Value) -> PoolFacts:
     """A node pool of GKE."""
     node_config: Value = {"labels": {POOL: "p"}, "machineType": "n2-standard-8", **(config or {})}
     (read,) = declared_pools([resource(NODE_POOL, "p", {"name": "p", "nodeConfig": node_config, **props})])

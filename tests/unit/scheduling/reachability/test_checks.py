@@ -282,7 +282,9 @@ def test_gang_in_one_zone_has_only_the_nodes_of_one_zone():
         "volumes"
     )
     near = shape(pods=4, same_placement=Placement.HOST_GROUP)
-    assert checks(near, on_demand(), Undetermined) == ["placement"], "nobody says how nodes are placed"
+    assert checks(near, on_demand(), Undetermined) == ["placement"], (
+        "the pool does not say how its nodes are placed"
+    )
     assert checks(near, on_demand(is_compact=True), Undetermined) == [], "the pool does"
 
 

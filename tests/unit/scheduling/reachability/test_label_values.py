@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.reachability.label_values import OPERATORS, LabelValues
 
+NONE: list[str] = []
+
 WORDS = ["a", "b", "c", "1", "2", "3", "10"]
 NUMBERS = ["0", "1", "2", "3", "10"]
 
@@ -42,7 +44,7 @@ def test_operator_allows_its_values(
 
 
 @pytest.mark.parametrize(
-    ("operator", "values"), [("Near", ["a"]), ("Gt", []), ("Gt", ["a"]), ("Lt", ["1", "2"])]
+    ("operator", "values"), [("Near", ["a"]), ("Gt", NONE), ("Gt", ["a"]), ("Lt", ["1", "2"])]
 )
 def test_requirement_that_karpenter_rejects_has_no_values(operator: str, values: list[str]) -> None:
     with pytest.raises(ValueError, match=r"not an operator|not one integer"):
@@ -67,10 +69,10 @@ def test_common_value_means_that_pods_and_pool_meet(one: LabelValues, other: Lab
 @pytest.mark.parametrize(
     ("pool", "pods", "meet"),
     [
-        (("DoesNotExist", []), ("NotIn", ["a"]), True),
-        (("NotIn", ["a"]), ("DoesNotExist", []), True),
-        (("Exists", []), ("DoesNotExist", []), False),
-        (("DoesNotExist", []), ("Exists", []), False),
+        (("DoesNotExist", NONE), ("NotIn", ["a"]), True),
+        (("NotIn", ["a"]), ("DoesNotExist", NONE), True),
+        (("Exists", NONE), ("DoesNotExist", NONE), False),
+        (("DoesNotExist", NONE), ("Exists", NONE), False),
         (("In", ["a"]), ("NotIn", ["a"]), False),
         (("Gt", ["3"]), ("Lt", ["4"]), False),
         (("Gt", ["3"]), ("Lt", ["5"]), True),

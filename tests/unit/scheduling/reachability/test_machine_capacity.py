@@ -31,6 +31,8 @@ def machine(vcpus: int = 96, memory_gib: int = 1152, gpus: int = 8) -> Machine:
         (Provisioner.EKS, 8, 64, 8000 - 90 - 300, 64 * 1024 - (11 * 58 + 255 + 100 + 4915) - 512),
         # 180 of 8 cores by the table; 20 MB for each of 250 pods, and 50 MB.
         (Provisioner.AKS, 8, 32, 8000 - 180 - 600, 32 * 1024 - 5050 - 100 - 1024),
+        # 740 for the first 64 cores, 10 for each of 32 more.
+        (Provisioner.AKS, 96, 384, 96_000 - 1060 - 600, 384 * 1024 - 5050 - 100 - 1024),
         (Provisioner.LOCAL, 96, 1152, 95_900, 1152 * 1024 - 10),
     ],
 )

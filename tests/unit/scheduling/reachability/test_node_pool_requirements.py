@@ -22,6 +22,10 @@ TYPES = (
 )
 
 
+NO_ZONES: set[str] = set()
+NO_REQUIREMENTS: list[NodePoolRequirement] = []
+
+
 def needs(key: str, operator: str, *values: str, least: int | None = None) -> NodePoolRequirement:
     return NodePoolRequirement(key=key, operator=operator, values=values, min_values=least)
 
@@ -76,7 +80,7 @@ def test_contradicting_requirements_on_an_offering_are_named() -> None:
     read = NodePoolRequirements.of(
         [needs(CAPACITY_TYPE, "In", "spot"), needs(CAPACITY_TYPE, "NotIn", "spot")]
     )
-    assert read.contradictions() == (CAPACITY_TYPE,), "no node is both"
+    assert read.contradictions(Provisioner.EKS) == (CAPACITY_TYPE,), "no node is both"
     assert NodePoolRequirements.of(
         [needs(ZONE, "In", "us-east-1a", least=1), needs(ZONE, "Exists", least=2)]
     ).min_values == {ZONE: 2}, "the larger"
@@ -101,3 +105,23 @@ def test_label_of_a_machine_is_spelled_as_its_provisioner_spells_it(
     cloud: str, name: str, provisioner: Provisioner, key: str, value: object
 ) -> None:
     assert machine_labels(machine_catalogue(cloud)[name], provisioner)[key] == value, "as in its source"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "provisioner", "zones"),
+    [
+        ([needs(ZONE, "NotIn", "us-east-1e")], Provisioner.EKS, {f"us-east-1{letter}" for letter in "abcdf"}),
+        ([needs(ZONE, "NotIn", "eu-west-1a", "eu-west-1b", "eu-west-1c")], Provisioner.EKS, NO_ZONES),
+        ([needs(ZONE, "NotIn", "elsewhere-1a")], Provisioner.EKS, None),
+        ([needs(ZONE, "NotIn", "local-a", "local-b", "local-c")], Provisioner.LOCAL, NO_ZONES),
+        ([needs(ZONE, "In", "local-z")], Provisioner.LOCAL, NO_ZONES),
+        (NO_REQUIREMENTS, Provisioner.LOCAL, {"local-a", "local-b", "local-c"}),
+    ],
+)
+def test_zones_of_a_pool_are_those_that_exist_and_are_not_excluded(
+    requirements: list[NodePoolRequirement], provisioner: Provisioner, zones: set[str] | None
+) -> None:
+    read = NodePoolRequirements.of(requirements)
+    found = read.zones(provisioner)
+    assert (None if found is None else found.values) == zones, "a pool without zones makes no node"
+    assert (read.contradictions(provisioner) == (ZONE,)) is (zones == NO_ZONES), "and says why"

@@ -131,6 +131,11 @@ def test_machine_is_filled_while_enough_types_fit(
     assert found.guaranteed == room, "a machine that could become only one type would break minValues"
 
 
+def test_values_of_a_label_that_does_not_follow_from_the_type_are_not_counted() -> None:
+    found = pod_capacity(pod(3), [LARGE], Limits(nodes=1), min_values={"zone": 2})
+    assert found == PodCapacity(guaranteed=5, at_most=5), "Karpenter counts zones of the offerings"
+
+
 def test_static_nodes_hold_what_their_smallest_type_holds() -> None:
     found = static_capacity(pod(3), [SMALL, LARGE], 2)
     assert (found.guaranteed, found.at_most) == (2, 10), (

@@ -10,6 +10,7 @@ from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import Placement
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
+from holdfast.scheduling.taints import SPOT, Taint
 from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_world import MarketTier, end_of
 
@@ -210,6 +211,7 @@ def test_controller_moves_a_job_past_a_tier_as_the_tier_allows(above: MarketTier
 
 
 EIGHT = Limits(nodes=8)
+RESERVED = Taint(key="example.com/reserved", value="other")
 
 
 @pytest.mark.parametrize(
@@ -217,11 +219,12 @@ EIGHT = Limits(nodes=8)
     [
         (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT)], Outcome.ARRIVES),
         (17, [on_demand(limits=EIGHT), on_demand(limits=EIGHT)], Outcome.FALLS_OFF),
+        (8, [on_demand(limits=EIGHT, taints=(SPOT, RESERVED)), on_demand(limits=EIGHT)], Outcome.ARRIVES),
         (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT, capacity_types=frozenset({"spot"}))], Outcome.FALLS_OFF),
         (16, [on_demand(limits=EIGHT), on_demand(limits=EIGHT, labels=UNKNOWN, taints=UNKNOWN)], Outcome.UNDETERMINED),
         (8, [on_demand(limits=TOO_FEW), on_demand(limits=EIGHT, capacity_types=frozenset({"spot", "on-demand"}))], Outcome.FALLS_OFF),
     ],
-    ids=["two are one supply", "too little", "spot does not count", "taints unknown", "both capacity types"],
+    ids=["two are one supply", "too little", "the second alone", "spot does not count", "taints unknown", "both capacity types"],
 )  # fmt: skip
 def test_pools_that_share_a_label_are_one_supply(pods: int, pools: list[PoolFacts], outcome: Outcome):
     last = tier(2, *pools, max_failures=None, has_timeout=False)

@@ -1,0 +1,96 @@
+"""`python -m tests.soak reachability`: compares verdicts with the real scheduler and Karpenter on many drawn NodePools."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.rehearsal.output import say
+from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
+from holdfast.scheduling.labels import TRAINING_VALUE
+from holdfast.scheduling.taints import SPOT
+from holdfast.simulator.errors import RehearsalError
+from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.clusters.admission import (
+    admission_objects,
+    make_namespace,
+    tolerations_of,
+    wait_until_enforced,
+)
+from tests.support.clusters.fallback import install_karpenter, system_node
+from tests.support.clusters.operators import operator_cluster
+from tests.support.clusters.reachability import Trial, sell_whole_machines, try_out
+from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, rules_of, takes
+from tests.support.strategies.reachability_pools import open_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.components.admission.rules import TolerationRule
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from tests.support.strategies.reachability_jobs import TriedJob
+
+
+def reachability(*, seed: int | None, rounds: int, jobs: int) -> None:
+    """Try rounds of drawn jobs, each on a cluster of its own.
+
+    Raises RehearsalError if a verdict differs from what came of a tier.
+    """
+    first = seed_of(seed, os.environ.get(SEED_VARIABLE))
+    counted: Counter[str] = Counter()
+    wrong: list[str] = []
+    for number in range(first, first + rounds):
+        drawn = open_jobs(number, jobs)
+        rules = rules_of(drawn)
+        for trial in _tried(drawn, rules):
+            told = takes(trial.job.results(trial.tier, rules))
+            counted[_verdict(told)] += 1
+            if told not in {None, trial.is_whole}:
+                wrong.append(_described(trial, rules))
+        say(f"seed {number}: {counted.total()} tiers so far, {dict(counted)}, {len(wrong)} disagreements")
+    if wrong:
+        raise RehearsalError("\n\n".join([f"{len(wrong)} verdicts are wrong:", *wrong]))
+
+
+def _tried(jobs: Sequence[TriedJob], rules: Sequence[TolerationRule]) -> Sequence[Trial]:
+    with tempfile.TemporaryDirectory() as folder, operator_cluster(Path(folder)) as cluster:
+        sell_whole_machines(cluster.client)
+        cluster.apply(system_node("operators"))
+        install_karpenter(cluster)
+        make_namespace(cluster.client, TRAINING, {TRAINING_LABEL: TRAINING_VALUE})
+        make_namespace(cluster.client, ELSEWHERE, {})
+        cluster.apply(*admission_objects(rules))
+        if rules:
+            wait_until_enforced(cluster.client, _tolerates_all)
+        return try_out(cluster.client, jobs)
+
+
+def _tolerates_all(client: KubeClient) -> bool:
+    pod: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "asks", "namespace": TRAINING},
+        "spec": {
+            "nodeSelector": {SPOT.key: SPOT.value},
+            "containers": [{"name": "train", "image": "train"}],
+        },
+    }
+    admitted = client.apply(pod, field_manager="tests", dry_run=True)
+    return SPOT.as_toleration() in tolerations_of(admitted)
+
+
+def _verdict(told: bool | None) -> str:
+    return {True: "proved", False: "broken", None: "not judged"}[told]
+
+
+def _described(trial: Trial, rules: Sequence[TolerationRule]) -> str:
+    pools = "\n".join(json.dumps(each) for each in trial.tier.node_pools)
+    return (
+        f"{trial.tier.name}: {trial.job.results(trial.tier, rules)}, and {trial.bound} of {trial.job.shape.pods} pods came\n"
+        f"{trial.job.shape}\nadmitted: {trial.job.is_admitted}\n{pools}\nKarpenter: {trial.said}"
+    )
