@@ -20,6 +20,7 @@ from holdfast.components.admission import tier_checks as links
 from holdfast.components.admission.expressions import text
 from holdfast.components.admission.job_admission import Manifest
 from holdfast.components.admission.job_expressions import QUEUE_NAME, variables
+from holdfast.components.admission.job_warnings import job_warning
 from holdfast.components.admission.jobset import JOBSET
 from holdfast.components.admission.rayjob import RAYJOB
 from holdfast.components.admission.shape_checks import jobset_pods, rayjob_pods, shapes
@@ -94,12 +95,19 @@ def job_checks() -> Sequence[JobChecks]:
 def job_validations(
     rules: Sequence[AdmissionRule], capacity: Sequence[NodeSelection], claims: Sequence[str] = ()
 ) -> Sequence[Manifest]:
-    """Return the policy and binding for each kind of job.
+    """Return the policies and bindings for each kind of job: what rejects it, and what warns about it.
 
     `rules` are the admission rules of pods, whose tolerations count. `capacity` are the labels with which
     pods select spot. `claims` are the stack's volume claims that are not bound to a zone.
     """
-    return [_manifest(each, rules, capacity, claims) for each in job_checks()]
+    return [
+        manifest
+        for each in job_checks()
+        for manifest in (
+            _manifest(each, rules, capacity, claims),
+            job_warning(each.kind, capacity),
+        )
+    ]
 
 
 def _manifest(
@@ -233,11 +241,12 @@ class JobValidationArgs:
 class JobValidation(ComponentResource):
     """Validation of JobSets and RayJobs that follow a ladder (`holdfast:index:JobValidation`).
 
-    Creates a ValidatingAdmissionPolicy and its binding for each kind, `training-jobsets-can-fall-back` and
-    `training-rayjobs-can-fall-back`. They reject a job that cannot reach the end of its ladder, with the
-    failed check and the fix, on creation and when a user other than the fallback controller changes its pod
-    templates. They check jobs as JobAdmission has adjusted them, against the facts in the namespace's
-    FallbackPolicy: depend on JobAdmission and on the FallbackPolicyDefinition.
+    Creates ValidatingAdmissionPolicies and their bindings for each kind. `training-jobsets-can-fall-back` and
+    `training-rayjobs-can-fall-back` reject a job that cannot reach the end of its ladder, with the failed check
+    and the fix, on creation and when a user other than the fallback controller changes its pod templates.
+    `training-jobsets-warnings` and `training-rayjobs-warnings` warn about jobs that select spot and do not follow.
+    They check jobs as JobAdmission has adjusted them, against the facts in the namespace's FallbackPolicy: depend
+    on JobAdmission and on the FallbackPolicyDefinition.
     """
 
     def __init__(self, name: str, args: JobValidationArgs, opts: ResourceOptions | None = None) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
+from holdfast.components.admission.job_warnings import MOST_CHECKED
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, RECREATE, SPOT
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -20,7 +21,7 @@ from tests.support.builders.training_jobs import (
     required_affinity,
     worker_group,
 )
-from tests.support.clusters.admission import OTHER_NAMESPACE
+from tests.support.clusters.admission import OTHER_NAMESPACE, wait_until_enforced
 from tests.support.clusters.job_admission import (
     ALLOWED_CLAIM,
     BARE,
@@ -32,9 +33,10 @@ from tests.support.clusters.job_admission import (
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
@@ -402,3 +404,49 @@ def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: J
 )
 def test_a_rayjob_that_can_follow_or_need_not_is_accepted(judging: Judging, job: Json, why: str) -> None:
     assert admitted_job(judging.client, job), why
+
+
+@pytest.fixture
+def refused_warnings(judging: Judging) -> Generator[Judging]:
+    """The cluster with its warnings as rejections, whose messages a client returns."""
+    kind = "ValidatingAdmissionPolicyBinding"
+    group = "admissionregistration.k8s.io/v1"
+    name = "training-jobsets-warnings"
+    client = judging.client
+    assert obj(client.get(group, kind, name)["spec"])["validationActions"] == ["Warn"], "it rejects nothing"
+    client.merge_patch(group, kind, name, {"spec": {"validationActions": ["Deny"]}})
+    try:
+        wait_until_enforced(client, lambda found: warning_of(found, UNSUITED) != "")
+        yield judging
+    finally:
+        client.merge_patch(group, kind, name, {"spec": {"validationActions": ["Warn"]}})
+        wait_until_enforced(client, lambda found: warning_of(found, UNSUITED) == "")
+
+
+#: A job with GPUs in a namespace whose ladder has none.
+UNSUITED = jobset(gang(training(ON_SPOT), 1), namespace="cpus")
+
+
+def warning_of(client: KubeClient, job: Json) -> str:
+    """What a job is warned about; empty if it is created without a word."""
+    try:
+        admitted_job(client, job)
+    except KubeError as error:
+        return str(error)
+    return ""
+
+
+def test_a_job_that_selects_spot_and_does_not_follow_is_warned(refused_warnings: Judging) -> None:
+    found = warning_of(refused_warnings.client, UNSUITED)
+    assert "does not follow the ladder of its namespace, which has cpu-small, cpu" in found, found
+    assert "the job requests GPUs, and no tier has any" in found, "the reason is named"
+    own = jobset(gang(training(ON_SPOT), 1), namespace="cpus", labels={FOLLOWS: "false"})
+    assert warning_of(refused_warnings.client, own) == "", "its author says that it does not follow"
+    assert warning_of(refused_warnings.client, on_gpus(gang(training(ON_SPOT), 1))) == "", "it follows"
+
+
+def test_a_job_with_more_templates_than_are_checked_is_warned(refused_warnings: Judging) -> None:
+    small = training({}, cpu="10m", memory="1Mi", gpus="0")
+    many = [gang(small, 1, f"job-{number}") for number in range(MOST_CHECKED + 1)]
+    found = warning_of(refused_warnings.client, jobset(*many, namespace="cpus", labels=LABEL))
+    assert f"the job has {MOST_CHECKED + 1} templates" in found, found

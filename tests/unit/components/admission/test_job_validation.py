@@ -23,7 +23,9 @@ from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
+    from holdfast.components.admission.job_admission import Manifest
     from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json
 
 POLICY = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
@@ -45,7 +47,8 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
     found = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in found.of(kind)}
-        assert names == {f"training-{each}-can-fall-back" for each in KINDS}, f"one {kind} for each"
+        wanted = {f"training-{each}-{what}" for each in KINDS for what in ("can-fall-back", "warnings")}
+        assert names == wanted, f"one {kind} for each"
     for binding in found.of(BINDING):
         assert binding.depends_on, "a policy without a binding has no effect"
     for each in job_validations(RULES, CAPACITY, ("checkpoints",)):
@@ -54,13 +57,20 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
         assert binding.inputs["spec"] == each.binding, each.name
 
 
+def rejecting() -> list[Manifest]:
+    """The policies that reject jobs."""
+    return [
+        each for each in job_validations(RULES, CAPACITY) if each.binding["validationActions"] == ["Deny"]
+    ]
+
+
 def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
-    for each in job_validations(RULES, CAPACITY):
+    assert len(rejecting()) == len(KINDS), "the others warn"
+    for each in rejecting():
         assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
             "a namespace's ladder may be deleted before its jobs"
         )
-        assert each.binding["validationActions"] == ["Deny"], "an invalid job is rejected, not warned about"
         (resources,) = objects(obj(each.policy["matchConstraints"])["resourceRules"])
         assert resources["operations"] == ["CREATE", "UPDATE"], (
             "an update could add what a creation may not have"
@@ -77,8 +87,13 @@ def expressions(rules: tuple[AdmissionRule, ...] = RULES) -> str:
     return "\n".join(
         str(variable["expression"])
         for each in job_validations(rules, capacity_selections(rules))
-        for variable in objects(each.policy["variables"])
+        for variable in (*objects(each.policy["variables"]), *messages_of(each))
     )
+
+
+def messages_of(manifest: Manifest) -> list[Json]:
+    """The expressions of a policy's messages."""
+    return [{"expression": each["messageExpression"]} for each in objects(manifest.policy["validations"])]
 
 
 @pytest.mark.parametrize("name", sorted(WORDS.keys() - OF_SHAPES))
@@ -95,9 +110,9 @@ def test_every_variable_is_defined_before_its_use() -> None:
             used = set(re.findall(r"variables\.(\w+)", str(variable["expression"])))
             assert used <= known, f"{each.name}: {variable['name']} uses {used - known}"
             known.add(str(variable["name"]))
-        (validation,) = objects(each.policy["validations"])
+        validation = each.policy["validations"]
         assert set(re.findall(r"variables\.(\w+)", json.dumps(validation))) <= known, each.name
-    for each in job_validations(RULES, CAPACITY):
+    for each in rejecting():
         terminal = next(one for one in objects(each.policy["variables"]) if one["name"] == "terminal")
         assert str(terminal["expression"]).startswith('request.operation == "CREATE" &&'), (
             f"{JOBSET.resource}: an immutable field is no reason to reject an update"

@@ -1,0 +1,107 @@
+"""Warnings about jobs that are admitted although no ladder can help them.
+
+A job that selects spot and does not follow the ladder is its author's responsibility, and is created. Without a word its pods
+wait, or fail for reasons that only the events of child Jobs show. The API server returns these warnings to the client that
+creates the job, such as `kubectl apply`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_admission import Manifest
+from holdfast.components.admission.job_expressions import variables
+from holdfast.components.admission.tier_checks import fill_sentence, integer_string
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.labels import FOLLOWS_VALUE, LADDER, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.reachability import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import NodeSelection
+    from holdfast.scheduling.json import Json
+
+#: The validation of larger jobs may exceed the API server's cost limit, which admits them unchecked.
+MOST_CHECKED: Final = 64
+
+# If the detailed message cannot be evaluated.
+_NOT_FOLLOWING: Final = "the job selects spot, but does not follow the ladder of its namespace"
+_NOT_CHECKED: Final = "the job is too large for a check of whether it can fall back"
+
+_USED: Final = (
+    "tiers",
+    "pools",
+    "spotPools",
+    "items",
+    "specs",
+    "spots",
+    "suited",
+    "label",
+    "queued",
+    "own",
+)
+
+
+def job_warning(kind: JobKind, capacity: Sequence[NodeSelection]) -> Manifest:
+    """Return the policy that warns about jobs of a kind, and its binding; it rejects nothing."""
+    name = f"training-{kind.resource}-warnings"
+    known = variables(kind, capacity)
+    policy: Json = {
+        "failurePolicy": "Ignore",
+        "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+            "resourceRules": [
+                {
+                    "apiGroups": [kind.group],
+                    "apiVersions": [kind.version],
+                    "operations": ["CREATE"],
+                    "resources": [kind.resource],
+                }
+            ],
+        },
+        "variables": [{"name": each, "expression": known[each]} for each in _USED],
+        "validations": [
+            _validation(not_following(), _NOT_FOLLOWING, _why_not_following()),
+            _validation(not_checked(), _NOT_CHECKED, _how_large()),
+        ],
+    }
+    binding: Json = {
+        "policyName": name,
+        "paramRef": {"name": LADDER, "parameterNotFoundAction": "Allow"},
+        "validationActions": ["Warn"],
+    }
+    return Manifest(name=name, policy=policy, binding=binding)
+
+
+def _validation(applies: str, generic: str, message: str) -> Mapping[str, str]:
+    return {"expression": f"!({applies})", "message": generic, "messageExpression": message}
+
+
+def not_following() -> str:
+    """Return whether a job selects spot, and neither follows the ladder nor says that it does not."""
+    return 'variables.own && !variables.queued && variables.label == "" && variables.spots.exists(s, s)'
+
+
+def not_checked() -> str:
+    """Return whether a job that follows the ladder is too large to be validated."""
+    return f"variables.label == {text(FOLLOWS_VALUE)} && size(variables.items) > {MOST_CHECKED}"
+
+
+def _why_not_following() -> str:
+    """Return the message on a job that does not follow: the kinds of machines, where they are the reason."""
+    has_gpus = "variables.tiers.exists(t, t.?facts.?machine.?gpus.orValue(0) > 0)"
+    kinds = f"{has_gpus} ? {text(messages.ONLY_GPUS_ON_LADDER)} : {text(messages.NO_GPUS_ON_LADDER)}"
+    why = f"variables.suited ? {text(messages.NOT_MARKED)} : ({kinds})"
+    return fill_sentence(messages.NOT_FOLLOWING, pools=f"variables.pools.join({text(', ')})", why=f"({why})")
+
+
+def _how_large() -> str:
+    return fill_sentence(
+        messages.NOT_CHECKED,
+        templates=integer_string("size(variables.items)"),
+        most=text(str(MOST_CHECKED)),
+    )
