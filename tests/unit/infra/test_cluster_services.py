@@ -48,7 +48,7 @@ def test_job_validation_allows_jobs_without_a_ladder_and_the_stacks_volume_claim
         reference = obj(obj(binding.inputs["spec"])["paramRef"])
         allowed = {"name": "ladder", "parameterNotFoundAction": "Allow"}
         assert reference == allowed, "a job without a ladder is rejected by admission instead"
-    policy, *_ = stack.of(":ValidatingAdmissionPolicy")
+    policy = stack.one(":ValidatingAdmissionPolicy", f"job-validation-{VALIDATIONS[0]}")
     variables = objects(obj(policy.inputs["spec"])["variables"])
     (claims,) = [each for each in variables if each["name"] == "claims"]
     listed = json.dumps(["", "checkpoints"] if cloud == "local" else [""])
