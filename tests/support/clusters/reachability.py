@@ -152,12 +152,11 @@ def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
     _settle(client)
     for job, tier in asked:
         _wait_until_placed(client, job, tier)
-    short = [(job, tier) for job, tier in asked if _bound(client, tier) < job.shape.pods]
-    refused = {tier.name for job, tier in short if _is_refused_by_scheduler(client, job, tier)}
-    said = {
-        **dict.fromkeys(refused, "the scheduler refuses the nodes that Karpenter buys"),
-        **_refusals(client, [(job, tier) for job, tier in short if tier.name not in refused]),
-    }
+    # Karpenter may go on to make nodes that the scheduler does not use for pods of open NodePools, and refuses none of them.
+    said = _refusals(
+        client,
+        [(job, tier) for job, tier in asked if not tier.is_open and _bound(client, tier) < job.shape.pods],
+    )
     return tuple(
         Trial(job=job, tier=tier, bound=_bound(client, tier), said=said.get(tier.name, ""))
         for job, tier in asked
@@ -228,12 +227,6 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
         condition=is_placed,
         what=f"the scheduler places the pods of {tier.name} on the nodes that were bought for them",
     )
-
-
-def _is_refused_by_scheduler(client: KubeClient, job: TriedJob, tier: TriedTier) -> bool:
-    """Whether Karpenter made nodes for the gang that the scheduler does not use, and says nothing of it."""
-    nodes = client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
-    return any(not _may_take(node, job) for node in nodes)
 
 
 def _may_take(node: Json, job: TriedJob) -> bool:
