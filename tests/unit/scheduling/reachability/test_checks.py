@@ -67,6 +67,7 @@ def test_gang_that_fits_its_pool_passes_every_check(job: Shape, pool: PoolFacts,
     [
         (shape(accelerator="h100"), on_demand(), "accelerator"),
         (shape(selector={"disk": "nvme"}), on_demand(), "selector"),
+        (shape(selector={"disk": "nvme"}), ON_FAST, "selector"),
         (shape(), on_demand(taints=(GPU, Taint(key="team", value="nlp"))), "taints"),
         (shape(), on_demand(added_tolerations=()), "taints"),
         (shape(), on_demand(machines=(SMALL,)), "machine"),
