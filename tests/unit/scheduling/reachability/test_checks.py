@@ -312,3 +312,9 @@ def test_static_pool_has_its_replicas_and_no_more():
     static = on_demand(is_static=True, limits=Limits(nodes=3))
     assert checks(shape(), static) == ["gang"], "three nodes for four pods"
     assert checks(shape(pods=3), static, Undetermined) == ["gang"], "only with Karpenter's feature gate"
+
+
+def test_selector_message_names_the_value_that_nodes_have():
+    (result,) = check_pool(shape(selector={"disk": "nvme"}), ON_FAST)
+    assert "disk=nvme" in result.reason, "what the pods select"
+    assert "have disk=fast" in result.reason, "what is there instead"
