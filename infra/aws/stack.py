@@ -17,7 +17,7 @@ from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucke
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.storage_class import DefaultStorageClass
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from holdfast.components.namespace_roles import group_of
+from holdfast.components.namespace_permissions import group_of
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of

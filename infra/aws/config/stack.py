@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from holdfast.components.namespace_roles import NamespaceRole
+from holdfast.components.namespace_permissions import NamespaceRole
 from holdfast.infra.aws.config.cluster import AwsCluster
 from holdfast.infra.aws.config.fields import (
     ACCOUNT_ALLOWED,
