@@ -166,9 +166,13 @@ def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -
 
 
 class MissingPools:
-    """Since when each pool of a ladder is missing."""
+    """Since when each pool of a ladder that existed before is missing.
+
+    A pool that was never seen is not being replaced: its tier is skipped at once.
+    """
 
     def __init__(self) -> None:
+        self._seen: set[str] = set()
         self._since: dict[str, datetime] = {}
 
     def marked(self, pools: Mapping[str, PoolStatus], now: datetime) -> Mapping[str, PoolStatus]:
@@ -177,7 +181,9 @@ class MissingPools:
 
     def _marked(self, pool: str, status: PoolStatus, now: datetime) -> PoolStatus:
         if status.exists:
+            self._seen.add(pool)
             self._since.pop(pool, None)
+        if status.exists or pool not in self._seen:
             return status
         return replace(status, missing_since=self._since.setdefault(pool, now))
 

@@ -20,6 +20,7 @@ from holdfast.fallback.reconciler.observer import (
     ApiAbsences,
     ClockJumps,
     GangContention,
+    MissingPools,
     PodHistories,
     UsedNodes,
     pool_statuses,
@@ -259,6 +260,15 @@ def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
     )
     caches.nodes.put(node("m", labels={POOL: "missing"}))
     assert pool_statuses(LADDER, caches, used)["missing"].exists, "another provisioner creates them"
+
+
+def test_only_a_pool_that_existed_is_missing_since_a_time() -> None:
+    missing, gone = MissingPools(), {"spot": PoolStatus(exists=False)}
+    assert missing.marked(gone, NOW)["spot"].missing_since is None, "it was never there: nothing replaces it"
+    missing.marked({"spot": PoolStatus()}, NOW)
+    later = NOW + timedelta(seconds=5)
+    assert missing.marked(gone, NOW)["spot"].missing_since == NOW, "it existed a moment ago"
+    assert missing.marked(gone, later)["spot"].missing_since == NOW, "each look keeps the first time"
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
