@@ -157,7 +157,7 @@ def _kubeconfig(cluster: Cluster, args: GkeClusterArgs) -> Output[str]:
 
 def _dns_name(cluster: Cluster) -> Output[str]:
     def name(found: ClusterControlPlaneEndpointsConfig) -> str | Output[str]:
-        endpoint = found.dns_endpoint_config and found.dns_endpoint_config.endpoint
+        endpoint = found.dns_endpoint_config.endpoint if found.dns_endpoint_config else None
         # Every cluster has one. A preview may lack it: the name is then unknown, and not the text "None".
         return endpoint or Output.from_input(cast("str", UNKNOWN))
 

@@ -413,7 +413,8 @@ def refused_warnings(judging: Judging) -> Generator[Judging]:
     group = "admissionregistration.k8s.io/v1"
     name = "training-jobsets-warnings"
     client = judging.client
-    assert obj(client.get(group, kind, name)["spec"])["validationActions"] == ["Warn"], "it rejects nothing"
+    binding = obj(client.get(group, kind, name) or {})
+    assert obj(binding["spec"])["validationActions"] == ["Warn"], "it rejects nothing"
     client.merge_patch(group, kind, name, {"spec": {"validationActions": ["Deny"]}})
     try:
         wait_until_enforced(client, lambda found: warning_of(found, UNSUITED) != "")
