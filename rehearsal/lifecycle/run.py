@@ -189,7 +189,10 @@ class LifecycleRun:
     def _lift_protection(self) -> None:
         # Without the policy pack, which refuses a production stack without protection: its owner has decided.
         subject = replace(
-            self.stack.subject, settings=unprotected(self.stack.subject.settings), policy_packs=()
+            self.stack.subject,
+            settings=unprotected(self.stack.subject.settings),
+            policy_packs=(),
+            policy_settings=(),
         )
         self.stack = replace(self.stack, subject=subject)
         with self.stack.session() as session, self.report.step("up with protected: false") as results:

@@ -124,6 +124,8 @@ class Subject:
         from holdfast.infra.program import load_platform, provider_packages, run
 
         file = stack_file(stack, workspace)
+        pack = workspace.project_root / "policies"
+        strict = pack / "profiles" / "strict.json"
         platform = load_platform(file)
         is_local = platform.cloud == "local"
         return cls(
@@ -131,8 +133,9 @@ class Subject:
             project=read_yaml(workspace.project_root / "Pulumi.yaml"),
             settings=read_yaml(file),
             packages=provider_packages(platform),
-            policy_packs=(workspace.project_root / "policies",),
-            policy_settings=(workspace.project_root / "policies/profiles/strict.json",),
+            policy_packs=(pack,),
+            # A pack of another author has levels of its own.
+            policy_settings=(strict,) if strict.is_file() else (),
             cloud=platform.cloud,
             protected=getattr(platform, "protected", False) is True,
             # The local stack's kubeconfig is that of a real API server; a simulated cloud's is not.
