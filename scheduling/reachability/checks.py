@@ -16,6 +16,7 @@ from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.node_selection import (
     alternatives,
+    candidate_machines,
     labels_of_nodes,
     matches,
     matching_machines,
@@ -57,7 +58,7 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool has machines with the GPUs that the shape names."""
     if shape.accelerator is None or pool.machines is UNKNOWN:
         return
-    machines = matching_machines(shape, pool) or pool.machines
+    machines = candidate_machines(shape, pool)
     kinds = sorted({machine.accelerator for machine in machines if machine.accelerator is not None})
     if shape.accelerator in kinds:
         return
@@ -146,9 +147,9 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if pool.machines is UNKNOWN:
         yield Undetermined(check="machine", reason="its machine types are not known yet")
         return
-    machines = matching_machines(shape, pool)
-    fitting = [each for each in machines if each.pods_of(shape.requests)]
-    if fitting:
+    matching, candidates = matching_machines(shape, pool), candidate_machines(shape, pool)
+    fitting = [each for each in candidates if each.pods_of(shape.requests)]
+    if matching and fitting:
         yield from _not_certain(shape, pool, fitting)
         return
     if pool.unknown_machine_types:
@@ -157,17 +158,18 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if not pool.machines:
         yield Undetermined(check="machine", reason="it names no machine type")
         return
-    if not machines:
-        if not [*selector(shape, pool), *affinity(shape, pool)]:
-            yield Failed.by("selector", messages.NO_TYPE, keys=", ".join(keys_of(alternatives(shape))))
+    if not matching and not [*selector(shape, pool), *affinity(shape, pool)]:
+        yield Failed.by("selector", messages.NO_TYPE, keys=", ".join(keys_of(alternatives(shape))))
         return
-    largest = max(machines, key=MachineCapacity.size)
+    if fitting:
+        return
+    largest = max(candidates, key=MachineCapacity.size)
     yield Failed.by(
         "machine",
         messages.MACHINE,
         requests=shape.requests,
         machine=largest.name,
-        room=largest.allocatable,
+        room=largest.allocatable.beside(shape.requests),
     )
 
 
@@ -196,7 +198,7 @@ def room_for(shape: Shape, pool: PoolFacts) -> PodCapacity | Unknown:
     """How many pods of the shape the pool's nodes can hold at once."""
     if pool.machines is UNKNOWN:
         return UNKNOWN
-    machines = matching_machines(shape, pool)
+    machines = candidate_machines(shape, pool)
     if pool.is_static:
         # Whether Karpenter keeps such nodes at all depends on its feature gate.
         nodes = pool.limits.nodes
@@ -242,7 +244,7 @@ def gang_results(
         return
     if capacity.guaranteed is None or capacity.guaranteed >= shape.pods:
         return
-    machines = [each for pool in pools for each in matching_machines(shape, pool)]
+    machines = [each for pool in pools for each in candidate_machines(shape, pool)]
     pods_per_node = max((each.pods_of(shape.requests) for each in machines), default=0)
     if shape.one_per_node:
         pods_per_node = min(pods_per_node, 1)
@@ -340,7 +342,7 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     available = widest([each.allocatable for each in pool.machines]).times(nodes)
     requested = total([shape.requests.times(shape.pods) for shape in shapes])
     if not requested.fits_in(available):
-        yield Failed.by("gang", messages.TOO_MUCH, room=available, total=requested)
+        yield Failed.by("gang", messages.TOO_MUCH, room=available.beside(requested), total=requested)
 
 
 def _not_in_table(pool: PoolFacts) -> str:

@@ -54,3 +54,11 @@ def matching_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, .
     if pool.machines is UNKNOWN:
         return ()
     return tuple(each for each in pool.machines if matches(shape, pool, each) is not False)
+
+
+def candidate_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, ...]:
+    """The machine types that a pod has to fit on: the matching ones, or all if none matches.
+
+    That none matches is reported by itself; a pod that is too large for every type stays too large once it is fixed.
+    """
+    return matching_machines(shape, pool) or (() if pool.machines is UNKNOWN else pool.machines)

@@ -1,7 +1,7 @@
 """Shapes: what the jobs of a training namespace request. The jobs are created later, and are in no program."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -59,6 +59,11 @@ class Resources:
             efa=self.efa * count,
             devices={name: amount * count for name, amount in self.devices.items()},
         )
+
+    def beside(self, requests: "Resources") -> "Resources":
+        """The same amounts with no devices but those that are requested, as a message compares them."""
+        devices = {name: amount for name, amount in self.devices.items() if name in requests.devices}
+        return replace(self, devices=devices)
 
     def __str__(self) -> str:
         """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""

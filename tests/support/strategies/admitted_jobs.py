@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,15 @@ from holdfast.components.admission.job_validation import (
 )
 from holdfast.components.admission.rules import DO_NOT_DISRUPT
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
+from holdfast.scheduling.labels import (
+    CAPACITY_TYPE,
+    FOLLOWS,
+    GPU_NODE,
+    GPU_RESOURCE,
+    INSTANCE_TYPE,
+    POOL,
+    CapacityType,
+)
 from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
@@ -158,7 +166,8 @@ def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
         capacity_types=frozenset({facts.capacity.value}),
         labels=facts.labels,
         taints=facts.taints,
-        machines=facts.machine_capacities,
+        # A FallbackPolicy does not list the labels that follow from a machine type.
+        machines=tuple(replace(each, labels={}) for each in facts.machine_capacities),
         limits=Limits(nodes=facts.max_nodes),
         added_tolerations=(
             *(AddedToleration(toleration=Toleration.of(taint)) for taint in by_name),
@@ -297,12 +306,15 @@ MACHINES = (
     Machine(name="deep", vcpus=16, memory_mib=128 * 1024, gpus=1, hourly_price=4.0, accelerator="a10g"),
     Machine(name="eight", vcpus=96, memory_mib=1_153_000, gpus=8, hourly_price=32.0, accelerator="a100"),
 )
-_VALUES = {
+#: The labels that a pool may declare, one of them in a vendor's domain.
+_DECLARED = {
     "disk": ("fast", "slow"),
     "generation": ("4", "5", "new"),
-    INSTANCE_TYPE: ("p4d", "p5"),
+    GPU_NODE: ("true", "false"),
     "example.com/rack": ("7",),
 }
+#: The labels that a job may select. No pool declares a machine type: the machine decides that label.
+_VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "p5")}
 _OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
@@ -323,7 +335,7 @@ def facts(draw: st.DrawFn, name: str) -> PoolSummary:
         has_gpus=True,
         max_nodes=draw(st.integers(1, 4)),
     )
-    labels = {key: draw(st.sampled_from(values)) for key, values in _VALUES.items() if draw(st.booleans())}
+    labels = {key: draw(st.sampled_from(values)) for key, values in _DECLARED.items() if draw(st.booleans())}
     machines = draw(
         st.lists(st.sampled_from(MACHINES), min_size=1, max_size=3, unique_by=lambda each: each.name)
     )

@@ -235,6 +235,14 @@ def test_pods_run_on_machines_with_the_labels_that_they_select(
     )
 
 
+def test_selector_and_room_are_reported_together():
+    large = replace(P4D.allocatable, gpus=64)
+    job = shape(selector={"disk": "nvme"}, requests=large)
+    assert checks(job, ON_FAST) == ["selector", "machine"], "no machine has room once the selector is fixed"
+    many = shape(selector={"disk": "nvme"}, pods=1000)
+    assert checks(many, ON_FAST) == ["selector", "gang"], "nor has the pool"
+
+
 def test_gang_counts_only_machines_that_its_pods_select():
     job = shape(pods=5, selector={INSTANCE_TYPE: "intel"}, architectures=("amd64",))
     small = replace(
@@ -265,6 +273,17 @@ def test_device_that_no_machine_is_known_to_have(
     assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_), (
         "Karpenter knows all devices"
     )
+
+
+@pytest.mark.parametrize(("devices", "named"), [({}, False), ({EPHEMERAL_STORAGE: 10}, True)])
+def test_message_about_room_names_the_devices_that_pods_request(devices: dict[str, int], named: bool):
+    small = replace(P4D, allocatable=replace(P4D.allocatable, gpus=0, devices={EPHEMERAL_STORAGE: 20}))
+    job = shape(requests=replace(shape().requests, devices=devices))
+    pool = on_demand(machines=(small,))
+    found = [*check_pool(job, pool), *check_together((job, job), pool)]
+    reasons = [each.reason for each in found if isinstance(each, Failed)]
+    assert len(reasons) == 2, "no GPUs for one pod, nor for all"
+    assert [EPHEMERAL_STORAGE in each for each in reasons] == [named, named], "the rest does not explain it"
 
 
 def test_pods_that_never_share_a_node_need_one_each():
