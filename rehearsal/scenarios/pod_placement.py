@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, is_running, name_of, placements
 from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_may_be
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES, WAIT_SECONDS, Provisioner
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.cluster_autoscaler.scale_up import requests_of
@@ -85,13 +85,7 @@ def _place(platform: Platform, plain: Json) -> Placement:
 
 
 def _labelled(pod: Json) -> Json:
-    spec = mapping(pod.get("spec"))
-    tolerations = [*sequence(spec.get("tolerations")), TOLERATES_NEW_NODES]
-    return {
-        **pod,
-        "metadata": {**mapping(pod.get("metadata")), "labels": {SCENARIO: PLAIN}},
-        "spec": {**spec, "tolerations": tolerations},
-    }
+    return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENARIO: PLAIN}}}
 
 
 def _occupants(provisioner: Provisioner) -> list[Json]:
@@ -112,7 +106,6 @@ def _occupant(name: str, capacity: Json, *, gpus: int) -> Json:
         "spec": {
             "restartPolicy": "Never",
             **capacity,
-            "tolerations": [*sequence(capacity.get("tolerations")), TOLERATES_NEW_NODES],
             "containers": [
                 {
                     "name": "occupant",

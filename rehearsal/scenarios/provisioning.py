@@ -8,10 +8,6 @@ from holdfast.scheduling.json import Json
 # How long a scenario waits for one condition: Karpenter batches pods for up to 10 s; the rest is for a busy computer.
 WAIT_SECONDS: Final = 180.0
 
-# A pod without a controller tolerates Karpenter's taint of nodes that have not registered. On a busy computer the controller
-# manager learns late that the taint is gone, and evicts a pod that was just placed: nothing would create it again.
-TOLERATES_NEW_NODES: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
-
 
 class Interruption(Protocol):
     """The interruption of one spot node."""

@@ -195,6 +195,9 @@ def render_configuration(
             *plugins,
             # There is one replica of each: do not wait 15 s for the lease of a killed process.
             _extra_argument("kube-controller-manager", "leader-elect", "false"),
+            # Karpenter's new nodes lose a NoExecute taint just before pods are bound to them. On a busy computer this controller
+            # learns of it late, and evicts the pods: one without a controller of its own is never created again.
+            _extra_argument("kube-controller-manager", "controllers", "*,-taint-eviction-controller"),
             _extra_argument("kube-scheduler", "leader-elect", "false"),
             # The default of 20 requests per second takes over a minute for a hundred Jobs that restart at once. Managed
             # clusters use a higher limit, too.

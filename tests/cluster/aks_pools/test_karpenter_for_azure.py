@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
@@ -70,7 +69,7 @@ def run(aks: AksProvisioning, name: str, selector: Json, tolerations: list[Json]
             "metadata": {"name": name, "namespace": "default"},
             "spec": {
                 "nodeSelector": selector,
-                "tolerations": [*tolerations, TOLERATES_NEW_NODES],
+                "tolerations": tolerations,
                 "terminationGracePeriodSeconds": 1,
                 "containers": [container],
             },

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.admission.rules import eks_rules
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES
 from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
@@ -38,12 +37,7 @@ def worker(name: str, *, gang: Json, spec: Json | None = None, efa: str = "4") -
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": gang},
-        "spec": {
-            "tolerations": [TOLERATES_NEW_NODES],
-            "terminationGracePeriodSeconds": 1,
-            "containers": [container],
-            **(spec or {}),
-        },
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **(spec or {})},
     }
 
 

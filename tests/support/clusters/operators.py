@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import psutil
 import yaml
 
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
@@ -303,7 +302,6 @@ def job_pod(name: str, selector: Json) -> Json:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {
             "nodeSelector": selector,
-            "tolerations": [TOLERATES_NEW_NODES],
             "terminationGracePeriodSeconds": 1,
             "containers": [container],
         },

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
@@ -304,9 +303,5 @@ def _control_pod(name: str) -> Json:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": ELSEWHERE},
-        "spec": {
-            "nodeSelector": {POOL: _CONTROL.name},
-            "tolerations": [TOLERATES_NEW_NODES],
-            "containers": [container],
-        },
+        "spec": {"nodeSelector": {POOL: _CONTROL.name}, "containers": [container]},
     }

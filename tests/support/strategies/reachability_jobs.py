@@ -10,7 +10,6 @@ from holdfast.components.admission.pod_admission import policy_annotations, poli
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.inputs import declared_pools
-from holdfast.rehearsal.scenarios.provisioning import TOLERATES_NEW_NODES
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
@@ -44,6 +43,9 @@ ELSEWHERE: Final = "tried-elsewhere"
 
 #: The one node class of all pools.
 NODE_CLASS: Final = "tried"
+
+#: A pod can be bound, and evicted at once, while its node is just losing the taint that new nodes have.
+_NEW: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
 
 _ADMISSION: Final = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 
@@ -160,7 +162,7 @@ class TriedJob:
         return {
             "nodeSelector": {**self.shape.selector, POOL: tier.name},
             "affinity": {**_affinity(self.shape), **(_one_per_node(tier) if self.shape.one_per_node else {})},
-            "tolerations": [TOLERATES_NEW_NODES, *(_written(each) for each in self.shape.tolerations)],
+            "tolerations": [_NEW, *(_written(each) for each in self.shape.tolerations)],
             "containers": [{"name": "train", "image": "train", "resources": resources}],
         }
 
