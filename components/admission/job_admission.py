@@ -59,6 +59,21 @@ class Manifest:
     binding: Json
 
 
+def match_constraints(kind: JobKind, *operations: str) -> Json:
+    """Return the field of a policy on jobs of a kind in training namespaces."""
+    return {
+        "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+        "resourceRules": [
+            {
+                "apiGroups": [kind.group],
+                "apiVersions": [kind.version],
+                "operations": list(operations),
+                "resources": [kind.resource],
+            }
+        ],
+    }
+
+
 def job_manifests(capacity: Sequence[NodeSelection]) -> Sequence[Manifest]:
     """Return all policies for jobs; `capacity` are the labels with which pods select spot."""
     return [
@@ -94,17 +109,7 @@ def _spec(kind: JobKind, operation: str, named: Mapping[str, str], patches: str)
     """
     return {
         "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-            "resourceRules": [
-                {
-                    "apiGroups": [kind.group],
-                    "apiVersions": [kind.version],
-                    "operations": [operation],
-                    "resources": [kind.resource],
-                }
-            ],
-        },
+        "matchConstraints": match_constraints(kind, operation),
         # The patches are a variable because the API server includes a mutation's whole expression in the
         # error that it returns when the mutation fails.
         "variables": [

@@ -18,7 +18,7 @@ from holdfast.components.admission import job_faults as faults
 from holdfast.components.admission import shape_checks as walk
 from holdfast.components.admission import tier_checks as links
 from holdfast.components.admission.expressions import text
-from holdfast.components.admission.job_admission import Manifest
+from holdfast.components.admission.job_admission import Manifest, match_constraints
 from holdfast.components.admission.job_expressions import QUEUE_NAME, variables
 from holdfast.components.admission.job_warnings import job_warning
 from holdfast.components.admission.jobset import JOBSET
@@ -32,8 +32,6 @@ from holdfast.scheduling.labels import (
     FOLLOWS_VALUE,
     LADDER,
     RECREATE,
-    TRAINING,
-    TRAINING_VALUE,
 )
 
 if TYPE_CHECKING:
@@ -128,17 +126,7 @@ def _manifest(
     policy: Json = {
         "failurePolicy": "Ignore",
         "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-            "resourceRules": [
-                {
-                    "apiGroups": [kind.group],
-                    "apiVersions": [kind.version],
-                    "operations": ["CREATE", "UPDATE"],
-                    "resources": [kind.resource],
-                }
-            ],
-        },
+        "matchConstraints": match_constraints(kind, "CREATE", "UPDATE"),
         "matchConditions": [
             {"name": condition, "expression": expression}
             for condition, expression in conditions(kind).items()

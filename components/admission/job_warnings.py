@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import text
-from holdfast.components.admission.job_admission import Manifest
+from holdfast.components.admission.job_admission import Manifest, match_constraints
 from holdfast.components.admission.job_expressions import variables
 from holdfast.components.admission.tier_checks import fill_sentence, integer_string
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.scheduling.labels import FOLLOWS_VALUE, LADDER, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import FOLLOWS_VALUE, LADDER
 from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
@@ -52,17 +52,7 @@ def job_warning(kind: JobKind, capacity: Sequence[NodeSelection]) -> Manifest:
     policy: Json = {
         "failurePolicy": "Ignore",
         "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-            "resourceRules": [
-                {
-                    "apiGroups": [kind.group],
-                    "apiVersions": [kind.version],
-                    "operations": ["CREATE"],
-                    "resources": [kind.resource],
-                }
-            ],
-        },
+        "matchConstraints": match_constraints(kind, "CREATE"),
         "variables": [{"name": each, "expression": known[each]} for each in _USED],
         "validations": [
             _validation(not_following(), _NOT_FOLLOWING, _why_not_following()),

@@ -36,7 +36,7 @@ from holdfast.fallback.state_machine.pacing import late_event, paced_policy, sla
 from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.stops import step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
-    NO_WAIT,
+    at_rest,
     current_tier,
     new_tier_visit,
     pool_exists,
@@ -307,16 +307,7 @@ def step_finished(state: JobState, observation: Observation, policy: Policy | No
         return Step(state=state)
     if isinstance(policy, Policy) and _must_recreate(state, observation):
         return _recreate(state, observation, policy)
-    finished = replace(
-        state,
-        phase=Phase.FINISHED,
-        waiting_since=None,
-        waited=NO_WAIT,
-        purpose=None,
-        suspended_at=None,
-        resume_at=None,
-        failback=None,
-    )
+    finished = at_rest(state, Phase.FINISHED)
     return Step(state=finished, events=(_finished_event(state, observation),))
 
 

@@ -5,13 +5,12 @@ From then on the controller neither resumes nor moves the job, at whatever point
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.state import Phase, Purpose
-from holdfast.fallback.state_machine.tier_visit import NO_WAIT, first_tier_visit, new_tier_visit
+from holdfast.fallback.state_machine.tier_visit import at_rest, first_tier_visit, new_tier_visit
 from holdfast.scheduling.labels import FOLLOWS, STOP
 
 if TYPE_CHECKING:
@@ -25,16 +24,7 @@ def stopped_state(state: JobState, observation: Observation) -> JobState:
     """Return the state of a job that its user must resume; a move that was under way counts as made."""
     if state.suspended_by_us and state.purpose in _MOVES:
         state = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
-    return replace(
-        state,
-        phase=Phase.STOPPED,
-        waiting_since=None,
-        waited=NO_WAIT,
-        purpose=None,
-        suspended_at=None,
-        resume_at=None,
-        failback=None,
-    )
+    return at_rest(state, Phase.STOPPED)
 
 
 def step_suspended_externally(state: JobState, observation: Observation) -> Step:

@@ -71,6 +71,20 @@ def resume_tier_visit(state: JobState, observation: Observation) -> JobState:
     return _resumed(state, observation)
 
 
+def at_rest(state: JobState, phase: Phase) -> JobState:
+    """Return the state in a phase in which the job neither waits nor moves."""
+    return replace(
+        state,
+        phase=phase,
+        waiting_since=None,
+        waited=NO_WAIT,
+        purpose=None,
+        suspended_at=None,
+        resume_at=None,
+        failback=None,
+    )
+
+
 def _resumed(state: JobState, observation: Observation) -> JobState:
     return replace(
         state,
