@@ -49,15 +49,14 @@ def running_jobset(client: KubeClient, name: str, pods: int = 2) -> Looker:
     return looker
 
 
-def suspended(looker: Looker, pool: str = "cpu") -> None:
+def suspended(looker: Looker, pool: str = "cpu", state: JobState = STATE) -> None:
     """Suspend as the controller does it."""
-    action = Suspend(state=STATE, pool=pool)
-    looker.patch(looker.kind.suspension(looker.job(), action, "state"))
+    looker.write(lambda job: looker.kind.suspension(job, Suspend(state=state, pool=pool), "state"))
 
 
-def resumed(looker: Looker, pool: str = "cpu") -> None:
+def resumed(looker: Looker, pool: str = "cpu", state: JobState = STATE) -> None:
     """Resume as the controller does it."""
-    looker.patch(looker.kind.resumption(looker.job(), Resume(state=STATE, pool=pool), "state"))
+    looker.write(lambda job: looker.kind.resumption(job, Resume(state=state, pool=pool), "state"))
 
 
 def test_a_job_is_moved_to_another_pool_without_a_restart(cluster: LadderCluster) -> None:
@@ -219,14 +218,14 @@ def test_a_job_is_moved_with_its_workers_and_without_its_head(cluster: LadderClu
     with applied(client, real_rayjob("ray-moved")) as name:
         looker = running_rayjob(client, name)
         assert pools_by_part(client, name) == {"head": {"cpu"}, "worker": {"spot-a"}}, "its workers select it"
-        looker.patch(looker.kind.suspension(looker.job(), Suspend(state=RAYJOB_STATE, pool="cpu"), "state"))
+        suspended(looker, state=RAYJOB_STATE)
         seen = looker.wait(
             lambda seen: seen.is_suspension_complete and seen.pods_remaining == 0, "nothing is left of it"
         )
         assert (seen.pool, seen.outdated_children) == ("cpu", 0), (
             "its next cluster is made from the new template"
         )
-        looker.patch(looker.kind.resumption(looker.job(), Resume(state=RAYJOB_STATE, pool="cpu"), "state"))
+        resumed(looker, state=RAYJOB_STATE)
         running_rayjob(client, name)
         assert pools_by_part(client, name) == {"head": {"cpu"}, "worker": {"cpu"}}, (
             "its workers are on the next tier"
@@ -239,7 +238,7 @@ def test_a_job_that_kuberay_calls_suspended_still_has_its_pods(cluster: LadderCl
     job = real_rayjob("ray-slow", worker_annotations=NEVER_ENDS)
     with applied(client, job) as name:
         looker = running_rayjob(client, name)
-        looker.patch(looker.kind.suspension(looker.job(), Suspend(state=RAYJOB_STATE, pool="cpu"), "state"))
+        suspended(looker, state=RAYJOB_STATE)
         seen = looker.wait(lambda seen: seen.is_suspension_complete, "KubeRay calls it suspended")
         assert seen.pods_remaining >= 2, (
             "its RayCluster is gone, and its workers still write to the checkpoint"

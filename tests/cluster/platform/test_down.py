@@ -3,10 +3,11 @@
 from collections.abc import Generator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from holdfast.rehearsal.commands import down
+from holdfast.simulator.control_plane.configuration import Layout
+from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.support.builders.engine_records import a_checkpoint, a_resource, write_checkpoint
@@ -31,13 +32,10 @@ def test_down_removes_a_platform_whose_api_server_is_dead(
 ) -> None:
     folder = EngineFolder.of("local", stack.workspace)
     write_checkpoint(folder.checkpoint(stack.subject.name, "local"), a_checkpoint([a_resource("vision")]))
-    (server,) = [
-        process
-        for process in psutil.process_iter(["name", "cmdline"])
-        if process.info["name"] == "kube-apiserver" and str(tmp_path) in " ".join(process.info["cmdline"])
-    ]
-    server.kill()
-    server.wait(30)
+    plane = Layout.of(stack.place, stack.workspace)
+    (server,) = processes_in(plane.cluster_dir, ["kube-apiserver"])
+    server.process.kill()
+    server.process.wait(30)
     down(stack)
     assert "is dead: its objects are removed with it" in capsys.readouterr().out, (
         "the output names what was dropped"

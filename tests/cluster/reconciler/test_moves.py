@@ -128,7 +128,7 @@ def test_a_kind_defined_later_is_watched(cluster: LoopCluster, tmp_path: Path) -
         assert controller.number(pools) == 0, "there are no NodePools in a cluster without Karpenter"
         cluster.apply(_node_pools())
         # Discovery lists a kind some time after its definition is established.
-        wait_until(lambda: _serves_node_pools(cluster), "NodePools are served", seconds=30)
+        wait_until(lambda: _serves_node_pools(cluster), "NodePools are served")
         cluster.apply({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "spot-a"}})
         controller.wait(lambda each: each.number(pools) == 1, "the NodePool is seen")
         cluster.client.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodepools.karpenter.sh")

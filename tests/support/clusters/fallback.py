@@ -43,7 +43,7 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool, weights
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster, bare_operator_cluster
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from holdfast.simulator.paths import Workspace
 
 
-WATCH_SECONDS = 60.0
+WATCH_SECONDS = 180.0
 
 
 class Looker:
@@ -112,8 +112,18 @@ class Looker:
             threading.Event().wait(0.1)
         return seen
 
+    def write(self, patch_of: Callable[[Json], Json]) -> None:
+        """Write a patch that names the version it was made from; make it again if the operator wrote first."""
+        while True:
+            try:
+                self.patch(patch_of(self.job()))
+                return
+            except KubeError as error:
+                if error.status != 409:
+                    raise
+
     def patch(self, patch: Json) -> Json:
-        """Write to the job as the controller does."""
+        """Write to the job."""
         return self._client.merge_patch(
             self.kind.api_version, self.kind.kind, self.key.name, patch, namespace=NAMESPACE
         )

@@ -139,7 +139,7 @@ class Replica:
         """Whether it leads."""
         return self.number("holdfast_fallback_leader") == 1
 
-    def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 120) -> None:
+    def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 180) -> None:
         """Wait until something holds of it."""
         wait_until(lambda: condition(self), f"{what}\n{self._log.read_text()[-4000:]}", seconds=seconds)
 
@@ -183,7 +183,7 @@ def replica(kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -
             started.kill()
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 120) -> None:
+def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 180) -> None:
     """Look until something holds."""
     for _ in _looks(seconds):
         if condition():
@@ -270,7 +270,7 @@ class LoopCluster:
         return len(running) == len(found) == pods
 
     def wait_on(
-        self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE, seconds: float = 120
+        self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE, seconds: float = 180
     ) -> None:
         """Wait until the ladder knows that the whole gang runs in a pool."""
 
@@ -282,7 +282,22 @@ class LoopCluster:
         try:
             wait_until(runs, f"{name} runs on {pool}", seconds=seconds)
         except AssertionError as error:
-            error.add_note(f"{self.state(name)}\n{self.said(name)}\n{self.job(name, within).get('status')}")
+            children = self.client.list(
+                "batch/v1", "Job", namespace=within, label_selector=f"jobset.sigs.k8s.io/jobset-name={name}"
+            )
+            events = [
+                f"{obj(each['involvedObject']).get('kind')} {each['reason']}: {each.get('message')}"
+                for each in self.client.list("v1", "Event", namespace=within)
+                if str(obj(each["involvedObject"]).get("name")).startswith(name)
+            ]
+            kept = [
+                self.state(name),
+                self.said(name),
+                self.job(name, within).get("status"),
+                *children,
+                *events,
+            ]
+            error.add_note("\n".join(map(str, kept)))
             raise
 
     def evict_one(self, name: str, within: str = NAMESPACE) -> None:
