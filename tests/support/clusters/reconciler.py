@@ -36,6 +36,7 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancel
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
+from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
 from tests.support.json_objects import obj
 
@@ -118,6 +119,10 @@ class Replica:
         lines = self._log.read_text().splitlines()
         return [cast("Json", json.loads(line)) for line in lines if line.startswith("{")]
 
+    def log_end(self) -> str:
+        """The last lines that it has logged, for a failed test."""
+        return self._log.read_text()[-8000:]
+
     def says(self, words: str) -> bool:
         """Whether a log line has these words in its message."""
         return any(words in str(line["message"]) for line in self.log())
@@ -141,7 +146,7 @@ class Replica:
 
     def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 180) -> None:
         """Wait until something holds of it."""
-        wait_until(lambda: condition(self), f"{what}\n{self._log.read_text()[-4000:]}", seconds=seconds)
+        wait_until(lambda: condition(self), what, seconds=seconds)
 
     def wait_ready(self) -> Replica:
         """Wait until it has seen the cluster."""
@@ -177,6 +182,9 @@ def replica(kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -
     started = Replica(kubeconfig, folder, module)
     try:
         yield started
+    except AssertionError as error:
+        error.add_note(started.log_end())
+        raise
     finally:
         if started.process.poll() is None:
             started.thaw()
@@ -213,8 +221,8 @@ class LoopCluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig."""
-        return self.workspace.kubeconfig(STACK)
+        """A kubeconfig of the controller's service account."""
+        return controller_kubeconfig(self.client, self.workspace.kubeconfig(STACK))
 
     @property
     def _control_plane(self) -> ControlPlane:
@@ -231,7 +239,7 @@ class LoopCluster:
         self._control_plane.start()
         self.host.start()
         self.client.close()
-        self.client = KubeClient.from_kubeconfig(self.kubeconfig)
+        self.client = KubeClient.from_kubeconfig(self.workspace.kubeconfig(STACK))
 
     def forget_leader(self) -> None:
         """Let the next candidate lead at once, as if the lease of a dead leader had run out."""
@@ -345,6 +353,7 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
             define_fallback_policies(client)
             charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)))
             charts.apply(namespace(NAMESPACE, training=True))
+            limit_controller(client)
             charts.apply(
                 *(simulated_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(nodes))
             )
