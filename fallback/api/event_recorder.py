@@ -185,6 +185,9 @@ class EventRecorder:
                 except (ApiError, Unreachable) as error:
                     _log.warning("an Event was not written: %s", error, extra={"reason": entry.event.reason})
                     self._written(False)
+                except Exception:  # noqa: BLE001  # an Event that cannot be rendered must not stop the moves of jobs
+                    _log.exception("writing an Event failed", extra={"reason": entry.event.reason})
+                    self._written(False)
                 else:
                     self._written(True)
             self._filled.clear()

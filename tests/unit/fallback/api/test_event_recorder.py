@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+
+import pytest
 
 from holdfast.fallback.api.client import EVENT, JOBSET, ApiError, Client, LeadershipLost
 from holdfast.fallback.api.event_recorder import (
@@ -19,9 +20,6 @@ from holdfast.fallback.api.event_recorder import (
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent, run_virtually
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    import pytest
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAID = ObjectEvent(
@@ -86,13 +84,14 @@ async def test_events_are_counted_on_by_the_next_process() -> None:
 
 
 @virtually
-async def test_a_failed_event_does_not_block_others() -> None:
+@pytest.mark.parametrize("fault", [ApiError(403, "Forbidden", "no"), TypeError("a fault of the recorder")])
+async def test_a_failed_event_does_not_block_others(fault: Exception) -> None:
     api = FakeApi()
     written: list[bool] = []
 
     def refuse_first(sent: Sent) -> None:
         if not written:
-            raise ApiError(403, "Forbidden", "no")
+            raise fault
 
     api.fail = refuse_first
     recorder = EventRecorder(Client(api), instance="me", written=written.append)
