@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.scheduling.ladder import UNLIMITED, Failures
+from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 
 if TYPE_CHECKING:
     from holdfast.scheduling.labels import CapacityType
@@ -35,26 +36,32 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class TierFacts:
-    """What the stack knows about a tier's pool; all of it may be missing if a policy is written by hand."""
+    """What the stack knows about a tier's pool; all of it may be missing if a policy is written by hand.
+
+    `window` is when the pool has its capacity.
+    """
 
     capacity: CapacityType | None = None
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     machine: Machine | None = None
     max_nodes: int | None = None
+    window: CapacityWindow = ALWAYS
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyTier:
     """One tier. `max_failures` 0 means 1: the first failure moves the job. FOREVER or None: no failure does.
 
-    `procurement_timeout` None: wait indefinitely.
+    `procurement_timeout` None: wait indefinitely. `price`: what one of its nodes costs per hour, in any currency; None if it
+    is not declared.
     """
 
     pool: str
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
     facts: TierFacts = TierFacts()
+    price: float | None = None
 
     def is_spent(self, failures: int) -> bool:
         """Whether this many failures end a visit of this tier."""

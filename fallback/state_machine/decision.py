@@ -19,10 +19,11 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     WriteState,
 )
-from holdfast.fallback.state_machine.capacity_wait import pods_missing_deadline, yield_deadline
+from holdfast.fallback.state_machine.capacity_wait import is_reached, pods_missing_deadline, yield_deadline
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import failback_deadlines
 from holdfast.fallback.state_machine.failover import failover_deadlines
+from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_at, with_ledger
 from holdfast.fallback.state_machine.observation import NO_JUMP
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
@@ -51,10 +52,12 @@ if TYPE_CHECKING:
 
 def next_requeue(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> datetime | None:
     """The first future time at which the decision may change; None if time changes nothing."""
-    ahead = [
-        time for time in _times(state, observation, policy) if time is not None and time > observation.now
-    ]
-    return min(ahead, default=None)
+    times = (*_times(state, observation, policy), _ledger_requeue(state, observation))
+    return min((time for time in times if time is not None and time > observation.now), default=None)
+
+
+def _ledger_requeue(state: JobState, observation: Observation) -> datetime | None:
+    return state.ledger.counted_until + LEDGER_INTERVAL if state.ledger and observation.uses_nodes else None
 
 
 def _times(
@@ -157,9 +160,10 @@ def shift_times(state: JobState, observation: Observation) -> JobState:
     def shifted_if_any(time: datetime | None, ahead: timedelta = NO_JUMP) -> datetime | None:
         return None if time is None else shifted_time(time, ahead)
 
-    attempt, pace = state.failback, state.pace
+    attempt, pace, ledger = state.failback, state.pace, state.ledger
     return replace(
         state,
+        ledger=ledger and replace(ledger, counted_until=shifted_time(ledger.counted_until)),
         pace=pace
         and replace(pace, counts_from=None if pace.counts_from is None else pace.counts_from + jump),
         since=shifted_time(state.since),
@@ -189,6 +193,7 @@ def _is_ahead(state: JobState, now: datetime) -> bool:
         state.last_failback_at,
         attempt and attempt.since,
         attempt and attempt.requested_at,
+        state.ledger and state.ledger.counted_until,
         state.resume_at and state.resume_at - LONGEST_PAUSE,
     )
     latest = now + TOLERANCE
@@ -217,7 +222,7 @@ def decide(
     if own is None and isinstance(state, UnreadableState):
         own = _left_suspended(state, observation, policy)
     if own is not None:
-        own = shift_times(own, observation)
+        own = with_ledger(shift_times(own, observation), observation, policy)
     step = step_stop(own, observation) or (
         _first_reconcile(observation, policy) if own is None else _known(own, observation, policy)
     )
@@ -259,7 +264,8 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         return Step(state=None, events=(not_on_ladder_event(observation, policy),))
-    first = track_pace(first_tier_visit(observation, observation.pool, rank), observation, policy)
+    first = with_ledger(first_tier_visit(observation, observation.pool, rank), observation, policy)
+    first = track_pace(first, observation, policy)
     return (
         step_suspended_externally(first, observation)
         if observation.suspended
@@ -315,14 +321,21 @@ def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEv
     )
 
 
+def _is_ledger_due(before: JobState, observation: Observation) -> bool:
+    return is_reached(ledger_due_at(before, observation), observation.now)
+
+
 def _complete(
     before: JobState | UnreadableState | None, step: Step, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
     """Return the decision: the step, plus the state to write and the reservation to release."""
     actions = step.actions
     is_carried = any(isinstance(action, Suspend | Resume | Recreate) for action in actions)
-    if step.state is not None and step.state != before and not is_carried:
-        actions = (WriteState(state=step.state), *actions)
+    if step.state is not None and not is_carried:
+        if isinstance(before, JobState) and step.state == before and not _is_ledger_due(before, observation):
+            step = replace(step, state=before)
+        else:
+            actions = (WriteState(state=step.state), *actions)
     has_failback = step.state is not None and step.state.failback is not None
     if observation.reservation is not None and not has_failback:
         actions = (*actions, ReleaseReservation())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.events import JobEvent
+    from holdfast.scheduling.labels import CapacityType
 
 NO_JUMP: Final = timedelta(0)
 
@@ -28,6 +29,13 @@ class Cause(StrEnum):
     APPLICATION = (
         "Application"  #: it failed on a healthy node, with no loss of another pod of the gang around it
     )
+
+
+class NodeKind(NamedTuple):
+    """The pool of a node, and its capacity type if that is known."""
+
+    pool: str
+    capacity: CapacityType | None
 
 
 class Part(StrEnum):
@@ -102,7 +110,8 @@ class PoolStatus:
 
     `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment.
     `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
-    `reserving`: the oldest of the other jobs that reserve capacity there and do not have all of it yet.
+    `reserving`: the oldest of the other jobs that reserve capacity there and do not have all of it yet. `price`: what one of
+    its nodes costs per hour now, if that is known.
     """
 
     exists: bool = True
@@ -110,6 +119,7 @@ class PoolStatus:
     nodes_in_use: int = 0
     max_nodes: int | None = None
     reserving: ContendingGang | None = None
+    price: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +155,10 @@ class Observation:
         `checkpoints_on_request`: the job answers checkpoint requests; `checkpoint_requested_at`: the request it was sent;
         `checkpointed_at`: its last answer. `deadline`: see Deadline; None for a job without one. `notices`: standing
         events that the job kind found, passed on.
+    Usage
+        `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
+        are reserved for it or whose pods terminate. `uses_nodes`: it has nodes now. `work_done`: the work that its
+        program reports as done; None if it reports nothing.
     """
 
     uid: str
@@ -190,6 +204,10 @@ class Observation:
     checkpointed_at: datetime | None = None
     deadline: Deadline | None = None
     notices: tuple[JobEvent, ...] = ()
+
+    node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
+    uses_nodes: bool = False
+    work_done: timedelta | None = None
 
     @property
     def is_placed(self) -> bool:

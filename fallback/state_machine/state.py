@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from holdfast.fallback.state_machine.state_values import (
+    read_cost,
+    read_count,
+    read_flag,
+    read_list,
+    read_node_seconds,
+    read_object,
+    read_seconds,
+    read_share,
+    read_text,
+    read_time,
+)
+from holdfast.scheduling.labels import CapacityType
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
@@ -86,6 +100,55 @@ class Pace:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PoolUse:
+    """What a job has used of one pool.
+
+    `node_time`: the time of its nodes, added up over the nodes, with those that were reserved or whose pods terminated.
+    `ran`: for how long all of its pods had nodes there. `cost`: in the unit of the tiers' prices; None if no price is known.
+    """
+
+    pool: str
+    capacity: CapacityType | None = None
+    node_time: timedelta = timedelta(0)
+    ran: timedelta = timedelta(0)
+    cost: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """What a job has used and spent so far, from `counted_from` until `counted_until`.
+
+    `uses`: of each pool. `worked`: the work that is done. `lost`: the rest of the time in which all of its pods had nodes:
+    restarts and repeated work. `waited`: without all of its nodes, including moves. Time in which its user or the controller
+    has stopped the job is in none of them. `starting`: what remains of the cost of the current start. `gang_time`: the
+    node time of whole gangs, without reservations and partly placed gangs.
+    """
+
+    counted_from: datetime
+    counted_until: datetime
+    uses: tuple[PoolUse, ...] = ()
+    worked: timedelta = timedelta(0)
+    lost: timedelta = timedelta(0)
+    waited: timedelta = timedelta(0)
+    starting: timedelta = timedelta(0)
+    gang_time: timedelta = timedelta(0)
+
+    @property
+    def cost(self) -> float | None:
+        """What the job has cost; None if no price is known."""
+        costs = [use.cost for use in self.uses if use.cost is not None]
+        return sum(costs) if costs else None
+
+    def ran_on(self, capacity: CapacityType) -> timedelta:
+        """For how long the whole job had nodes of a capacity type."""
+        return sum((use.ran for use in self.uses if use.capacity is capacity), timedelta(0))
+
+    def cost_of(self, capacity: CapacityType) -> float:
+        """What nodes of a capacity type have cost, as far as their prices are known."""
+        return sum(use.cost or 0.0 for use in self.uses if use.capacity is capacity)
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobState:
     """Everything that is recorded for one job.
 
@@ -110,6 +173,8 @@ class JobState:
     `failback`: the failback under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`: how
     many failbacks in a row did not last; each doubles the wait for the next. `entered_by_failback`: this visit began with
     a failback. `recreations`: how many times the job was recreated. `pace`: of a job with a deadline.
+    `ledger`: what the job has used. It grows with the clock, so it is written with other changes, and states that differ in
+    nothing else are equal.
     """
 
     uid: str
@@ -146,6 +211,7 @@ class JobState:
     entered_by_failback: bool = False
     recreations: int = 0
     pace: Pace | None = None
+    ledger: Ledger | None = field(default=None, compare=False)
 
     @property
     def suspended_by_us(self) -> bool:
@@ -164,12 +230,6 @@ class UnreadableState:
     problem: str
     resume_on: str | None = None
 
-
-# A time outside of these is invalid, and sums with it would overflow.
-_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
-_MOST: Final = 2**31
-_LONGEST_TEXT: Final = 253
 
 _Reader: TypeAlias = Callable[["JsonValue"], object]
 
@@ -221,7 +281,7 @@ def read_state(text: str | None) -> JobState | UnreadableState | None:
         return None
     try:
         document = cast("JsonValue", json.loads(text))
-        return _state(_object(document))
+        return _state(read_object(document))
     except (ValueError, RecursionError) as error:
         return UnreadableState(problem=str(error) or "nested too deeply")
 
@@ -250,48 +310,9 @@ def _written(value: object) -> JsonValue:
         return value.total_seconds()
     if isinstance(value, tuple):
         return [_written(each) for each in cast("tuple[object, ...]", value)]
-    if isinstance(value, FailbackAttempt | Pace | TimedFailure):
+    if isinstance(value, FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure):
         return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
     return cast("JsonValue", value)
-
-
-def _object(value: JsonValue) -> Json:
-    if not isinstance(value, Mapping):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind of error for every invalid text
-    return value
-
-
-def _time(value: JsonValue) -> datetime:
-    if not isinstance(value, str):
-        raise ValueError("it is not a time")  # noqa: TRY004  # as above: one kind of error
-    time = datetime.fromisoformat(value)
-    if time.tzinfo is None or not _EARLIEST <= time <= _LATEST:
-        raise ValueError(f"{value} is not a time between {_EARLIEST:%Y} and {_LATEST:%Y} with a time zone")
-    return time
-
-
-def _seconds(value: JsonValue) -> timedelta:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
-        raise ValueError("it is not a number of seconds")
-    return timedelta(seconds=value)
-
-
-def _count(value: JsonValue) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
-        raise ValueError("it is not a count")
-    return value
-
-
-def _flag(value: JsonValue) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("it is neither true nor false")  # noqa: TRY004  # as above: one kind of error
-    return value
-
-
-def _text(value: JsonValue) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise ValueError(f"it is not a text of at most {_LONGEST_TEXT} characters")
-    return value
 
 
 def _absent_or(reader: _Reader) -> _Reader:
@@ -299,74 +320,101 @@ def _absent_or(reader: _Reader) -> _Reader:
 
 
 def _attempt(value: JsonValue) -> FailbackAttempt:
-    document = _object(value)
+    document = read_object(value)
     return FailbackAttempt(
-        pool=_text(document.get("pool")),
-        stage=FailbackStage(_text(document.get("stage"))),
-        since=_time(document.get("since")),
-        requested_at=None if document.get("requested_at") is None else _time(document.get("requested_at")),
+        pool=read_text(document.get("pool")),
+        stage=FailbackStage(read_text(document.get("stage"))),
+        since=read_time(document.get("since")),
+        requested_at=_absent_or(read_time)(document.get("requested_at")),  # type: ignore[arg-type]  # as the reader returns it
     )
 
 
 def _failures(value: JsonValue) -> tuple[TimedFailure, ...]:
-    if not isinstance(value, list):
-        raise ValueError("it is not a list")  # noqa: TRY004  # as above: one kind of error
-    found = [_object(each) for each in value]
+    found = [read_object(each) for each in read_list(value)]
     return tuple(
-        TimedFailure(kind=OutageKind(_text(each.get("kind"))), at=_time(each.get("at"))) for each in found
+        TimedFailure(kind=OutageKind(read_text(each.get("kind"))), at=read_time(each.get("at")))
+        for each in found
     )
 
 
 def _pace(value: JsonValue) -> Pace:
-    document = _object(value)
+    document = read_object(value)
     return Pace(
-        work_done=_seconds(document.get("work_done")),
-        counts_from=_absent_or(_time)(document.get("counts_from")),  # type: ignore[arg-type]  # as the reader returns it
-        progress=_absent_or(_share)(document.get("progress")),  # type: ignore[arg-type]  # likewise
-        interruptions=_count(document.get("interruptions")),
-        is_late=_flag(document.get("is_late")),
+        work_done=read_seconds(document.get("work_done")),
+        counts_from=_absent_or(read_time)(document.get("counts_from")),  # type: ignore[arg-type]  # as the reader returns it
+        progress=_absent_or(read_share)(document.get("progress")),  # type: ignore[arg-type]  # likewise
+        interruptions=read_count(document.get("interruptions")),
+        is_late=read_flag(document.get("is_late")),
     )
 
 
-def _share(value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("it is not a share from 0 to 1")
-    return float(value)
+def _ledger(value: JsonValue) -> Ledger | None:
+    # A ledger of another format costs the job its past figures, not its position.
+    try:
+        return None if value is None else _read_ledger(read_object(value))
+    except ValueError:
+        return None
+
+
+def _read_ledger(document: Json) -> Ledger:
+    return Ledger(
+        counted_from=read_time(document.get("counted_from")),
+        counted_until=read_time(document.get("counted_until")),
+        uses=tuple(_use(each) for each in read_list(document.get("uses"))),
+        worked=read_seconds(document.get("worked")),
+        lost=read_seconds(document.get("lost")),
+        waited=read_seconds(document.get("waited")),
+        starting=read_seconds(document.get("starting")),
+        gang_time=read_node_seconds(document.get("gang_time")),
+    )
+
+
+def _use(value: JsonValue) -> PoolUse:
+    document = read_object(value)
+    capacity = document.get("capacity")
+    return PoolUse(
+        pool=read_text(document.get("pool")),
+        capacity=None if capacity is None else CapacityType(read_text(capacity)),
+        node_time=read_node_seconds(document.get("node_time")),
+        ran=read_seconds(document.get("ran")),
+        cost=read_cost(document.get("cost")),
+    )
 
 
 _READERS: Final[Mapping[str, _Reader]] = {
-    "uid": _text,
-    "phase": lambda value: Phase(_text(value)),
-    "pool": _text,
-    "rank": _count,
-    "since": _time,
-    "waiting_since": _absent_or(_time),
-    "waited": _seconds,
-    "evictions": _count,
-    "application_failures": _count,
-    "unexplained": _count,
+    "uid": read_text,
+    "phase": lambda value: Phase(read_text(value)),
+    "pool": read_text,
+    "rank": read_count,
+    "since": read_time,
+    "waiting_since": _absent_or(read_time),
+    "waited": read_seconds,
+    "evictions": read_count,
+    "application_failures": read_count,
+    "unexplained": read_count,
     "failures": _failures,
-    "outage_kind": _absent_or(lambda value: OutageKind(_text(value))),
-    "outage_at": _absent_or(_time),
-    "outage_counted_at": _absent_or(_time),
-    "outage_pod_created_at": _absent_or(_time),
-    "eviction_at": _absent_or(_time),
-    "losses_counted_until": _absent_or(_time),
-    "restarts": _count,
-    "disrupted_restarts": _count,
-    "restart_expected": _flag,
-    "resumed_at": _absent_or(_time),
-    "head_restarts": _count,
-    "purpose": _absent_or(lambda value: Purpose(_text(value))),
-    "suspended_at": _absent_or(_time),
-    "resume_at": _absent_or(_time),
-    "moves": _count,
-    "yields": _count,
-    "resuspensions": _count,
+    "outage_kind": _absent_or(lambda value: OutageKind(read_text(value))),
+    "outage_at": _absent_or(read_time),
+    "outage_counted_at": _absent_or(read_time),
+    "outage_pod_created_at": _absent_or(read_time),
+    "eviction_at": _absent_or(read_time),
+    "losses_counted_until": _absent_or(read_time),
+    "restarts": read_count,
+    "disrupted_restarts": read_count,
+    "restart_expected": read_flag,
+    "resumed_at": _absent_or(read_time),
+    "head_restarts": read_count,
+    "purpose": _absent_or(lambda value: Purpose(read_text(value))),
+    "suspended_at": _absent_or(read_time),
+    "resume_at": _absent_or(read_time),
+    "moves": read_count,
+    "yields": read_count,
+    "resuspensions": read_count,
     "failback": _absent_or(_attempt),
-    "last_failback_at": _absent_or(_time),
-    "short_failbacks": _count,
-    "entered_by_failback": _flag,
-    "recreations": _count,
+    "last_failback_at": _absent_or(read_time),
+    "short_failbacks": read_count,
+    "entered_by_failback": read_flag,
+    "recreations": read_count,
     "pace": _absent_or(_pace),
+    "ledger": _ledger,
 }

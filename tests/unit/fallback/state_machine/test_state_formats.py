@@ -1,7 +1,7 @@
 """Every format of the state that was ever written can be read, and a job that any version suspended is resumed.
 
-`tests/fixtures/job_states` has a file for each: `v1-…` are of this format, the others of versions that do not exist yet.
-A format that changes gets new files; the old ones stay.
+`tests/fixtures/job_states` has a file for each: `v1-…` of the first format, `v2-…` with the pace of a job with a deadline,
+`v3-…` with the ledger; the others of versions that do not exist yet. A format that changes gets new files; the old ones stay.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
+    Ledger,
     OutageKind,
+    Pace,
     Phase,
+    PoolUse,
     Purpose,
     UnreadableState,
     read_record,
@@ -41,7 +44,7 @@ from tests.support.json_objects import obj
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "job_states"
 FILES = sorted(FOLDER.glob("*.json"))
-V1 = [path for path in FILES if path.name.startswith("v1-")]
+WRITTEN = [path for path in FILES if path.name.startswith("v")]
 
 
 def record(name: str, uid: str = UID) -> JobState | UnreadableState | None:
@@ -50,7 +53,7 @@ def record(name: str, uid: str = UID) -> JobState | UnreadableState | None:
     return read_record(json.dumps(document["state"]), str(document["marker"]), uid)
 
 
-@pytest.mark.parametrize("path", V1, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
 def test_a_state_of_this_format_is_read_and_written_as_it_was(path: Path) -> None:
     state = record(path.stem)
     assert isinstance(state, JobState), f"a release has written it: {state}"
@@ -58,13 +61,23 @@ def test_a_state_of_this_format_is_read_and_written_as_it_was(path: Path) -> Non
     assert written == json.loads(path.read_text()), "the release before reads what this one writes"
 
 
-def test_the_fixtures_have_every_field_and_value_of_the_first_format() -> None:
-    texts = " ".join(path.read_text() for path in V1)
+def test_the_fixtures_have_every_field_and_value() -> None:
+    texts = " ".join(path.read_text() for path in WRITTEN)
     values = {each.value for kind in (Phase, Purpose, FailbackStage, OutageKind) for each in kind}
-    later = {"pace"}  # fields that were added after the first format
-    names = {each.name for each in (*fields(JobState), *fields(FailbackAttempt))} - later
+    kinds_with_fields = (JobState, FailbackAttempt, Pace, Ledger, PoolUse)
+    names = {each.name for kind in kinds_with_fields for each in fields(kind)}
     missing = {each for each in {*values, *names} if f'"{each}"' not in texts}
     assert not missing, "a value that no file has could be dropped unnoticed"
+
+
+def test_a_ledger_of_another_format_costs_the_job_its_figures_and_not_its_position() -> None:
+    document = obj(json.loads((FOLDER / "v3-suspending-with-ledger.json").read_text()))
+    for ledger in ("of another format", {"uses": 3}, {**obj(obj(document["state"])["ledger"]), "worked": -1}):
+        state = read_record(
+            json.dumps({**obj(document["state"]), "ledger": ledger}), str(document["marker"]), UID
+        )
+        assert isinstance(state, JobState), f"the move to its pool is completed: {state}"
+        assert (state.ledger, state.pool) == (None, "b-spot"), "only the ledger begins again"
 
 
 def test_a_job_that_an_unknown_version_suspended_is_resumed_on_its_pool() -> None:

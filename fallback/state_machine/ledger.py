@@ -1,0 +1,130 @@
+"""The ledger: folds what a job has used since the last write into its state, with the prices of the moment.
+
+The time since then belongs to the phase and the pool that the state had: each change of them is written. A job that does not
+change is written once an hour, so a replica that dies costs the ledger nothing that its successor cannot see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy
+from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.fallback.policy.policy import NoPolicy
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.scheduling.labels import CapacityType
+
+#: How much of a ledger is not written yet at most.
+LEDGER_INTERVAL: Final = timedelta(hours=1)
+
+_HOUR: Final = timedelta(hours=1)
+_NOTHING: Final = timedelta(0)
+
+# The phases in which a job has work to do and does not do it.
+_WITHOUT_NODES: Final = frozenset({Phase.WAITING, Phase.SUSPENDING, Phase.PAUSED})
+
+
+def with_ledger(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobState:
+    """Return the state with everything counted until now; a state without a ledger gets an empty one."""
+    now = observation.now
+    if state.ledger is None:
+        return replace(state, ledger=Ledger(counted_from=now, counted_until=now))
+    counted = _with_node_time(state.ledger, observation, policy)
+    time = max(_NOTHING, now - counted.counted_until)
+    cost = policy.restart_cost if isinstance(policy, Policy) else DEFAULT_RESTART_COST
+    if state.phase is Phase.RUNNING:
+        counted = _with_run(counted, state, observation, policy, time)
+    elif state.phase in _WITHOUT_NODES:
+        counted = replace(counted, waited=counted.waited + time)
+    if state.phase is not Phase.RUNNING or observation.restarts != state.restarts:
+        counted = replace(counted, starting=cost)
+    return replace(state, ledger=replace(_with_report(counted, observation), counted_until=now))
+
+
+def ledger_due_at(state: JobState, observation: Observation) -> datetime | None:
+    """When the ledger must be written although nothing else changes; None for a job that uses nothing."""
+    if state.ledger is None:
+        return None
+    if not any(observation.node_time.values()):
+        return None
+    if not observation.uses_nodes and state.phase not in {Phase.RUNNING, *_WITHOUT_NODES}:
+        return observation.now
+    return state.ledger.counted_until + LEDGER_INTERVAL
+
+
+def price_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> float | None:
+    """Return what a node of a pool costs per hour now: what is observed, else what its tier declares; None if unknown."""
+    observed = observation.pools.get(pool, PoolStatus()).price
+    if observed is not None or not isinstance(policy, Policy):
+        return observed
+    return next((tier.price for tier in policy.tiers if tier.pool == pool), None)
+
+
+def of_on_demand(ledger: Ledger, price: float | None) -> float | None:
+    """Return what a job has cost, as a share of what its work alone costs on on-demand nodes at a price.
+
+    None if a price is not known, or no work is done yet.
+    """
+    ran = ledger.worked + ledger.lost
+    if ledger.cost is None or not price or not ledger.worked or not ledger.gang_time:
+        return None
+    return ledger.cost / (price * (ledger.gang_time / _HOUR) * (ledger.worked / ran))
+
+
+def _with_node_time(ledger: Ledger, observation: Observation, policy: Policy | NoPolicy) -> Ledger:
+    for kind, time in observation.node_time.items():
+        price = price_of(kind.pool, observation, policy)
+        use = _use_of(ledger, kind.pool, kind.capacity)
+        more = None if price is None else price * (time / _HOUR)
+        cost = use.cost if more is None else (use.cost or 0.0) + more
+        ledger = _with_use(ledger, replace(use, node_time=use.node_time + time, cost=cost))
+    return ledger
+
+
+def _with_run(
+    ledger: Ledger, state: JobState, observation: Observation, policy: Policy | NoPolicy, time: timedelta
+) -> Ledger:
+    """Count a time in which all pods had nodes. The first of it restores what a restart costs, as far as is known."""
+    use = _use_of(ledger, state.pool, _capacity_of(state.pool, observation, policy))
+    own = [spent for kind, spent in observation.node_time.items() if kind.pool == state.pool]
+    started = min(time, ledger.starting)
+    return replace(
+        _with_use(ledger, replace(use, ran=use.ran + time)),
+        lost=ledger.lost + started,
+        worked=ledger.worked + time - started,
+        starting=ledger.starting - started,
+        gang_time=ledger.gang_time + sum(own, _NOTHING),
+    )
+
+
+def _with_report(ledger: Ledger, observation: Observation) -> Ledger:
+    """Return the ledger with the work that the program reports, instead of what was assumed."""
+    if observation.work_done is None:
+        return ledger
+    ran = ledger.worked + ledger.lost
+    worked = min(ran, observation.work_done)
+    return replace(ledger, worked=worked, lost=ran - worked)
+
+
+def _use_of(ledger: Ledger, pool: str, capacity: CapacityType | None) -> PoolUse:
+    known = next((use for use in ledger.uses if use.pool == pool), PoolUse(pool=pool))
+    return replace(known, capacity=capacity or known.capacity)
+
+
+def _with_use(ledger: Ledger, use: PoolUse) -> Ledger:
+    others = (each for each in ledger.uses if each.pool != use.pool)
+    return replace(ledger, uses=tuple(sorted((*others, use), key=lambda each: each.pool)))
+
+
+def _capacity_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> CapacityType | None:
+    tiers = policy.tiers if isinstance(policy, Policy) else ()
+    declared = (tier.facts.capacity for tier in tiers if tier.pool == pool)
+    observed = (kind.capacity for kind in observation.node_time if kind.pool == pool)
+    return next((each for each in (*declared, *observed) if each is not None), None)
