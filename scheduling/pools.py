@@ -10,7 +10,6 @@ from holdfast.scheduling.reachability.machine_capacity import (
     MachineCapacity,
     Provisioner,
     machine_capacity,
-    non_dominated,
 )
 from holdfast.scheduling.taints import Taint, pool_taints
 

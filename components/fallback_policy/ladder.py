@@ -31,7 +31,7 @@ def facts_object(facts: PoolSummary) -> Json:
             "gpus": machine.gpus,
         },
         **(
-            {"machines": [machine_capacity_object(room) for room in facts.machine_capacities]}
+            {"machines": [machine_capacity_object(room) for room in non_dominated(facts.machine_capacities)]}
             if facts.machine_capacities
             else {}
         ),
@@ -94,7 +94,7 @@ def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
 
 
 def shape_object(shape: Shape) -> Json:
-    """Return one shape with all defaults filled in."""
+    """Return one shape, with the defaults of amounts filled in."""
     return _present(
         {
             "name": shape.name,
@@ -114,3 +114,23 @@ def _written(duration: timedelta | None) -> str | None:
 
 def _present(fields: Mapping[str, JsonValue]) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
+            "devices": {
+                name: format_device(name, amount) if is_in_bytes(name) else amount
+                for name, amount in shape.requests.devices.items()
+            }
+            or None,
+            "selector": dict(shape.selector) or None,
+            "tolerations": [toleration_object(each) for each in shape.tolerations] or None,
+            "architectures": list(shape.architectures) or None,
+            "samePlacement": None if shape.same_placement is None else shape.same_placement.value,
+def toleration_object(toleration: Toleration) -> Json:
+    """Return a toleration as pods spell it."""
+    exists = toleration.value is None
+    return {
+        **({"key": toleration.key} if toleration.key else {}),
+        "operator": "Exists" if exists else "Equal",
+        **({} if exists else {"value": toleration.value}),
+        **({"effect": toleration.effect} if toleration.effect else {}),
+    }
+
+

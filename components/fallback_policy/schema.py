@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.components.fallback_policy.shape_schema import shapes_schema
 from holdfast.components.fallback_policy.tier_schema import (
     DNS_LABEL,
     MOST_TIERS,
@@ -21,14 +22,6 @@ from holdfast.components.fallback_policy.tier_schema import (
 )
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIMED_FAILURES, UNLIMITED, Failures
-from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
-from holdfast.scheduling.reachability.shape import (
-    LONGEST_ACCELERATOR,
-    MOST_ADAPTERS,
-    MOST_GPUS,
-    MOST_SHAPES,
-    WIDEST_GANG,
-)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -75,64 +68,6 @@ def status_schema() -> Json:
 def count() -> Json:
     """Return the schema of a count."""
     return {"type": "integer", "format": "int32", "minimum": 0}
-
-
-_LONGEST_AMOUNT = 20
-
-
-def shapes_schema() -> Json:
-    """Return the schema of the shapes."""
-    return {
-        "type": "array",
-        "description": "The jobs that the namespace is for. The policies check that each of them can fall back.",
-        "maxItems": MOST_SHAPES,
-        "items": shape_schema(),
-        "x-kubernetes-list-type": "atomic",
-        "x-kubernetes-validations": [
-            {
-                "rule": "self.all(s, self.filter(other, other.name == s.name).size() == 1)",
-                "message": "each shape needs a unique name: rename one of the two, or remove it",
-            }
-        ],
-    }
-
-
-def shape_schema() -> Json:
-    """Return the schema of a shape: a gang of pods that run together, each with these requests."""
-    return {
-        "type": "object",
-        "required": ["name"],
-        "properties": {
-            "name": {**DNS_LABEL, "description": "The name of the shape in reports."},
-            "pods": {**number(1, WIDEST_GANG), "description": "How many pods run together; default 1."},
-            "cpu": amount(CPU_PATTERN, "CPUs of each pod, for example 48 or 500m; default 1."),
-            "memory": amount(MEMORY_PATTERN, "Memory of each pod, for example 512Gi; default 2Gi."),
-            "gpus": {**number(0, MOST_GPUS), "description": "GPUs of each pod; default 0."},
-            "efa": {**number(0, MOST_ADAPTERS), "description": "Fabric adapters of each pod; default 0."},
-            "accelerator": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": LONGEST_ACCELERATOR,
-                "description": "The kind of its GPUs, for example a100; default any.",
-            },
-        },
-        "x-kubernetes-validations": [
-            {
-                "rule": "!has(self.accelerator) || (has(self.gpus) && self.gpus > 0)",
-                "message": "accelerator needs gpus: set the number of GPUs of each pod, or remove accelerator",
-            }
-        ],
-    }
-
-
-def number(least: int, most: int) -> Json:
-    """Return the schema of an integer."""
-    return {"type": "integer", "format": "int32", "minimum": least, "maximum": most}
-
-
-def amount(pattern: str, description: str) -> Json:
-    """Return the schema of a quantity with the same pattern as in the configuration."""
-    return {"type": "string", "maxLength": _LONGEST_AMOUNT, "pattern": pattern, "description": description}
 
 
 __all__ = ["MOST_TIERS", "policy_schema"]

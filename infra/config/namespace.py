@@ -1,36 +1,19 @@
 """The sections on training namespaces: their ladder, the shapes of their jobs, their quota."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration, error_with_fix
+from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from holdfast.infra.config.ladder import FallbackSection
+from holdfast.infra.config.shape import ShapeSection
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import PoolSummary
-from holdfast.scheduling.quantities import (
-    CPU_ALLOWED,
-    MEMORY_ALLOWED,
-    AmountError,
-    format_cpu,
-    format_memory,
-    parse_cpu,
-    parse_memory,
-)
-from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
+from holdfast.scheduling.quantities import DURATION_ALLOWED
 from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of
-from holdfast.scheduling.reachability.shape import (
-    LEAST,
-    LONGEST_ACCELERATOR,
-    MOST_ADAPTERS,
-    MOST_GPUS,
-    MOST_SHAPES,
-    WIDEST_GANG,
-    Resources,
-    Shape,
-)
+from holdfast.scheduling.reachability.shape import MOST_SHAPES, Shape
 
 _MOST: Final = 100_000
 
@@ -67,80 +50,6 @@ class QuotaSection(Section):
     def as_asked(self) -> QuotaSettings:
         """The quota for the rules in `scheduling`."""
         return QuotaSettings(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
-
-
-def _amount(value: object, parse: Callable[[str], int]) -> int:
-    try:
-        # YAML parses an unquoted 48 as a number.
-        return parse(value if isinstance(value, str) else str(value))
-    except AmountError as error:
-        raise error_with_fix(error.fix) from None
-
-
-Cpu = Annotated[
-    int,
-    PlainValidator(lambda value: _amount(value, parse_cpu)),
-    PlainSerializer(format_cpu, return_type=str),
-]
-Memory = Annotated[
-    int,
-    PlainValidator(lambda value: _amount(value, parse_memory)),
-    PlainSerializer(format_memory, return_type=str),
-]
-
-
-class ShapeSection(Section):
-    """One shape of job: a gang of pods that run together, each with these requests."""
-
-    fixes: ClassVar[Mapping[str, str]] = {
-        "requests": "Write cpu, memory and gpus of one pod.",
-        "nvidia.com/gpu": "Write gpus.",
-        "vpc.amazonaws.com/efa": "Write efa.",
-        "parallelism": "Write pods.",
-        "replicas": "Write pods.",
-        "nodes": "Write pods: the machine decides how many of them fit on a node.",
-    }
-
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["finetune"])
-    pods: int = Field(
-        default=1,
-        ge=1,
-        le=WIDEST_GANG,
-        description=f"a whole number of pods that run together, 1 to {WIDEST_GANG}",
-        examples=["4"],
-    )
-    cpu: Cpu = Field(default=LEAST.cpu_millis, description=CPU_ALLOWED, examples=["48"])
-    memory: Memory = Field(default=LEAST.memory_mib, description=MEMORY_ALLOWED, examples=["512Gi"])
-    gpus: int = Field(
-        default=0,
-        ge=0,
-        le=MOST_GPUS,
-        description=f"a whole number of GPUs of each pod, 0 to {MOST_GPUS}",
-        examples=["8"],
-    )
-    efa: int = Field(
-        default=0,
-        ge=0,
-        le=MOST_ADAPTERS,
-        description=f"a whole number of Elastic Fabric Adapters of each pod, 0 to {MOST_ADAPTERS}",
-        examples=["4"],
-    )
-    accelerator: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=LONGEST_ACCELERATOR,
-        description="a GPU model as in the cloud's machine table, such as a100",
-        examples=["a100"],
-    )
-
-    def as_shape(self) -> Shape:
-        """The shape for the rules in `scheduling`."""
-        return Shape(
-            name=self.name,
-            pods=self.pods,
-            requests=Resources(cpu_millis=self.cpu, memory_mib=self.memory, gpus=self.gpus, efa=self.efa),
-            accelerator=self.accelerator,
-        )
 
 
 class TierSection(Section):

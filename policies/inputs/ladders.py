@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.shapes import shape_of
 from holdfast.policies.resources import (
     Value,
     at,
-    count,
-    cpu_millis,
     items_at,
-    memory_mib,
     once,
     text_at,
     whole_number,
@@ -24,6 +22,7 @@ from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, LEAST, Resourc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from datetime import datetime
     from holdfast.policies.inputs.pool import DeclaredPool
     from holdfast.policies.resources import StackResource
 
@@ -166,7 +165,7 @@ def ladder_of(resource: StackResource) -> DeclaredLadder:
         tiers=UNKNOWN if tiers is UNKNOWN else tuple(_tier(tier) for tier in tiers),
         shapes=UNKNOWN
         if shapes is UNKNOWN
-        else tuple(_shape(shape, index) for index, shape in enumerate(shapes)),
+        else tuple(shape_of(shape, index) for index, shape in enumerate(shapes)),
     )
 
 

@@ -13,6 +13,7 @@ from holdfast.policies.inputs.aks import is_agent_pool
 from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.inputs.karpenter import is_node_pool
 from holdfast.policies.inputs.ladders import is_fallback_policy
+from holdfast.policies.inputs.shapes import toleration_of
 from holdfast.policies.resources import amount, at, is_list, is_object, whole_number
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
@@ -192,6 +193,14 @@ def _shape_problems(index: int, shape: Value) -> Iterator[str]:
         given = shape.get(key)
         if given is not None and amount(given) is None:
             yield f"has {given!r} as `{key}` under {where}, which is not a quantity: it is taken for the smallest one."
+    devices = at(shape, "devices")
+    for name, given in devices.items() if is_object(devices) else ():
+        if amount(given) is None:
+            yield f"has {given!r} of {name} under {where}.devices, which is not a quantity and is ignored."
+    tolerations = at(shape, "tolerations")
+    for number, toleration in enumerate(tolerations) if is_list(tolerations) else ():
+        if toleration_of(toleration) is None:
+            yield f"has no toleration under {where}.tolerations[{number}], which is ignored."
 
 
 RULE: Final = Rule(

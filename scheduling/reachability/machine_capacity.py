@@ -10,10 +10,7 @@ from typing import Final
 
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.node_labels import MachineLabel, Provisioner, machine_labels
-from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, widest
-
-#: The resource of a node's local disk.
-EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, MAX_PODS_PER_NODE, Resources, widest
 
 #: The most machine types of a pool that its FallbackPolicy lists: the API server reads the list in CEL.
 MOST_CAPACITIES: Final = 8

@@ -1,12 +1,16 @@
 """Shapes: what the jobs of a training namespace request. The jobs are created later, and are in no program."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CAPACITY_KEYS, EFA_RESOURCE, GPU_RESOURCE, POOL
 from holdfast.scheduling.machines import Architecture
+from holdfast.scheduling.quantities import AmountError, format_memory, parse_memory
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Term
 from holdfast.scheduling.taints import Toleration
@@ -72,8 +76,44 @@ class Resources:
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
         gpus = {0: (), 1: ("1 GPU",)}.get(self.gpus, (f"{self.gpus} GPUs",))
         adapters = (f"{self.efa} EFA",) if self.efa else ()
-        devices = (f"{amount} {name}" for name, amount in sorted(self.devices.items()))
+        devices = (
+            f"{f'{amount} MiB' if is_in_bytes(name) else amount} {name}"
+            for name, amount in sorted(self.devices.items())
+        )
         return ", ".join((*gpus, *adapters, cpu, memory, *devices))
+
+
+#: The resource of a node's local disk, and the start of the resources of huge pages.
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+_HUGE_PAGES: Final = "hugepages-"
+
+
+def is_in_bytes(device: str) -> bool:
+    """Whether a resource in `devices` is an amount of bytes: of local disk, or of huge pages."""
+    return device == EPHEMERAL_STORAGE or device.startswith(_HUGE_PAGES)
+
+
+def parse_device(name: str, text: str) -> int:
+    """Parse an amount of a device: `200Gi` of local disk or huge pages as MiB, `1` of any other as pieces.
+
+    Raises AmountError for anything else, and for less than one or more than 10000 pieces.
+    """
+    if is_in_bytes(name):
+        return parse_memory(text)
+    if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) and 1 <= int(text) <= MOST_PIECES:
+        return int(text)
+    raise AmountError(
+        text, f"a whole number, 1 to {MOST_PIECES}", f"Write how many {name} each pod requests, such as 1."
+    )
+
+
+def format_device(name: str, amount: int) -> str:
+    """Format an amount of a device for `parse_device`."""
+    return format_memory(amount) if is_in_bytes(name) else str(amount)
+
+
+#: More devices of one kind than any machine has.
+MOST_PIECES: Final = 10_000
 
 
 _GIB: Final = 1024
@@ -161,7 +201,17 @@ MOST_SHAPES: Final = 16
 WIDEST_GANG: Final = 10_000
 MOST_GPUS: Final = 64
 MOST_ADAPTERS: Final = 64
+MOST_TOLERATIONS: Final = 16
+MOST_SELECTED: Final = 16
+MOST_DEVICES: Final = 16
 LONGEST_ACCELERATOR: Final = 63
+
+#: Resources that a shape has a field of its own for.
+DEVICE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"cpu": "cpu", "memory": "memory", GPU_RESOURCE: "gpus", EFA_RESOURCE: "efa"}
+)
+#: Labels that a move sets or removes, so no shape may select them.
+MOVED_LABELS: Final = tuple(sorted({POOL, *CAPACITY_KEYS}))
 
 
 def shape_problems(shapes: Sequence[Shape], at: str) -> Iterator[Problem]:
@@ -174,3 +224,32 @@ def shape_problems(shapes: Sequence[Shape], at: str) -> Iterator[Problem]:
                 allowed="a kind of GPU beside gpus of 1 or more",
                 fix="Add gpus, the number that each pod requests, such as 8; or remove accelerator.",
             )
+        for name in sorted(shape.requests.devices.keys() & DEVICE_FIELDS.keys()):
+            yield Problem(
+                field=f"{at}[{index}].devices",
+                value=f'"{name}"',
+                allowed="resources that have no field of their own",
+                fix=f"Write {DEVICE_FIELDS[name]} of the shape instead.",
+            )
+        for key in (each for each in MOVED_LABELS if each in shape.selector):
+            yield Problem(
+                field=f"{at}[{index}].selector",
+                value=f'"{key}"',
+                allowed="labels that every tier's nodes may have: a move selects the pool, and removes capacity types",
+                fix=f"Remove {key}.",
+            )
+        if len({*shape.architectures}) < len(shape.architectures):
+            yield Problem(
+                field=f"{at}[{index}].architectures",
+                value=", ".join(shape.architectures),
+                allowed="each architecture once",
+                fix="Remove one of the two.",
+            )
+        for number, toleration in enumerate(shape.tolerations):
+            if not toleration.key and toleration.value is not None:
+                yield Problem(
+                    field=f"{at}[{index}].tolerations[{number}]",
+                    value="no key with operator Equal",
+                    allowed="a key, or operator Exists for any",
+                    fix="Add key, or write operator: Exists.",
+                )

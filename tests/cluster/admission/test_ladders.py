@@ -24,24 +24,18 @@ from holdfast.scheduling.ladder import (
     timing_problems,
 )
 from holdfast.scheduling.pools import Pool, summarize_pool
-from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from holdfast.scheduling.reachability.shape import (
-    MOST_GPUS,
-    MOST_SHAPES,
-    WIDEST_GANG,
-    Resources,
-    Shape,
-    shape_problems,
-)
+from holdfast.scheduling.reachability.shape import MOST_SHAPES, shape_problems
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import CONDUCT, FACTS, MACHINES, SHAPES
+from tests.support.strategies.declared_shapes import declared_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.scheduling.json import Json
+    from holdfast.scheduling.reachability.shape import Shape
     from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
@@ -309,6 +303,7 @@ def accepted_shapes(cluster: KubeClient, shapes: Sequence[Json]) -> Json:
         ("a name alone", [{"name": "fit"}]),
         ("a part of a CPU", [{**FINETUNE, "cpu": "1.5"}]),
         ("memory in powers of ten", [{**FINETUNE, "memory": "500M"}]),
+        ("pieces of a device in quotes", [{**FINETUNE, "devices": {"rdma/ib": "1"}}]),
         ("as many as may be", [{"name": f"s{i}"} for i in range(MOST_SHAPES)]),
         ("none", []),
     ],
@@ -332,6 +327,18 @@ def test_shapes_are_stored_unchanged(cluster: KubeClient, what: str, shapes: Seq
         ("less than or equal to 64", [{**FINETUNE, "gpus": 65}]),
         ("Too many", [{"name": f"s{i}"} for i in range(MOST_SHAPES + 1)]),
         ("field not declared in schema", [{**FINETUNE, "parallelism": 4}]),
+        ("set cpu, memory, gpus, efa instead", [{**FINETUNE, "devices": {"nvidia.com/gpu": 8}}]),
+        ("should match", [{**FINETUNE, "devices": {"ephemeral-storage": "200GB"}}]),
+        ("remove these labels from selector", [{**FINETUNE, "selector": {"holdfast.dev/pool": "a100"}}]),
+        ("remove these labels", [{**FINETUNE, "selector": {"karpenter.sh/capacity-type": "spot"}}]),
+        (
+            "operator Exists takes no value",
+            [{**FINETUNE, "tolerations": [{"key": "team", "operator": "Exists", "value": "x"}]}],
+        ),
+        ("tolerates every taint", [{**FINETUNE, "tolerations": [{"value": "vision"}]}]),
+        ("Unsupported value", [{**FINETUNE, "architectures": ["arm"]}]),
+        ("duplicate entries", [{**FINETUNE, "architectures": ["arm64", "arm64"]}]),
+        ("Unsupported value", [{**FINETUNE, "samePlacement": "rack"}]),
     ],
 )
 def test_invalid_shapes_are_rejected_with_the_reason(
@@ -341,20 +348,6 @@ def test_invalid_shapes_are_rejected_with_the_reason(
         accepted_shapes(cluster, shapes)
 
 
-any_shape = st.builds(
-    Shape,
-    name=st.sampled_from(("a", "b", "c-1")),
-    pods=st.integers(1, WIDEST_GANG),
-    requests=st.builds(
-        Resources,
-        cpu_millis=st.integers(1, MOST_CPU_MILLIS),
-        memory_mib=st.integers(1, MOST_MEMORY_MIB),
-        gpus=st.sampled_from((0, 1, MOST_GPUS)),
-    ),
-    accelerator=st.sampled_from((None, "a100")),
-)
-
-
 @settings(
     max_examples=60,
     deadline=None,
@@ -362,7 +355,7 @@ any_shape = st.builds(
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(shapes=st.lists(any_shape, max_size=3))
+@given(shapes=st.lists(declared_shapes(valid=False), max_size=3))
 def test_shapes_are_accepted_exactly_when_the_configuration_accepts_them(
     cluster: KubeClient, shapes: list[Shape]
 ) -> None:

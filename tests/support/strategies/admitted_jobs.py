@@ -34,7 +34,7 @@ from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, non_dominated
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
@@ -167,7 +167,7 @@ def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
         labels=facts.labels,
         taints=facts.taints,
         # A FallbackPolicy does not list the labels that follow from a machine type.
-        machines=tuple(replace(each, labels={}) for each in facts.machine_capacities),
+        machines=tuple(replace(each, labels={}) for each in non_dominated(facts.machine_capacities)),
         limits=Limits(nodes=facts.max_nodes),
         added_tolerations=(
             *(AddedToleration(toleration=Toleration.of(taint)) for taint in by_name),

@@ -17,8 +17,8 @@ from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed
 from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.machine_capacity import EPHEMERAL_STORAGE, Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
 from holdfast.scheduling.reachability.walk import Walk, check_tier, walk
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource

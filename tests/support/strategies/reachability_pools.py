@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.machine_capacity import EPHEMERAL_STORAGE
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
 from holdfast.scheduling.taints import SPOT, Taint, Toleration
 from tests.support.strategies.reachability_jobs import (
     CPU_MACHINES,

@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.fallback.policy.policy import Policy
 from holdfast.infra.config.ladder import ControllerSection, FallbackSection
-from holdfast.infra.config.namespace import NamespaceSection, QuotaSection, ShapeSection
+from holdfast.infra.config.namespace import NamespaceSection, QuotaSection
+from holdfast.infra.config.shape import ShapeSection
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 from holdfast.scheduling.quotas import BESIDE
 from holdfast.scheduling.reachability.shape import (

@@ -18,9 +18,15 @@ from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.gcp.pools import pool_summaries as gcp_pools
 from holdfast.infra.local.stack import pool_summaries as local_pools
 from holdfast.infra.program import load_platform, run
-from holdfast.infra.reachability import reachability_problems
+from holdfast.infra.reachability import pool_facts, reachability_problems
 from holdfast.policies.inputs.ladders import is_fallback_policy
 from holdfast.policies.rules.reachability import find_unreachable
+from holdfast.scheduling.labels import INSTANCE_TYPE, CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.pools import Pool, summarize_pool
+from holdfast.scheduling.reachability.checks import check_pool
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.reachability.shape import Resources, Shape
 from tests.support.builders.configurations import entry, platform_document
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
@@ -82,8 +88,23 @@ def with_namespace(**fields: JsonValue) -> Document:
             "shapes[0]: got shape h100",
             "Add machine types with h100 to the pool",
         ),
+        (
+            {"shapes": [{"name": "near", "gpus": 1, "selector": {"example.com/team": "vision"}}]},
+            "shapes[0]: got shape near",
+            "Remove example.com/team from the job",
+        ),
+        (
+            {"shapes": [{"name": "arm", "gpus": 1, "architectures": ["arm64"]}]},
+            "shapes[0]: got shape arm",
+            "Add machine types of that architecture to the pool",
+        ),
+        (
+            {"shapes": [{"name": "fast", "gpus": 1, "devices": {"rdma/ib": 1}}]},
+            "shapes[0]: got shape fast",
+            "add larger machine types to the pool",
+        ),
     ],
-    ids=["gang", "pod", "accelerator"],
+    ids=["gang", "pod", "accelerator", "selector", "architecture", "device"],
 )
 def test_a_stack_whose_jobs_cannot_fall_back_is_refused_before_its_first_resource(
     fields: dict[str, JsonValue], field: str, fix: str
@@ -92,6 +113,15 @@ def test_a_stack_whose_jobs_cannot_fall_back_is_refused_before_its_first_resourc
     assert f"holdfast:platform.namespaces[0].{field}" in message, "the field and the value"
     assert "; allowed: jobs that reach an on-demand pool" in message, "what is allowed"
     assert fix in message, "the fix"
+
+
+def test_a_machine_type_that_a_larger_one_dominates_can_be_selected() -> None:
+    """The API server reads only types that no other one dominates; the program knows them all."""
+    machines = [machine_catalogue("local")[name] for name in ("m7i.large", "m7i.4xlarge")]
+    pool = Pool(name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=4)
+    facts = pool_facts("cpu", summarize_pool(pool, machines, (), provisioner=Provisioner.LOCAL))
+    small = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={INSTANCE_TYPE: "m7i.large"})
+    assert not check_pool(small, facts), "the pool has such machines"
 
 
 def test_the_shape_that_policies_assume_is_checked_for_a_namespace_without_shapes() -> None:

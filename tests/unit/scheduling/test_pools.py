@@ -85,4 +85,4 @@ def test_summary_has_machine_capacities_only_with_a_provisioner() -> None:
     chosen = machines("g5.12xlarge", "m7i.xlarge")
     assert summarize_pool(SPOT, chosen, ()).machine_capacities == (), "reservations are not known"
     known = summarize_pool(SPOT, chosen, (), provisioner=Provisioner.EKS).machine_capacities
-    assert [each.name for each in known] == ["g5.12xlarge", "m7i.xlarge"], "the largest first"
+    assert [each.name for each in known] == ["g5.12xlarge", "m7i.xlarge"], "every type"

@@ -11,27 +11,14 @@ from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.policies.inputs.ladders import ladder_of, shapes_of
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import Ladder, Tier
-from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from holdfast.scheduling.reachability.shape import LEAST, MOST_GPUS, WIDEST_GANG, Resources, Shape
+from holdfast.scheduling.reachability.shape import LEAST, Placement, Shape
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, resource
+from tests.support.strategies.declared_shapes import declared_shapes
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value
 
 LADDER = Ladder(tiers=(Tier(pool="a100"),))
-
-shapes = st.builds(
-    Shape,
-    name=st.from_regex(r"[a-z]{1,8}", fullmatch=True),
-    pods=st.integers(1, WIDEST_GANG),
-    requests=st.builds(
-        Resources,
-        cpu_millis=st.integers(1, MOST_CPU_MILLIS),
-        memory_mib=st.integers(1, MOST_MEMORY_MIB),
-        gpus=st.integers(0, MOST_GPUS),
-    ),
-    accelerator=st.none() | st.just("a100"),
-)
 
 
 def policy(spec: Value) -> StackResource:
@@ -40,7 +27,7 @@ def policy(spec: Value) -> StackResource:
     )
 
 
-@given(st.lists(shapes, min_size=1, max_size=4))
+@given(st.lists(declared_shapes(valid=True), min_size=1, max_size=4))
 def test_shapes_of_a_stack_are_read_back_unchanged(declared: list[Shape]) -> None:
     ladder = ladder_of(policy(cast("Value", ladder_spec(LADDER, shapes=declared))))
     assert shapes_of(ladder, []) == tuple(declared), "the round trip loses nothing"
@@ -56,3 +43,29 @@ def test_unknown_shape_hides_no_known_one() -> None:
     assert [shape.name for shape in ladder.known_shapes] == ["fit"], "the known shape is checked"
     assert shapes_of(ladder, []) is UNKNOWN, "a proof needs all of them"
     assert ladder_of(policy({"shapes": UNKNOWN})).known_shapes == (), "none is known"
+
+
+def test_unknown_part_of_a_shape_makes_the_shape_unknown() -> None:
+    for part in (
+        {"devices": {"rdma/ib": UNKNOWN}},
+        {"selector": {"team": UNKNOWN}},
+        {"tolerations": [{"key": UNKNOWN, "operator": "Exists"}]},
+        {"architectures": [UNKNOWN]},
+        {"samePlacement": UNKNOWN},
+    ):
+        declared: Value = {"name": "fit", **part}
+        assert ladder_of(policy({"shapes": [declared]})).shapes == (UNKNOWN,), f"{part}: the update knows it"
+
+
+def test_parts_of_a_shape_that_are_no_such_thing_are_left_out() -> None:
+    declared: Value = {
+        "name": "fit",
+        "devices": {"rdma/ib": "many", "ephemeral-storage": "1.5Gi"},
+        "tolerations": ["team", {"key": "team", "operator": "Like"}, {"value": "vision"}],
+        "architectures": ["sparc", "arm64"],
+        "samePlacement": "rack",
+    }
+    (shape,) = ladder_of(policy({"shapes": [declared]})).known_shapes
+    assert shape.requests.devices == {"ephemeral-storage": 1536}, "bytes are counted in MiB"
+    assert (shape.tolerations, shape.architectures) == ((), ("arm64",)), "what the API server rejects"
+    assert shape.same_placement not in {*Placement}, "it is none"
