@@ -63,7 +63,7 @@ class PoolSummary:
     """What the fallback controller needs to know about a pool, because an empty pool has no node to observe.
 
     `taints` are all taints of its nodes, including those that the cloud adds. `machine` is the minimum of each resource
-    over its machine types, `largest` the maximum. `machine_capacities` are its non-dominated machine types, empty if their
+    over its machine types, `largest` the maximum. `machine_capacities` are those of its machine types, empty if their
     reservations are not known.
     """
 
@@ -100,7 +100,7 @@ def summarize_pool(
         machine=smallest(machines),
         largest=largest(machines),
         max_nodes=pool.max_nodes,
-        machine_capacities=non_dominated(capacities),
+        machine_capacities=capacities,
     )
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
+from holdfast.scheduling.reachability.machine_capacity import non_dominated
+from holdfast.scheduling.reachability.shape import format_device, is_in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.pools import PoolSummary
     from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
     from holdfast.scheduling.reachability.shape import Shape
+    from holdfast.scheduling.taints import Toleration
 
 
 def facts_object(facts: PoolSummary) -> Json:
@@ -104,16 +107,6 @@ def shape_object(shape: Shape) -> Json:
             "gpus": shape.requests.gpus,
             "efa": shape.requests.efa,
             "accelerator": shape.accelerator,
-        }
-    )
-
-
-def _written(duration: timedelta | None) -> str | None:
-    return None if duration is None else format_duration(duration)
-
-
-def _present(fields: Mapping[str, JsonValue]) -> Json:
-    return {name: value for name, value in fields.items() if value is not None}
             "devices": {
                 name: format_device(name, amount) if is_in_bytes(name) else amount
                 for name, amount in shape.requests.devices.items()
@@ -123,6 +116,10 @@ def _present(fields: Mapping[str, JsonValue]) -> Json:
             "tolerations": [toleration_object(each) for each in shape.tolerations] or None,
             "architectures": list(shape.architectures) or None,
             "samePlacement": None if shape.same_placement is None else shape.same_placement.value,
+        }
+    )
+
+
 def toleration_object(toleration: Toleration) -> Json:
     """Return a toleration as pods spell it."""
     exists = toleration.value is None
@@ -134,3 +131,9 @@ def toleration_object(toleration: Toleration) -> Json:
     }
 
 
+def _written(duration: timedelta | None) -> str | None:
+    return None if duration is None else format_duration(duration)
+
+
+def _present(fields: Mapping[str, JsonValue]) -> Json:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -17,12 +17,10 @@ from holdfast.policies.resources import (
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, LEAST, Resources, Shape
+from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from datetime import datetime
     from holdfast.policies.inputs.pool import DeclaredPool
     from holdfast.policies.resources import StackResource
 
@@ -177,28 +175,6 @@ def _tier(declared: Value) -> DeclaredTier:
         has_timeout=UNKNOWN if timeout is UNKNOWN else timeout is not None,
         says_on_demand=UNKNOWN if capacity is UNKNOWN else capacity == ON_DEMAND,
         declared=declared,
-    )
-
-
-def _shape(declared: Value, index: int) -> Shape | Unknown:
-    """Read one shape; the defaults of fields that it omits are the smallest values."""
-    if declared is UNKNOWN:
-        return UNKNOWN
-    name, accelerator = text_at(declared, "name"), text_at(declared, "accelerator")
-    pods, gpus, efa = (count(at(declared, field)) for field in ("pods", "gpus", "efa"))
-    cpu, memory = cpu_millis(at(declared, "cpu")), memory_mib(at(declared, "memory"))
-    if UNKNOWN in (name, accelerator, pods, gpus, efa, cpu, memory):
-        return UNKNOWN
-    return Shape(
-        name=name if isinstance(name, str) else f"{DEFAULT_SHAPE}-{index}",
-        pods=pods if isinstance(pods, int) and pods > 0 else 1,
-        requests=Resources(
-            cpu_millis=cpu if isinstance(cpu, int) else LEAST.cpu_millis,
-            memory_mib=memory if isinstance(memory, int) else LEAST.memory_mib,
-            gpus=gpus if isinstance(gpus, int) else 0,
-            efa=efa if isinstance(efa, int) else 0,
-        ),
-        accelerator=accelerator if isinstance(accelerator, str) else None,
     )
 
 
