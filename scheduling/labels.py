@@ -9,6 +9,7 @@ class CapacityType(StrEnum):
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
+    RESERVED = "reserved"
 
 
 # The only selector key that all tiers of a ladder use: JobSet merges selectors when it resumes a job, so a second key left
@@ -84,6 +85,10 @@ ON_DEMAND: Final = CapacityType.ON_DEMAND.value
 
 # GKE's labels on its spot nodes; users' manifests select spot by them.
 GKE_SPOT: Final = "cloud.google.com/gke-spot"
+RESERVED: Final = CapacityType.RESERVED.value
+
+# EC2's label for the reservation of a node, by which NodePools choose it.
+RESERVATION_ID: Final = "karpenter.k8s.aws/capacity-reservation-id"
 GKE_SPOT_VALUE: Final = "true"
 GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
 

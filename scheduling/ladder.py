@@ -26,8 +26,8 @@ MOST_FAILURES: Final = 10_000
 
 #: Which tiers need a time limit, and the fix: in the errors of the configuration, of the policy pack and of the API server.
 NEEDS_TIMEOUT: Final = (
-    "every tier that may be spot, except the last, needs a procurementTimeout: maxFailures counts the failures of pods that "
-    "run, and while a market is sold out none run, so the job waits there indefinitely"
+    "every tier that may be spot or reserved, except the last, needs a procurementTimeout: maxFailures counts the failures of "
+    "pods that run, and without capacity none run, so the job waits there indefinitely"
 )
 SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
 
@@ -51,10 +51,10 @@ class Tier:
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
 
-    def is_left_for_certain(self, *, may_be_spot: bool) -> bool:
-        """Whether a job moves on from this tier: from one that may be spot only `procurementTimeout` does for certain."""
+    def is_left_for_certain(self, *, is_on_demand: bool) -> bool:
+        """Whether a job moves on from this tier: unless it is on-demand, only `procurementTimeout` does for certain."""
         counts = self.max_failures is not None and self.max_failures != UNLIMITED
-        return self.procurement_timeout is not None or (counts and not may_be_spot)
+        return self.procurement_timeout is not None or (counts and is_on_demand)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +146,14 @@ def _unknown_pool(tier: Tier, pools: Mapping[str, Pool], field: str) -> Problem:
 
 
 def _cannot_be_left(tier: Tier, pool: Pool, field: str) -> Iterator[Problem]:
-    is_spot = pool.capacity is CapacityType.SPOT
-    if tier.is_left_for_certain(may_be_spot=is_spot):
+    is_on_demand = pool.capacity is CapacityType.ON_DEMAND
+    if tier.is_left_for_certain(is_on_demand=is_on_demand):
         return
     given = "no maxFailures" if tier.max_failures is None else f"maxFailures: {tier.max_failures}"
-    if is_spot:
+    if not is_on_demand:
         yield Problem(
             field=field,
-            value=f'the spot tier "{tier.pool}" with {given} and no procurementTimeout',
+            value=f'the {pool.capacity.value} tier "{tier.pool}" with {given} and no procurementTimeout',
             allowed=NEEDS_TIMEOUT,
             fix=f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}; or make this the last tier.",
         )
@@ -167,14 +167,14 @@ def _cannot_be_left(tier: Tier, pool: Pool, field: str) -> Iterator[Problem]:
 
 
 def _last_tier(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) -> Iterator[Problem]:
-    if pool.capacity is CapacityType.SPOT and tier.max_failures != UNLIMITED:
-        given = "none" if tier.max_failures is None else str(tier.max_failures)
+    if pool.capacity is not CapacityType.ON_DEMAND and tier.max_failures != UNLIMITED:
+        given, kind = "none" if tier.max_failures is None else str(tier.max_failures), pool.capacity.value
         yield Problem(
             field=f"{field}.maxFailures",
-            value=f'{given} on the last tier, whose pool "{tier.pool}" is spot',
-            allowed="-1 on a spot pool that is last",
+            value=f'{given} on the last tier, whose pool "{tier.pool}" is {kind}',
+            allowed=f"-1 on a {kind} pool that is last",
             fix=f"Add an on-demand tier below it, such as `- {{pool: {_on_demand_alternative(pool, pools)}}}`, "
-            "or write maxFailures: -1 to stay on spot indefinitely.",
+            f"or write maxFailures: -1 to stay on {kind} capacity indefinitely.",
         )
         return
     if tier.max_failures not in {None, UNLIMITED}:
@@ -206,9 +206,9 @@ def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: st
         )
 
 
-def _on_demand_alternative(spot: Pool, pools: Mapping[str, Pool]) -> str:
+def _on_demand_alternative(last: Pool, pools: Mapping[str, Pool]) -> str:
     """An on-demand pool with the same kind of machine, or a placeholder name."""
-    return _on_demand_example({name: pool for name, pool in pools.items() if pool.has_gpus == spot.has_gpus})
+    return _on_demand_example({name: pool for name, pool in pools.items() if pool.has_gpus == last.has_gpus})
 
 
 def _on_demand_example(pools: Mapping[str, Pool]) -> str:

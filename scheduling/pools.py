@@ -12,6 +12,7 @@ from holdfast.scheduling.reachability.machine_capacity import (
     machine_capacity,
 )
 from holdfast.scheduling.taints import Taint, pool_taints
+from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 
 #: Karpenter tries the NodePools that a pod fits from the highest weight, 100, to the lowest, 1.
 DEFAULT_WEIGHT: Final = 100
@@ -23,7 +24,7 @@ class Pool:
     """A pool as the configuration declares it.
 
     `max_nodes` is approximate: Karpenter's limits count resources, as if each machine were the largest of the pool's
-    types. `is_default` marks the pool for pods without a node selector.
+    types. `is_default` marks the pool for pods without a node selector. `window` is when a reserved pool has its capacity.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Pool:
     has_gpus: bool
     max_nodes: int
     is_default: bool = False
+    window: CapacityWindow = ALWAYS
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -64,7 +66,7 @@ class PoolSummary:
 
     `taints` are all taints of its nodes, including those that the cloud adds. `machine` is the minimum of each resource
     over its machine types, `largest` the maximum. `machine_capacities` are those of its machine types, empty if their
-    reservations are not known.
+    reservations are not known. `window` is when it has its capacity.
     """
 
     capacity: CapacityType
@@ -74,6 +76,7 @@ class PoolSummary:
     largest: MachineSize
     max_nodes: int
     machine_capacities: tuple[MachineCapacity, ...] = ()
+    window: CapacityWindow = ALWAYS
 
 
 def summarize_pool(
@@ -101,6 +104,7 @@ def summarize_pool(
         largest=largest(machines),
         max_nodes=pool.max_nodes,
         machine_capacities=capacities,
+        window=pool.window,
     )
 
 

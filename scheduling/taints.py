@@ -1,6 +1,6 @@
 """The taints of each kind of pool, and tolerations as the scheduler matches them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,7 +37,10 @@ class Taint:
 # Without it a pod without a node selector would run on the cheapest machine, which is a spot one.
 SPOT: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.SPOT.value)
 
-# The same on GKE, which does not taint the spot nodes of node pools that users create.
+# On reserved pools of every cloud: machines that are paid for are kept for the jobs that select them.
+RESERVED: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.RESERVED.value)
+
+# That of spot on GKE, which does not taint the spot nodes of node pools that users create.
 GKE_SPOT_TAINT: Final = Taint(key=GKE_SPOT, value=GKE_SPOT_VALUE)
 
 # AKS adds it to the spot nodes of its scale sets, beside the first one. Node auto-provisioning adds none.
@@ -53,11 +56,17 @@ GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 SYSTEM: Final = Taint(key="CriticalAddonsOnly", value="true")
 
 
+_OF_CAPACITY: Final[Mapping[CapacityType, tuple[Taint, ...]]] = {
+    CapacityType.SPOT: (SPOT,),
+    CapacityType.RESERVED: (RESERVED,),
+    CapacityType.ON_DEMAND: (),
+}
+
+
 def pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
     """The taints of a Karpenter pool's nodes."""
-    spot = (SPOT,) if capacity is CapacityType.SPOT else ()
     gpu = (GPU,) if has_gpus else ()
-    return (*spot, *gpu)
+    return (*_OF_CAPACITY[capacity], *gpu)
 
 
 def aks_pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
@@ -65,9 +74,9 @@ def aks_pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, .
 
     AKS adds its own to a spot pool that does not declare it, which Pulumi would then show as a difference.
     """
-    spot = (SPOT, AKS_SPOT) if capacity is CapacityType.SPOT else ()
+    spot = (AKS_SPOT,) if capacity is CapacityType.SPOT else ()
     gpu = (GPU,) if has_gpus else ()
-    return (*spot, *gpu)
+    return (*_OF_CAPACITY[capacity], *spot, *gpu)
 
 
 def gke_pool_taints(*, capacity: CapacityType, compute_class: str | None) -> tuple[Taint, ...]:
@@ -78,7 +87,7 @@ def gke_pool_taints(*, capacity: CapacityType, compute_class: str | None) -> tup
     """
     if compute_class is not None:
         return (Taint(key=COMPUTE_CLASS, value=compute_class),)
-    return (GKE_SPOT_TAINT,) if capacity is CapacityType.SPOT else ()
+    return (GKE_SPOT_TAINT,) if capacity is CapacityType.SPOT else _OF_CAPACITY[capacity]
 
 
 @dataclass(frozen=True, kw_only=True)

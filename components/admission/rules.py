@@ -25,6 +25,7 @@ from holdfast.scheduling.labels import (
     GKE_SPOT_VALUE,
     GPU_RESOURCE,
     POOL,
+    RESERVED,
     SPOT,
     CapacityType,
 )
@@ -185,6 +186,7 @@ def karpenter_rules(pools: Iterable[Pool]) -> tuple[TolerationRule, ...]:
     spot_pools = tuple(pool.name for pool in known if pool.capacity is CapacityType.SPOT)
     gpu_pools = tuple(pool.name for pool in known if pool.has_gpus)
     return (
+        *reserved_rules(known, NodeSelection(key=CAPACITY_TYPE, values=(RESERVED,))),
         TolerationRule(
             name="spot",
             taint=taints.SPOT,
@@ -199,6 +201,20 @@ def karpenter_rules(pools: Iterable[Pool]) -> tuple[TolerationRule, ...]:
             taint=taints.GPU,
             selections=(NodeSelection(key=POOL, values=gpu_pools),),
             resources=(GPU_RESOURCE,),
+        ),
+    )
+
+
+def reserved_rules(pools: Iterable[Pool], *selections: NodeSelection) -> tuple[TolerationRule, ...]:
+    """Return the rule for pools of reserved machines, if there are any: pods reach them by name or by `selections`."""
+    reserved = tuple(pool.name for pool in pools if pool.capacity is CapacityType.RESERVED)
+    if not reserved:
+        return ()
+    return (
+        TolerationRule(
+            name="reserved",
+            taint=taints.RESERVED,
+            selections=(*selections, NodeSelection(key=POOL, values=reserved)),
         ),
     )
 
@@ -235,6 +251,7 @@ def gke_rules(
     spot_pools = tuple(pool.name for pool in known if pool.capacity is CapacityType.SPOT)
     gpu_pools = tuple(pool.name for pool in (*known, *members) if pool.has_gpus)
     return (
+        *reserved_rules(known),
         TolerationRule(
             name="spot",
             taint=taints.GKE_SPOT_TAINT,
@@ -284,9 +301,10 @@ def aks_rules(pools: Iterable[Pool]) -> tuple[AdmissionRule, ...]:
     evicts pods to remove underused nodes, as GKE's does, so all pods get its annotation. The rules are the
     same in both modes, so that jobs do not change when the mode does.
     """
-    spot, gpu = karpenter_rules(pools)
+    *reserved, spot, gpu = karpenter_rules(pools)
     asked = replace(spot, selections=(*spot.selections, *_AKS_SELECTIONS))
     return (
+        *reserved,
         asked,
         replace(asked, name="scale-set-spot", taint=taints.AKS_SPOT, removed_annotations=()),
         gpu,

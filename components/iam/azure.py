@@ -18,6 +18,9 @@ STORAGE_BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
 #: On a subnet: puts machines and load balancers into it.
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+#: On a capacity reservation group: reads it, and puts machines of scale sets into its reservations. No narrower built-in role
+#: may do the second.
+CONTRIBUTOR: Final = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 #: Reads everything and changes nothing.
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 #: "Azure Kubernetes Service RBAC Cluster Admin": all actions in a cluster that uses Azure RBAC.

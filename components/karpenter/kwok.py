@@ -11,7 +11,7 @@ from pulumi import ComponentResource, ResourceOptions
 
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, RESERVATION_ID, ZONE, CapacityType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,9 +26,23 @@ SPOT_SHARE: Final = 0.1
 _PRICE: Final = {CapacityType.ON_DEMAND: 1.0, CapacityType.SPOT: SPOT_SHARE}
 
 
-def instance_types_file(machines: Iterable[Machine], zones: Sequence[str]) -> str:
-    """Return the instance types file: each machine in each zone, on-demand and spot."""
-    types = [_instance_type(machine, zones) for machine in sorted(machines, key=lambda machine: machine.name)]
+@dataclass(frozen=True, kw_only=True)
+class KwokReservation:
+    """A reservation of the simulated cloud: machines of these types, as many as `count` of each in each zone."""
+
+    id: str
+    types: frozenset[str]
+    count: int
+
+
+def instance_types_file(
+    machines: Iterable[Machine], zones: Sequence[str], reservations: Sequence[KwokReservation] = ()
+) -> str:
+    """Return the instance types file: each machine in each zone, on-demand and spot, and what is reserved."""
+    types = [
+        _instance_type(machine, zones, [each for each in reservations if machine.name in each.types])
+        for machine in sorted(machines, key=lambda machine: machine.name)
+    ]
     return json.dumps(types, separators=(",", ":"), sort_keys=True)
 
 
@@ -37,7 +51,7 @@ def fingerprint(file: str) -> str:
     return sha256(file.encode()).hexdigest()
 
 
-def _instance_type(machine: Machine, zones: Sequence[str]) -> Json:
+def _instance_type(machine: Machine, zones: Sequence[str], reservations: Sequence[KwokReservation]) -> Json:
     gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
     return {
         "name": machine.name,
@@ -50,7 +64,24 @@ def _instance_type(machine: Machine, zones: Sequence[str]) -> Json:
             "pods": "110",
             **gpus,
         },
-        "offerings": [_offering(machine, capacity, zone) for zone in zones for capacity in CapacityType],
+        "offerings": [
+            *(_offering(machine, capacity, zone) for zone in zones for capacity in _PRICE),
+            *(_reserved(reservation, zone) for zone in zones for reservation in reservations),
+        ],
+    }
+
+
+def _reserved(reservation: KwokReservation, zone: str) -> Json:
+    return {
+        # Paid for already: Karpenter prefers it to all others.
+        "Price": 0,
+        "Available": True,
+        "ReservationCapacity": reservation.count,
+        "Requirements": [
+            {"key": CAPACITY_TYPE, "operator": "In", "values": [CapacityType.RESERVED.value]},
+            {"key": RESERVATION_ID, "operator": "In", "values": [reservation.id]},
+            {"key": ZONE, "operator": "In", "values": [zone]},
+        ],
     }
 
 
@@ -115,7 +146,7 @@ class KwokKarpenterArgs:
     """Karpenter's source and what the simulated cloud offers.
 
     `charts` is a directory or address of charts, `version` Karpenter's version, `chart_version` its chart's.
-    The simulated cloud offers `machines` in `zones`.
+    The simulated cloud offers `machines` in `zones`, and has `reservations`.
     """
 
     charts: str
@@ -123,6 +154,7 @@ class KwokKarpenterArgs:
     chart_version: str
     machines: Sequence[Machine]
     zones: Sequence[str]
+    reservations: Sequence[KwokReservation] = ()
 
 
 class KwokKarpenter(ComponentResource):
@@ -135,7 +167,7 @@ class KwokKarpenter(ComponentResource):
 
     def __init__(self, name: str, args: KwokKarpenterArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:KwokKarpenter", name, None, opts)
-        market = instance_types_file(args.machines, args.zones)
+        market = instance_types_file(args.machines, args.zones, args.reservations)
         ChartedOperator(
             f"{name}-operator",
             ChartedOperatorArgs(

@@ -42,6 +42,7 @@ _CAP_DECIMALS: Final = 5
 #: size.
 _FIXED: Final = (
     "availabilityZones",
+    "capacityReservationGroupID",
     "osDiskSizeGB",
     "scaleSetEvictionPolicy",
     "scaleSetPriority",
@@ -89,7 +90,8 @@ class AksPoolArgs:
     `cluster` is the cluster's name in `resource_group`, `subnet_id` the nodes' subnet, `kubernetes_version`
     the nodes' version (a minor version), `disk_gib` the system disk's size. `spot_max_price` is the maximum price of a
     spot machine in USD per hour; changing it replaces the pool. `tags` are put on the machines. `existing` is the
-    pool as it is now; None for a new one.
+    pool as it is now; None for a new one. `reservation_group` is the ID of the capacity reservation group of a reserved
+    pool; changing it replaces the pool.
 
     Raises ValueError for a pool that AKS would reject.
     """
@@ -105,6 +107,7 @@ class AksPoolArgs:
     spot_max_price: float = NO_CAP
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     existing: ExistingPool | None = None
+    reservation_group: str | None = None
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -154,6 +157,7 @@ class AksPool(ComponentResource):
             # A deallocated machine would count against the quota, and the autoscaler would wait for it.
             scale_set_eviction_policy="Delete" if args.is_spot else None,
             spot_max_price=args.spot_max_price if args.is_spot else None,
+            capacity_reservation_group_id=args.reservation_group,
             upgrade_settings=upgrade_settings(args),
             tags={**args.tags, CONFIGURATION_TAG: str(configuration_of(args))},
             opts=ResourceOptions(
@@ -199,6 +203,8 @@ def configuration_of(args: AksPoolArgs) -> ConfigurationDigest:
             args.disk_gib,
             args.pool.capacity.value,
             args.spot_max_price if args.is_spot else None,
+            # Only where there is one: the digests of other pools stay as they are.
+            *([] if args.reservation_group is None else [args.reservation_group]),
         ),
         updated=_digest(
             args.pool.max_nodes,
@@ -245,6 +251,8 @@ def _problems(args: AksPoolArgs) -> Iterator[str]:
     machine, pool, cap = args.machine, args.pool, args.spot_max_price
     if pool.has_gpus != bool(machine.gpus):
         yield f"{machine.name} has {machine.gpus} GPUs, which contradicts the pool"
+    if (pool.capacity is CapacityType.RESERVED) != (args.reservation_group is not None):
+        yield "a reserved pool, and no other, needs reservation_group: set both or neither"
     if cap != NO_CAP and not args.is_spot:
         yield "only a spot pool can have spot_max_price"
     if cap != NO_CAP and (cap <= 0 or round(cap, _CAP_DECIMALS) != cap):

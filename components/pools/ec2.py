@@ -98,7 +98,7 @@ class Ec2NodeClassArgs:
     Exactly one of `node_role` (a role's name, for which Karpenter creates instance profiles) and
     `instance_profile` (an existing profile's name). Subnets and security groups are IDs, one or more of each.
     `ami_alias` names an AMI family and release (`al2023@v20260903`), `volume_gib` the root volume's size,
-    `placement_group` a placement group's ID. `tags` are put on everything that Karpenter creates in EC2.
+    `placement_group` a placement group's ID, `reservation` a capacity reservation's. `tags` are put on everything that Karpenter creates in EC2.
 
     Raises ValueError if both or neither of the two identities are set.
     """
@@ -110,6 +110,7 @@ class Ec2NodeClassArgs:
     node_role: Input[str] | None = None
     instance_profile: Input[str] | None = None
     placement_group: Input[str] | None = None
+    reservation: Input[str] | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -131,6 +132,7 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
         spec={
             **_identity(args),
             **_placement(args),
+            **_reservation(args),
             "amiSelectorTerms": [{"alias": args.ami_alias}],
             "subnetSelectorTerms": [{"id": subnet} for subnet in args.subnet_ids],
             "securityGroupSelectorTerms": [{"id": group} for group in args.security_group_ids],
@@ -163,4 +165,13 @@ def _identity(args: Ec2NodeClassArgs) -> Spec:
 def _placement(args: Ec2NodeClassArgs) -> Spec:
     return (
         {"placementGroupSelector": {"id": args.placement_group}} if args.placement_group is not None else {}
+    )
+
+
+def _reservation(args: Ec2NodeClassArgs) -> Spec:
+    # Karpenter finds a Capacity Block in the same way. Its feature gate ReservedCapacity is on by default.
+    return (
+        {"capacityReservationSelectorTerms": [{"id": args.reservation}]}
+        if args.reservation is not None
+        else {}
     )

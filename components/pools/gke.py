@@ -44,6 +44,20 @@ _LONGEST_NAME: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True)
+class GkeReservation:
+    """A specifically targeted reservation: its name, or its path if it belongs to another project."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeFlexStart:
+    """Machines of the Dynamic Workload Scheduler, which run for `max_run_seconds` at most."""
+
+    max_run_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class GkePoolArgs:
     """The pool's facts, its machine type with the attached GPUs, and its zones (one or more).
 
@@ -52,7 +66,7 @@ class GkePoolArgs:
     one zone; changing it, or the zone then, replaces the pool. `graceful_shutdown_seconds` is the time that a
     preempted node has, including the system pods; on-demand pools ignore it. `compute_class` is the
     ComputeClass of the pool. With `image_streaming` containers start while their images are still being pulled
-    from Artifact Registry.
+    from Artifact Registry. `source` is where the machines of a reserved pool come from.
 
     Raises ValueError for a pool that GKE would reject.
     """
@@ -71,6 +85,7 @@ class GkePoolArgs:
     gpu_driver: GpuDriver = "default"
     compute_class: str | None = None
     image_streaming: bool = True
+    source: GkeReservation | GkeFlexStart | None = None
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -87,7 +102,8 @@ class GkePool(ComponentResource):
 
     def __init__(self, name: str, args: GkePoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:GkePool", name, None, opts)
-        is_spot = args.pool.capacity is CapacityType.SPOT
+        is_flexible = isinstance(args.source, GkeFlexStart)
+        takes_any_zone = args.pool.capacity is CapacityType.SPOT or is_flexible
         NodePool(
             f"{name}-node-pool",
             name=args.pool.name,
@@ -101,11 +117,12 @@ class GkePool(ComponentResource):
             autoscaling={
                 "total_min_node_count": 0,
                 "total_max_node_count": args.pool.max_nodes,
-                # Spot nodes come from any zone with capacity, on-demand nodes evenly from all zones.
-                "location_policy": "ANY" if is_spot else "BALANCED",
+                # Spot nodes and those of flex-start come from any zone with capacity, others evenly from all zones.
+                "location_policy": "ANY" if takes_any_zone else "BALANCED",
             },
-            management={"auto_repair": True, "auto_upgrade": True},
-            upgrade_settings=upgrade_settings(args.upgrades),
+            # GKE does not repair machines of flex-start, and upgrades them by its own strategy.
+            management={"auto_repair": not is_flexible, "auto_upgrade": True},
+            upgrade_settings=None if is_flexible else upgrade_settings(args.upgrades),
             network_config={"enable_private_nodes": True},
             node_config=node_config(args),
             placement_policy={"type": "COMPACT"} if args.compact_placement else None,
@@ -146,6 +163,10 @@ def _problems(args: GkePoolArgs) -> Iterator[str]:
         yield "zones is empty: add a zone"
     if pool.has_gpus != bool(machine.gpus):
         yield f"{machine.name} has {machine.gpus} GPUs, which contradicts the pool"
+    if (pool.capacity is CapacityType.RESERVED) != (args.source is not None):
+        yield "a reserved pool, and no other, needs source: set both or neither"
+    if isinstance(args.source, GkeReservation) and len(args.zones) != 1:
+        yield "a reservation is in exactly one zone"
     if args.compact_placement and len(args.zones) != 1:
         yield "compact placement needs exactly one zone"
     if args.compact_placement and args.upgrades == "blue-green":
@@ -201,6 +222,19 @@ def node_config(args: GkePoolArgs) -> NodePoolNodeConfigArgsDict:
     if args.pool.capacity is CapacityType.SPOT:
         # GKE rejects it for on-demand pools.
         config["kubelet_config"] = _kubelet(args.graceful_shutdown_seconds)
+    match args.source:
+        case GkeReservation(name=reservation):
+            config["reservation_affinity"] = {
+                "consume_reservation_type": "SPECIFIC_RESERVATION",
+                "key": "compute.googleapis.com/reservation-name",
+                "values": [reservation],
+            }
+        case GkeFlexStart(max_run_seconds=seconds):
+            config["reservation_affinity"] = {"consume_reservation_type": "NO_RESERVATION"}
+            config["flex_start"] = True
+            config["max_run_duration"] = f"{seconds}s"
+        case None:
+            pass
     return config
 
 

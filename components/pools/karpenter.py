@@ -19,6 +19,7 @@ from holdfast.scheduling.labels import (
     INSTANCE_TYPE,
     OS,
     POOL,
+    RESERVATION_ID,
     ZONE,
 )
 
@@ -81,10 +82,11 @@ def node_pool_spec(
     zones: Collection[str] = (),
     efa: bool = False,
     roll_out: bool = False,
+    reservation: str | None = None,
 ) -> Json:
     """Return the NodePool for these machine types; `name` is the name of its node class.
 
-    Without `zones` it uses all zones of its node class. `efa` labels nodes with fabric adapters. `roll_out`
+    `reservation` is the id of the reservation of a reserved pool. Without `zones` it uses all zones of its node class. `efa` labels nodes with fabric adapters. `roll_out`
     allows the replacement of nodes that differ from the configuration.
     """
     return {
@@ -97,7 +99,7 @@ def node_pool_spec(
                 "nodeClassRef": {"group": node_class.group, "kind": node_class.kind, "name": name},
                 "taints": [taint.as_taint() for taint in pool.taints],
                 **_startup_taints(node_class),
-                "requirements": requirements(pool, machines, zones),
+                "requirements": requirements(pool, machines, zones, reservation),
                 # Nodes with training jobs are not replaced because of their age.
                 "expireAfter": "Never",
                 "terminationGracePeriod": TERMINATION_GRACE_PERIOD,
@@ -118,8 +120,10 @@ def node_labels(pool: Pool, *, efa: bool) -> Mapping[str, str]:
     return {POOL: pool.name, **gpu, **fabric}
 
 
-def requirements(pool: Pool, machines: Sequence[Machine], zones: Collection[str]) -> Sequence[Json]:
-    """Return what Karpenter may buy: one capacity type, the listed machines, and the zones, if any.
+def requirements(
+    pool: Pool, machines: Sequence[Machine], zones: Collection[str], reservation: str | None = None
+) -> Sequence[Json]:
+    """Return what Karpenter may buy: one capacity type, the listed machines, and zones and a reservation, if any.
 
     A NodePool with both capacity types would buy spot first and taint all nodes alike, so that its on-demand
     nodes would reject the pods that fall back to them.
@@ -128,6 +132,7 @@ def requirements(pool: Pool, machines: Sequence[Machine], zones: Collection[str]
         _one_of(CAPACITY_TYPE, pool.capacity.value),
         _one_of(INSTANCE_TYPE, *(machine.name for machine in machines)),
         *([_one_of(ZONE, *zones)] if zones else []),
+        *([_one_of(RESERVATION_ID, reservation)] if reservation is not None else []),
         _one_of(ARCH, *sorted({machine.arch for machine in machines})),
         _one_of(OS, "linux"),
     ]
@@ -184,7 +189,8 @@ class KarpenterPoolArgs:
 
     `weight` (1 to 100) is its priority among the pools that a pod fits; the highest is tried first. `zones`
     restricts its zones; none: all of its network. `efa`: its nodes have fabric adapters. `roll_out` allows
-    the replacement of nodes that differ from the configuration.
+    the replacement of nodes that differ from the configuration. `reservation` is the id of the reservation of a
+    reserved pool.
     """
 
     pool: Pool
@@ -194,6 +200,7 @@ class KarpenterPoolArgs:
     zones: Collection[str] = ()
     efa: bool = False
     roll_out: bool = False
+    reservation: str | None = None
 
 
 class KarpenterPool(ComponentResource):
@@ -231,6 +238,7 @@ class KarpenterPool(ComponentResource):
                 zones=args.zones,
                 efa=args.efa,
                 roll_out=args.roll_out,
+                reservation=args.reservation,
             ),
             opts=ResourceOptions(
                 parent=self,

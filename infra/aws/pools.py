@@ -97,6 +97,7 @@ def _pool(
             zones=config.zones or (),
             efa=config.efa,
             roll_out=config.roll_out,
+            reservation=None if config.reservation is None else config.reservation.id,
         ),
         opts=after,
     )

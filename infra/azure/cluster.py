@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
+from holdfast.infra.naming import aks_node_group
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -37,7 +38,7 @@ def cluster_of(
             subscription_id=subscription.subscription_id,
             tenant_id=subscription.tenant_id,
             resource_group=resource_group,
-            node_resource_group=f"{name}-nodes",
+            node_resource_group=aks_node_group(name),
             version=config.version,
             scaling=config.scaling.value,
             network=network,
@@ -54,6 +55,7 @@ def cluster_of(
             pods_cidr=platform.network.pods_cidr,
             services_cidr=platform.network.services_cidr,
             disk_encryption_set_id=config.disk_encryption_set,
+            reservation_group_ids=platform.reservation_groups,
         ),
     )
 

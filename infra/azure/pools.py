@@ -120,6 +120,7 @@ def _scale_set(
             spot_max_price=config.price_cap,
             tags=ground.tags,
             existing=ground.existing.get(config.name),
+            reservation_group=None if config.reservation is None else config.reservation.group,
         ),
         opts=after,
     )

@@ -17,12 +17,15 @@ class PoolSection(Section):
 
     fixes: ClassVar[Mapping[str, str]] = {
         "spot": "Write capacity: spot, or capacity: on-demand.",
+        "reserved": "Write capacity: reserved, and the reservation.",
         "poolName": "Write name.",
         "maxInstances": "Write maxNodes.",
     }
 
     name: DnsLabel = Field(description=NAME_ALLOWED, examples=["a100-spot"])
-    capacity: CapacityType = Field(description="spot or on-demand, one of the two", examples=["spot"])
+    capacity: CapacityType = Field(
+        description="spot, on-demand or reserved, one of the three", examples=["spot"]
+    )
     max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
     default: bool = Field(
         default=False,

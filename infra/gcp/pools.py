@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.pools.gke import GkeComputeClass, GkeComputeClassArgs, GkePool, GkePoolArgs
+from holdfast.components.pools.gke import (
+    GkeComputeClass,
+    GkeComputeClassArgs,
+    GkeFlexStart,
+    GkePool,
+    GkePoolArgs,
+    GkeReservation,
+)
 from holdfast.infra import naming
 from holdfast.scheduling.labels import COMPUTE_CLASS
 from holdfast.scheduling.pools import PoolSummary, summarize_pool
@@ -78,6 +85,15 @@ def _pool(
             graceful_shutdown_seconds=config.shutdown_seconds,
             compute_class=config.compute_class,
             image_streaming=platform.cluster.image_streaming,
+            source=_source(config),
         ),
         opts=after,
     )
+
+
+def _source(config: GcpPool) -> GkeReservation | GkeFlexStart | None:
+    if config.reservation is not None:
+        return GkeReservation(name=config.reservation.name)
+    if config.flex_start is not None:
+        return GkeFlexStart(max_run_seconds=int(config.flex_start.max_run_duration.total_seconds()))
+    return None

@@ -20,7 +20,7 @@ from holdfast.components.checkpoints.directory import (
     CheckpointClaimArgs,
 )
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
-from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
+from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs, KwokReservation
 from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices, make_training_namespace
@@ -58,6 +58,11 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             chart_version=versions.KARPENTER_KWOK_CHART,
             machines=tuple(machine_catalogue("local").values()),
             zones=LOCAL_ZONES,
+            reservations=[
+                KwokReservation(id=pool.name, types=frozenset(pool.instance_types), count=pool.max_nodes)
+                for pool in platform.pools
+                if pool.reservation is not None
+            ],
         ),
         opts=services.after(),
     )
@@ -66,7 +71,11 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         KarpenterPool(
             naming.pool(pool.name),
             KarpenterPoolArgs(
-                pool=pool.as_pool(), machines=pool.machines(), node_class=KWOK, weight=weight[pool.name]
+                pool=pool.as_pool(),
+                machines=pool.machines(),
+                node_class=KWOK,
+                weight=weight[pool.name],
+                reservation=None if pool.reservation is None else pool.name,
             ),
             opts=services.after(karpenter),
         )

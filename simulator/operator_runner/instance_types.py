@@ -60,7 +60,7 @@ def machine_labels(machine: Machine) -> Mapping[str, str]:
 def _instance_type(machine: Machine, zones: Sequence[str], labels: Mapping[str, str]) -> Json:
     gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
     adapters = {EFA_RESOURCE: str(machine.efa_interfaces)} if machine.efa_interfaces else {}
-    capacities = tuple(CapacityType) if machine.on_spot else (CapacityType.ON_DEMAND,)
+    capacities = tuple(_PRICE) if machine.on_spot else (CapacityType.ON_DEMAND,)
     return {
         "name": machine.name,
         "architecture": machine.arch,

@@ -112,7 +112,8 @@ class AksClusterArgs:
     Kubernetes version (a minor version). `pods_cidr` has a /24 for each node; neither it nor `services_cidr` may
     overlap the network or a network connected to it. `deployer` is the object ID of the principal that runs
     `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
-    `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region. If `protected`,
+    `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region,
+    `reservation_group_ids` are the capacity reservation groups of its pools. If `protected`,
     the cluster cannot be deleted.
     """
 
@@ -136,6 +137,7 @@ class AksClusterArgs:
     pods_cidr: str = PODS_CIDR
     services_cidr: str = SERVICES_CIDR
     disk_encryption_set_id: str | None = None
+    reservation_group_ids: Sequence[str] = ()
 
 
 class AksCluster(ComponentResource):
@@ -180,6 +182,7 @@ class AksCluster(ComponentResource):
                 resource_group=args.resource_group,
                 subnet_id=args.network.subnet_id,
                 disk_encryption_set_id=args.disk_encryption_set_id,
+                reservation_group_ids=args.reservation_group_ids,
             ),
             opts=ResourceOptions(parent=self),
         )

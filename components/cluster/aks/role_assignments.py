@@ -10,6 +10,7 @@ from pulumi_azure_native.managedidentity import UserAssignedIdentity
 
 from holdfast.components.iam.azure import (
     AKS_RBAC_CLUSTER_ADMIN,
+    CONTRIBUTOR,
     NETWORK_CONTRIBUTOR,
     READER,
     Assignment,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterIdentityArgs:
-    """The cluster's name and location, the nodes' subnet, and the disk encryption set, if any."""
+    """The cluster's name and location, the nodes' subnet, the disk encryption set, and its pools' reservation groups."""
 
     cluster_name: str
     location: str
@@ -33,14 +34,15 @@ class ClusterIdentityArgs:
     resource_group: Input[str]
     subnet_id: Input[str]
     disk_encryption_set_id: str | None
+    reservation_group_ids: Sequence[str] = ()
 
 
 class ClusterIdentity(ComponentResource):
     """The identity of the control plane, with its permissions, before the cluster exists.
 
     Type token `holdfast:index:ClusterIdentity`. Creates the identity, a role assignment on the subnet, which
-    node auto-provisioning needs in a custom network, and one to read the disk encryption set. `identity_id`
-    depends on all of them.
+    node auto-provisioning needs in a custom network, one to read the disk encryption set, and one on each capacity
+    reservation group. `identity_id` depends on all of them.
     """
 
     identity_id: Output[str]
@@ -71,6 +73,10 @@ class ClusterIdentity(ComponentResource):
         grants = [granted("subnet", NETWORK_CONTRIBUTOR, args.subnet_id)]
         if args.disk_encryption_set_id is not None:
             grants.append(granted("disks", READER, args.disk_encryption_set_id))
+        grants += [
+            granted(f"capacity-{group.rpartition('/')[2]}", CONTRIBUTOR, group)
+            for group in args.reservation_group_ids
+        ]
         self.identity_id = tied_to(identity.id, grants)
         self.register_outputs({"identity_id": self.identity_id})
 

@@ -22,6 +22,10 @@ BOUNDARY_ALLOWED: Final = "the ARN of an IAM policy, such as arn:aws:iam::123456
 PATH_ALLOWED: Final = "a path that starts and ends with a slash, such as /holdfast/"
 ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
 
+RESERVATION_ALLOWED: Final = (
+    "the id of a capacity reservation or of a Capacity Block, such as cr-0123456789abcdef0"
+)
+
 _ACCOUNT_DIGITS: Final = 12
 _SESSION: Final = re.compile(r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/.+", re.ASCII)
 _PRINCIPAL: Final = re.compile(
@@ -73,6 +77,14 @@ def _zones(value: object) -> int | tuple[str, ...]:
 
 def _no_text() -> str:
     raise error_with_fix("Write zones as text, such as us-east-1a.")
+
+
+def _reservation_id(text: str) -> str:
+    return _id(
+        text,
+        "cr",
+        "aws ec2 describe-capacity-reservations --query CapacityReservations[].CapacityReservationId",
+    )
 
 
 def _vpc_id(text: str) -> str:
@@ -130,6 +142,7 @@ Zone = Annotated[str, AfterValidator(_zone)]
 Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones)]
 VpcId = Annotated[str, AfterValidator(_vpc_id)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
+ReservationId = Annotated[str, AfterValidator(_reservation_id)]
 
 
 #: The key of a stack's region: the AWS provider's own, so that there is no second value.

@@ -1,15 +1,36 @@
 """The configuration of a pool on AWS."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import ClassVar
 
 from pydantic import Field
 
-from holdfast.infra.aws.config.fields import Zone
+from holdfast.infra.aws.config.fields import RESERVATION_ALLOWED, ReservationId, Zone
+from holdfast.infra.config.reservation import ReservationSection
 from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_machines
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.windows import ALWAYS
+
+
+class AwsReservation(ReservationSection):
+    """An EC2 capacity reservation, or a Capacity Block.
+
+    EC2 begins to terminate the instances of a block 30 minutes before its end, and Karpenter to drain them 10 minutes before
+    that. A job needs some minutes more to leave by itself.
+    """
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        **ReservationSection.fixes,
+        "capacityReservationId": "Write id.",
+        "arn": "Write id.",
+        "tags": "Write id: a pool has one reservation, so that a tier has one end.",
+    }
+    taken_back_early: ClassVar[timedelta] = timedelta(minutes=45)
+
+    id: ReservationId = Field(description=RESERVATION_ALLOWED, examples=["cr-0123456789abcdef0"])
 
 
 class AwsPool(KarpenterPoolSection):
@@ -57,6 +78,11 @@ class AwsPool(KarpenterPoolSection):
         description="true to place the pool's machines close together in one zone, false otherwise",
         examples=["true"],
     )
+    reservation: AwsReservation | None = Field(
+        default=None,
+        description="a mapping of id, begins and ends, on a pool with capacity: reserved",
+        examples=['{id: cr-0123456789abcdef0, ends: "2026-12-08T11:30:00Z"}'],
+    )
     volume_gib: int = Field(
         default=100,
         alias="volumeGiB",
@@ -92,4 +118,5 @@ class AwsPool(KarpenterPoolSection):
             has_gpus=any(machine.gpus for machine in self.machines(region)),
             max_nodes=self.max_nodes,
             is_default=self.default,
+            window=ALWAYS if self.reservation is None else self.reservation.window,
         )

@@ -9,6 +9,7 @@ from holdfast.infra.aws.config.fields import is_zone_of
 from holdfast.infra.config import machine_validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.machine_validation import machine_selection_problems
+from holdfast.infra.config.reservation import reservation_problems
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue
@@ -82,6 +83,40 @@ def pool_problems(pool: AwsPool, *, region: str, network_zones: Sequence[str], a
     if not wrong:
         yield from _hardware(pool, pool.machines(region), at)
     yield from _zones(pool, region, network_zones, at)
+    yield from _reservation(pool, at)
+
+
+def _reservation(pool: AwsPool, at: str) -> Iterator[Problem]:
+    """A reservation is of one instance type in one zone."""
+    yield from reservation_problems(
+        pool.capacity,
+        {"reservation": pool.reservation},
+        at,
+        example="reservation: {id: cr-0123456789abcdef0}",
+    )
+    if pool.capacity is not CapacityType.RESERVED:
+        return
+    if len(pool.instance_types or ()) != 1:
+        yield Problem(
+            field=f"{at}.instanceTypes",
+            value=f"{len(pool.instance_types or ())} instance types on a reserved pool",
+            allowed="one instance type, because a reservation is of one",
+            fix="Write instanceTypes with the type of the reservation.",
+        )
+    if len(pool.zones or ()) != 1:
+        yield Problem(
+            field=f"{at}.zones",
+            value=f"{len(pool.zones or ()) or 'all'} zones on a reserved pool",
+            allowed="one zone, because a reservation is in one",
+            fix="Write zones with the zone of the reservation.",
+        )
+    if pool.placement_group:
+        yield Problem(
+            field=f"{at}.placementGroup",
+            value="true on a reserved pool",
+            allowed="nothing: a reservation has the placement it was made with, and EC2 launches into no other group from it",
+            fix="Leave it out.",
+        )
 
 
 def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[Problem]:

@@ -25,6 +25,10 @@ DISK_ENCRYPTION_SET_ALLOWED: Final = (
     "the id of a disk encryption set: /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/"
     "diskEncryptionSets/…"
 )
+RESERVATION_GROUP_ALLOWED: Final = (
+    "the id of a capacity reservation group: /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/"
+    "capacityReservationGroups/…"
+)
 
 _ZONES: Final = ("1", "2", "3")
 _GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -36,6 +40,10 @@ _SUBNET: Final = re.compile(
 )
 _DISK_ENCRYPTION_SET: Final = re.compile(
     rf"{_GROUP}/Microsoft\.Compute/diskEncryptionSets/{_NAME}", re.ASCII | re.IGNORECASE
+)
+
+_RESERVATION_GROUP: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.Compute/capacityReservationGroups/{_NAME}", re.ASCII | re.IGNORECASE
 )
 
 
@@ -92,11 +100,20 @@ def _disk_encryption_set(text: str) -> str:
     return text
 
 
+def _reservation_group(text: str) -> str:
+    if not _RESERVATION_GROUP.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `az capacity reservation group show --resource-group GROUP --name NAME --query id`."
+        )
+    return text
+
+
 ObjectId = Annotated[str, AfterValidator(_object_id)]
 Zone = Annotated[str, PlainValidator(_zone)]
 VmSize = Annotated[str, BeforeValidator(_vm_size)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
+ReservationGroupId = Annotated[str, AfterValidator(_reservation_group)]
 
 
 #: The keys of these values: the Azure provider's own, so that there are no second values.

@@ -5,11 +5,20 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from holdfast.infra.azure.config.fields import VM_SIZE_ALLOWED, ZONE_ALLOWED, VmSize, Zone
+from holdfast.infra.azure.config.fields import (
+    RESERVATION_GROUP_ALLOWED,
+    VM_SIZE_ALLOWED,
+    ZONE_ALLOWED,
+    ReservationGroupId,
+    VmSize,
+    Zone,
+)
+from holdfast.infra.config.reservation import ReservationSection
 from holdfast.infra.config.stack import PoolSection
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 
 #: AKS's value for "up to the on-demand price".
 NO_CAP: Final = -1.0
@@ -23,8 +32,31 @@ _ONE_SIZE: Final = (
     "Write vmSize, one for each pool: a scale set has one size. With `scaling: nap` under cluster, a pool can have "
     "several."
 )
+#: An example of a capacity reservation group.
+_GROUP: Final = (
+    "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/capacity/providers/Microsoft.Compute/"
+    "capacityReservationGroups/h100"
+)
+#: The fix where node auto-provisioning is asked for reserved machines.
+RESERVED_NEEDS_FIXED: Final = "Write `scaling: fixed` under cluster, where a pool names its capacity reservation group; or another capacity."
 _TAINTS_ARE_KNOWN: Final = "Leave it out: a pool's taints follow from its capacity and its GPUs."
 _FROM_NONE: Final = "Leave it out: a pool scales down to zero nodes."
+
+
+class AzureReservation(ReservationSection):
+    """A group of capacity reservations; one of them is of the pool's VM size, in one of its zones."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        **ReservationSection.fixes,
+        "id": "Write group, the id of the reservation's group.",
+        "capacityReservationGroupID": "Write group.",
+        "crgId": "Write group.",
+    }
+
+    group: ReservationGroupId = Field(
+        description=RESERVATION_GROUP_ALLOWED,
+        examples=[_GROUP],
+    )
 
 
 class AzurePoolSection(PoolSection):
@@ -58,13 +90,14 @@ class AzurePoolSection(PoolSection):
         examples=["128"],
     )
 
-    def _as_pool(self, *, has_gpus: bool) -> Pool:
+    def _as_pool(self, *, has_gpus: bool, window: CapacityWindow = ALWAYS) -> Pool:
         return Pool(
             name=self.name,
             capacity=self.capacity,
             has_gpus=has_gpus,
             max_nodes=self.max_nodes,
             is_default=self.default,
+            window=window,
         )
 
 
@@ -78,6 +111,7 @@ class NapPool(AzurePoolSection):
         "instanceTypes": "Write vmSizes.",
         "machineType": "Write vmSizes, a list.",
         "sizes": "Write vcpus, together with families.",
+        "reservation": RESERVED_NEEDS_FIXED,
         "spotMaxPrice": _NO_CAP_UNDER_NAP,
         "spot_max_price": _NO_CAP_UNDER_NAP,
         "maxPrice": _NO_CAP_UNDER_NAP,
@@ -150,6 +184,12 @@ class FixedPool(AzurePoolSection):
         examples=["1.5"],
     )
 
+    reservation: AzureReservation | None = Field(
+        default=None,
+        description="a mapping of group, begins and ends, on a pool with capacity: reserved",
+        examples=[f"{{group: {_GROUP}}}"],
+    )
+
     @property
     def price_cap(self) -> float:
         """The most that a spot machine may cost, USD an hour; NO_CAP for up to the on-demand price."""
@@ -162,4 +202,7 @@ class FixedPool(AzurePoolSection):
     def as_pool(self) -> Pool:
         """The pool for the rules in `scheduling`."""
         machine = self.machine()
-        return self._as_pool(has_gpus=machine is not None and machine.gpus > 0)
+        return self._as_pool(
+            has_gpus=machine is not None and machine.gpus > 0,
+            window=ALWAYS if self.reservation is None else self.reservation.window,
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.azure_names import agent_pool_name
 from holdfast.infra.azure.config.fields import LOCATION, zones_here
-from holdfast.infra.azure.config.pool import NO_CAP
+from holdfast.infra.azure.config.pool import NO_CAP, RESERVED_NEEDS_FIXED
 from holdfast.infra.config import machine_validation, validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.machine_validation import (
@@ -15,6 +15,7 @@ from holdfast.infra.config.machine_validation import (
     mixed_gpu_problems,
     nearest_name,
 )
+from holdfast.infra.config.reservation import reservation_problems
 from holdfast.infra.config.validation import POOLS
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
@@ -34,6 +35,13 @@ _DECIMALS: Final = 5
 
 def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[Problem]:
     """The problems of a pool of node auto-provisioning; `location` is None if it is unknown."""
+    if pool.capacity is CapacityType.RESERVED:
+        yield Problem(
+            field=f"{at}.capacity",
+            value="reserved with `scaling: nap`",
+            allowed="spot or on-demand: Karpenter's provider for Azure does not know capacity reservations",
+            fix=RESERVED_NEEDS_FIXED,
+        )
     wrong = list(nap_machine_problems(pool, location, at))
     yield from wrong
     if not wrong and location is not None:
@@ -52,6 +60,9 @@ def fixed_pool_problems(pool: FixedPool, location: str | None, at: str) -> Itera
     """Everything that is wrong with a scale set; `location` is None where it is not known."""
     yield from fixed_machine_problems(pool, location, at)
     yield from _price_cap(pool, f"{at}.spotMaxPrice")
+    yield from reservation_problems(
+        pool.capacity, {"reservation": pool.reservation}, at, example="reservation: {group: ID}"
+    )
     yield from zone_problems(pool.zones, location, f"{at}.zones")
 
 

@@ -113,6 +113,11 @@ class AzureStack(AzureDocument):
 class NapPlatform(NapDocument, AzureStack):
     """An Azure stack on node auto-provisioning."""
 
+    @property
+    def reservation_groups(self) -> tuple[str, ...]:
+        """The capacity reservation groups of its pools: none."""
+        return ()
+
     def scheduling_pools(self) -> tuple[Pool, ...]:
         """The pools for the rules in `scheduling`, in their order."""
         return tuple(pool.as_pool(self.location) for pool in self.pools)
@@ -120,6 +125,12 @@ class NapPlatform(NapDocument, AzureStack):
 
 class FixedPlatform(FixedDocument, AzureStack):
     """An Azure stack whose pools are scale sets."""
+
+    @property
+    def reservation_groups(self) -> tuple[str, ...]:
+        """The capacity reservation groups of its pools, each once, in their order."""
+        given = (pool.reservation.group for pool in self.pools if pool.reservation is not None)
+        return tuple(dict.fromkeys(given))
 
     def scheduling_pools(self) -> tuple[Pool, ...]:
         """The pools for the rules in `scheduling`, in their order."""

@@ -24,6 +24,7 @@ NETWORK_ALLOWED: Final = (
 SUBNETWORK_ALLOWED: Final = (
     "the name of a subnetwork of the project, or projects/…/regions/…/subnetworks/… of another project"
 )
+RESERVATION_ALLOWED: Final = "the name of a specifically targeted reservation, or projects/…/reservations/… with, if needed, /reservationBlocks/…"
 RANGE_ALLOWED: Final = "the name of a secondary range of the subnetwork"
 
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]", re.ASCII)
@@ -35,6 +36,9 @@ _KEY: Final = re.compile(
 )
 _NETWORK: Final = re.compile(rf"(projects/{_PROJECT}/global/networks/)?{_NAME}", re.ASCII)
 _SUBNETWORK: Final = re.compile(rf"(projects/{_PROJECT}/regions/[a-z0-9-]+/subnetworks/)?{_NAME}", re.ASCII)
+_RESERVATION: Final = re.compile(
+    rf"(projects/{_PROJECT}/reservations/)?{_NAME}(/reservationBlocks/{_NAME})?", re.ASCII
+)
 _LINK: Final = re.compile(r"https://[a-z.]+/compute/[a-z0-9]+/")
 
 
@@ -75,6 +79,10 @@ def _subnetwork(text: str) -> str:
     return _linked(text, _SUBNETWORK, "gcloud compute networks subnets list --format='value(name)'")
 
 
+def _reservation(text: str) -> str:
+    return _linked(text, _RESERVATION, "gcloud compute reservations list --format='value(name)'")
+
+
 def _linked(text: str, shape: re.Pattern[str], command: str) -> str:
     path = _LINK.sub("", text)
     if path != text and shape.fullmatch(path):
@@ -96,6 +104,7 @@ KeyName = Annotated[str, AfterValidator(_key)]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 RangeName = Annotated[str, AfterValidator(_range)]
+ReservationName = Annotated[str, AfterValidator(_reservation)]
 
 
 #: The keys under which a stack names its project and region: the GCP provider's own, so that no second ones can differ.

@@ -1,17 +1,27 @@
 """The configuration of a pool on GCP: a GKE node pool of one machine type."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel
+from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel, Duration
+from holdfast.infra.config.reservation import ReservationSection
 from holdfast.infra.config.stack import PoolSection
-from holdfast.infra.gcp.config.fields import MACHINE_ALLOWED, ZONE_ALLOWED, MachineType, Zone
+from holdfast.infra.gcp.config.fields import (
+    MACHINE_ALLOWED,
+    RESERVATION_ALLOWED,
+    ZONE_ALLOWED,
+    MachineType,
+    ReservationName,
+    Zone,
+)
 from holdfast.scheduling.machines import Machine, machine_catalogue, with_attached
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.windows import ALWAYS
 
 _NO_PRICE_CAP = (
     "Leave it out: Compute Engine has no bids, so GKE has no field that holds a price cap. A Spot VM has a list price; "
@@ -40,6 +50,41 @@ class GcpAccelerator(Section):
     count: int = Field(ge=1, le=8, description="a whole number of GPUs, 1 to 8", examples=["1"])
 
 
+class GcpReservation(ReservationSection):
+    """A specifically targeted reservation of Compute Engine, or one block of it."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        **ReservationSection.fixes,
+        "project": "Write name: projects/PROJECT/reservations/NAME.",
+        "block": "Write name: projects/PROJECT/reservations/NAME/reservationBlocks/BLOCK.",
+        "affinity": "Leave it out: a pool uses only the reservation that it names.",
+    }
+
+    name: ReservationName = Field(description=RESERVATION_ALLOWED, examples=["h100"])
+
+
+_QUEUED: str = (
+    "Leave it out: queued provisioning needs a ProvisioningRequest for each job, which Kueue makes, and jobs that Kueue "
+    "manages follow no ladder. Without it, flexStart waits until machines are available."
+)
+
+
+class GcpFlexStart(Section):
+    """Machines of the Dynamic Workload Scheduler: GKE waits for them, and keeps them for a limited time."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "queued": _QUEUED,
+        "queuedProvisioning": _QUEUED,
+        "maxRunDurationSeconds": "Write maxRunDuration, such as 7d as 168h.",
+    }
+
+    max_run_duration: Duration = Field(
+        default=timedelta(days=7),
+        description="how long a machine runs at most, 10m to 168h",
+        examples=["168h"],
+    )
+
+
 class GcpPool(PoolSection):
     """Machines of one type and one capacity type."""
 
@@ -60,6 +105,8 @@ class GcpPool(PoolSection):
         "placementGroup": "Write compactPlacement.",
         "diskSizeGb": "Write diskGiB.",
         "volumeGiB": "Write diskGiB.",
+        "queuedProvisioning": _QUEUED,
+        "reservationAffinity": "Write reservation, with its name.",
         "efa": "Leave it out: only AWS has Elastic Fabric Adapters.",
     }
 
@@ -89,6 +136,16 @@ class GcpPool(PoolSection):
         default=None,
         description="0, 30 or 120 seconds, on a spot pool",
         examples=["30"],
+    )
+    reservation: GcpReservation | None = Field(
+        default=None,
+        description="a mapping of name, begins and ends, on a pool with capacity: reserved",
+        examples=['{name: h100, ends: "2026-12-08T11:30:00Z"}'],
+    )
+    flex_start: GcpFlexStart | None = Field(
+        default=None,
+        description="a mapping of maxRunDuration, on a pool with capacity: reserved",
+        examples=["{maxRunDuration: 168h}"],
     )
     disk_gib: int = Field(
         default=100,
@@ -124,4 +181,5 @@ class GcpPool(PoolSection):
             has_gpus=machine is not None and machine.gpus > 0,
             max_nodes=self.max_nodes,
             is_default=self.default,
+            window=ALWAYS if self.reservation is None else self.reservation.window,
         )

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.reservation import reservation_problems
 from holdfast.infra.config.validation import NAMESPACES, POOLS
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue, zones_of
+from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.infra.gcp.config.pool import GcpAccelerator, GcpPool
+    from holdfast.infra.gcp.config.pool import GcpAccelerator, GcpFlexStart, GcpPool
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.machines import Machine
 
@@ -38,6 +41,7 @@ def pool_problems(pool: GcpPool, region: str | None, at: str) -> Iterator[Proble
         yield from zone_problems(pool.zones or (), region, f"{at}.zones")
     yield from _compact(pool, region, at)
     yield from _shutdown(pool, at)
+    yield from _reservation(pool, region, at)
     yield from _compute_class(pool, at)
 
 
@@ -79,6 +83,63 @@ def _shutdown(pool: GcpPool, at: str) -> Iterator[Problem]:
             value=f"{pool.graceful_shutdown_seconds} on a pool that is {pool.capacity.value}",
             allowed="nothing: GKE supports it for Spot VMs only",
             fix="Leave it out.",
+        )
+
+
+#: The limits of Compute Engine for a machine that runs for a limited time.
+_SHORTEST_RUN: Final = timedelta(minutes=10)
+_LONGEST_RUN: Final = timedelta(days=7)
+
+
+def _reservation(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
+    yield from reservation_problems(
+        pool.capacity,
+        {"reservation": pool.reservation, "flexStart": pool.flex_start},
+        at,
+        example="reservation: {name: h100}",
+    )
+    if pool.capacity is not CapacityType.RESERVED:
+        return
+    if pool.reservation is not None and len(pool.zones or ()) != 1:
+        yield Problem(
+            field=f"{at}.zones",
+            value=f"{len(pool.zones or ()) or 'all'} zones on a pool with a reservation",
+            allowed="one zone, because a reservation is in one",
+            fix=f"Write the zone of the reservation, such as `zones: [{region or 'us-central1'}-a]`.",
+        )
+    if pool.compact_placement:
+        yield Problem(
+            field=f"{at}.compactPlacement",
+            value="true on a reserved pool",
+            allowed="nothing: reserved machines are placed as the reservation says",
+            fix="Leave it out.",
+        )
+    if pool.upgrades is Upgrades.BLUE_GREEN:
+        yield Problem(
+            field=f"{at}.upgrades",
+            value="blue-green on a reserved pool",
+            allowed="surge: the reservation has no machines for a second set of nodes",
+            fix="Write `upgrades: surge`, or leave it out.",
+        )
+    if pool.flex_start is not None:
+        yield from _flex_start(pool, pool.flex_start, f"{at}.flexStart")
+
+
+def _flex_start(pool: GcpPool, flex_start: GcpFlexStart, at: str) -> Iterator[Problem]:
+    run, machine = flex_start.max_run_duration, machine_catalogue("gcp").get(pool.machine_type)
+    if not _SHORTEST_RUN <= run <= _LONGEST_RUN:
+        yield Problem(
+            field=f"{at}.maxRunDuration",
+            value=format_duration(run),
+            allowed=f"{format_duration(_SHORTEST_RUN)} to {format_duration(_LONGEST_RUN)}",
+            fix=f"Write {format_duration(_LONGEST_RUN)}, or a shorter time.",
+        )
+    if machine is not None and not machine.gpus and pool.accelerator is None:
+        yield Problem(
+            field=at,
+            value=f"a value for {machine.name}, which has no GPUs",
+            allowed="a value for machines with GPUs, the only ones that the Dynamic Workload Scheduler sells",
+            fix="Write a machineType with GPUs, such as a3-highgpu-8g, or another capacity.",
         )
 
 
@@ -185,6 +246,8 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
 
 
 def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Problem]:
+    if capacity is CapacityType.RESERVED:
+        return
     on_spot = capacity is CapacityType.SPOT
     if not (machine.on_spot if on_spot else machine.on_demand):
         yield Problem(

@@ -10,9 +10,11 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import FilePath
 from holdfast.infra.config.ladder import ControllerSection
 from holdfast.infra.config.namespace import MirrorSection, NamespaceSection
+from holdfast.infra.config.reservation import ReservationSection
 from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.windows import ALWAYS
 
 #: The file with the instance types, as problems name it.
 CATALOGUE: Final = "scheduling/machines/local.json"
@@ -45,6 +47,12 @@ class LocalPool(KarpenterPoolSection):
         examples=["[m7i.xlarge, m7a.xlarge]"],
     )
 
+    reservation: ReservationSection | None = Field(
+        default=None,
+        description="a mapping of begins and ends, on a pool with capacity: reserved",
+        examples=['{ends: "2026-12-08T11:30:00Z"}'],
+    )
+
     def machines(self) -> tuple[Machine, ...]:
         """The pool's known machine types."""
         catalogue = machine_catalogue("local")
@@ -58,6 +66,7 @@ class LocalPool(KarpenterPoolSection):
             has_gpus=any(machine.gpus for machine in self.machines()),
             max_nodes=self.max_nodes,
             is_default=self.default,
+            window=ALWAYS if self.reservation is None else self.reservation.window,
         )
 
 

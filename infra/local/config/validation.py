@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.infra import versions
 from holdfast.infra.config import machine_validation, validation
 from holdfast.infra.config.loader import PLATFORM, read_parts, read_section
+from holdfast.infra.config.reservation import reservation_problems
 from holdfast.infra.config.validation import pool_and_ladder_problems
 from holdfast.infra.local.config.stack import CATALOGUE, LocalPlatform, LocalPool
 from holdfast.scheduling.machines import machine_catalogue
@@ -39,6 +40,9 @@ def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
         fix=f"Write one of them, or describe it in {CATALOGUE}.",
     )
     yield from machine_validation.machine_type_problems(pool.instance_types, sold, f"{at}.instanceTypes")
+    yield from reservation_problems(
+        pool.capacity, {"reservation": pool.reservation}, at, example="reservation: {}"
+    )
 
 
 def read_local_platform(document: Json) -> LocalPlatform:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.infra import versions
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import changed, missing, wrong
+from tests.support.invalid_configs.mistakes import ENDED, changed, missing, reserved, wrong
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
+    from tests.support.builders.configurations import Document
     from tests.support.invalid_configs.mistakes import Mistake
 
 SUBNETS: list[JsonValue] = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -22,8 +23,27 @@ def vpc(field: str, fix: str, *, vpcId: str = "vpc-0123456789abcdef0", **given: 
     return wrong(field, {"vpcId": vpcId, **given}, fix, at=".network")
 
 
+BLOCK: Document = {"id": "cr-0123456789abcdef0"}
+P5: Document = {"instanceTypes": ["p5.48xlarge"], "zones": ["us-west-2a"]}
+
+
+def reserved_pool(field: str, fix: str, reservation: Document | None = None, **others: JsonValue) -> Mistake:
+    """A pool of one reserved machine type in one zone, with a mistake."""
+    source = {**P5, "reservation": {**BLOCK, **(reservation or {})}}
+    return reserved(".pools[2]", field, fix, source, **others)
+
+
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a reserved pool without a reservation": reserved(".pools[2]", "", "Add `reservation: {id: cr-0123456789abcdef0}`.", P5),
+    "a reservation on a spot pool": (changed(".pools[2]", reservation=BLOCK), ".pools[2].reservation", "Write capacity: reserved, or remove reservation."),
+    "a reservation that has ended": reserved_pool("reservation.ends", "the reservation that follows it", ENDED),
+    "a reservation of 40 minutes": reserved_pool("reservation.ends", "Write both times", {"begins": "2126-01-01T11:30:00Z", "ends": "2126-01-01T12:10:00Z"}),
+    "a reservation with a local time": reserved_pool("reservation.ends", "Write a date and a time in UTC", {"ends": "2126-01-01 11:30"}),
+    "the ARN of a reservation": reserved_pool("reservation.id", "aws ec2 describe-capacity-reservations", {"id": "arn:aws:ec2:us-west-2:123456789012:capacity-reservation/cr-0123456789abcdef0"}),
+    "a reservation of two instance types": reserved_pool("instanceTypes", "the type of the reservation", instanceTypes=["p5.48xlarge", "p5e.48xlarge"]),
+    "a reservation in all zones": reserved_pool("zones", "the zone of the reservation", zones=["us-west-2a", "us-west-2b"]),
+    "a reservation in the stack's own placement group": reserved_pool("placementGroup", "Leave it out.", placementGroup=True),
     "an account without quotes": wrong(".account", 123456789012, 'Put it in quotes: "123456789012".'),
     "an account that lost its leading zeros": wrong(".account", 12345678, "get-caller-identity"),
     "an account of eleven digits": wrong(".account", "12345678901", "get-caller-identity"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.infra import versions
 from tests.support.builders.configurations import ADMIN, DISK_ENCRYPTION_SET, EXISTING_AZURE_NETWORK, SUBNET
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import missing, wrong
+from tests.support.invalid_configs.mistakes import ENDED, changed, missing, reserved, wrong
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
@@ -113,6 +113,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
 
 #: Of a stack on node auto-provisioning.
 INVALID_NAP_CONFIGS: dict[str, Mistake] = {
+    "a reserved pool of node auto-provisioning": (changed(".pools[2]", capacity="reserved"), ".pools[2].capacity", "Write `scaling: fixed` under cluster"),
     "a way of scaling with a typo": wrong(".cluster.scaling", "karpenter", "`scaling: nap`"),
     "a price cap": wrong(".pools[1].spotMaxPrice", 0.5, "`scaling: fixed` under cluster, where spot pools have spotMaxPrice"),
     "a price cap as in Determined": wrong(".pools[1].spot_max_price", "0.5", "no field for a cap"),
@@ -136,7 +137,13 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
 }  # fmt: skip
 
 #: Of a stack of scale sets.
+GROUP = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/capacity/providers/Microsoft.Compute/capacityReservationGroups/h100"
+
 INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
+    "a reserved pool without a group": reserved(".pools[2]", "", "Add `reservation: {group: ID}`.", {}),
+    "a group on a spot pool": (changed(".pools[2]", reservation={"group": GROUP}), ".pools[2].reservation", "Write capacity: reserved, or remove reservation."),
+    "a reservation instead of its group": reserved(".pools[2]", "reservation.group", "az capacity reservation group show", {"reservation": {"group": f"{GROUP}/capacityReservations/h100"}}),
+    "a group whose reservations have ended": reserved(".pools[2]", "reservation.ends", "the reservation that follows it", {"reservation": {"group": GROUP, **ENDED}}),
     "several VM sizes": wrong(".pools[1].vmSize", ["Standard_D16ds_v5", "Standard_D16ads_v5"], "a scale set has one VM size. If it is often out of capacity, add a pool for each size"),
     "a list of one VM size": wrong(".pools[1].vmSize", ["Standard_D16ds_v5"], 'Write "Standard_D16ds_v5", without the brackets.'),
     "VM sizes as node auto-provisioning has them": wrong(".pools[1].vmSizes", ["Standard_D16ds_v5"], "With `scaling: nap` under cluster, a pool can have several"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.infra import versions
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import changed, missing, wrong
+from tests.support.invalid_configs.mistakes import ENDED, changed, missing, reserved, wrong
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
@@ -32,8 +32,28 @@ def gpus(field: str, kind: str, count: int, fix: str, *, machine: str = "n1-stan
     return wrong(f"{at}.{field}", {"type": kind, "count": count}, fix, at=at, machineType=machine)
 
 
+RESERVATION: Document = {"name": "a100"}
+
+
+def reserved_pool(field: str, fix: str, reservation: Document | None = None, **others: JsonValue) -> Mistake:
+    """A pool of a reservation in one zone, with a mistake."""
+    source: Document = {"zones": ["us-central1-a"], "reservation": {**RESERVATION, **(reservation or {})}}
+    return reserved(".pools[2]", field, fix, source, **others)
+
+
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a reserved pool without a source": reserved(".pools[2]", "", "Add `reservation: {name: h100}`.", {}),
+    "a reservation beside flexStart": reserved_pool("", "Remove all but one", flexStart={}),
+    "flexStart on a spot pool": (changed(".pools[2]", flexStart={}), ".pools[2].flexStart", "Write capacity: reserved, or remove flexStart."),
+    "a reservation that has ended": reserved_pool("reservation.ends", "the reservation that follows it", ENDED),
+    "the link of a reservation": reserved_pool("reservation.name", 'Write "projects/shared-1/reservations/a100".', {"name": "https://www.googleapis.com/compute/v1/projects/shared-1/reservations/a100"}),
+    "a reservation in two zones": reserved_pool("zones", "the zone of the reservation", zones=["us-central1-a", "us-central1-c"]),
+    "a reservation with blue-green upgrades": reserved_pool("upgrades", "Write `upgrades: surge`", upgrades="blue-green"),
+    "a reservation with compact placement": reserved_pool("compactPlacement", "Leave it out.", compactPlacement=True),
+    "a machine of flexStart for ten days": reserved(".pools[2]", "flexStart.maxRunDuration", "Write 168h", {"flexStart": {"maxRunDuration": "240h"}}),
+    "flexStart without GPUs": reserved(".pools[1]", "flexStart", "Write a machineType with GPUs", {"flexStart": {}}),
+    "queued provisioning": reserved(".pools[2]", "flexStart.queued", "jobs that Kueue manages follow no ladder", {"flexStart": {"queued": True}}),
     "a project in the document": wrong(".project", "p", "gcp:project"),
     "a region in the document": wrong(".region", "us-east1", "gcp:region"),
     "an environment of one's own": wrong(".environment", "dev", "contain the stack's name"),

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from holdfast.infra import versions
 from tests.support.builders.configurations import entry, kubernetes_minor, list_of
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import missing, wrong
+from tests.support.invalid_configs.mistakes import ENDED, missing, reserved, wrong
 
 if TYPE_CHECKING:
     from tests.support.invalid_configs.mistakes import Mistake
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a reserved pool without a reservation": reserved(".pools[2]", "", "Add `reservation: {}`.", {}),
+    "a reservation that has ended": reserved(".pools[2]", "reservation.ends", "the reservation that follows it", {"reservation": ENDED}),
     "a field with a typo": wrong(".pools[2].instanceTypse", ["p4d.24xlarge"], 'Write "instanceTypes".'),
     "a field of another tool": wrong(".pools[2].spotMaxPrice", 3.5, "Karpenter has no field that holds a price cap"),
     "an unknown field": wrong(".dashboard", True, "Remove it."),

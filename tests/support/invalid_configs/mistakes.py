@@ -43,6 +43,16 @@ def missing(path: str, fix: str, *, field: str = "") -> Mistake:
     return (lambda document: _section(document, where).pop(name)), field or path, fix
 
 
+def reserved(at: str, field: str, fix: str, source: Document, **others: JsonValue) -> Mistake:
+    """A pool of reserved machines with these sources and a mistake; `field` is that of the problem, below the pool."""
+    change = changed(at, **{"capacity": "reserved", **source, **others})
+    return change, f"{at}.{field}" if field else at, fix
+
+
+#: A reservation that ended long ago.
+ENDED: Document = {"begins": "2020-01-01T11:30:00Z", "ends": "2020-01-08T11:30:00Z"}
+
+
 def _section(document: Document, path: str) -> Document:
     """The mapping at a path, made where it is not there."""
     found: Any = document

@@ -65,6 +65,7 @@ def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immu
     assert pool.ignore_changes == {"count"}, "the autoscaler changes it, which alone is no change of the pool"
     assert pool.replace_on_changes == {
         "availabilityZones",
+        "capacityReservationGroupID",
         "osDiskSizeGB",
         "scaleSetEvictionPolicy",
         "scaleSetPriority",
@@ -266,3 +267,21 @@ def test_a_node_pool_names_the_label_and_the_startup_taint_of_cilium() -> None:
     assert objects(template, "spec", "startupTaints") == [taint], (
         "AKS puts it on new nodes, and Karpenter would buy more for pods that do not tolerate it"
     )
+
+
+def test_a_reserved_pool_names_its_group_and_is_replaced_with_it() -> None:
+    group = (
+        "/subscriptions/0/resourceGroups/capacity/providers/Microsoft.Compute/capacityReservationGroups/a100"
+    )
+    reserved = replace(A100, pool=replace(A100.pool, capacity=CapacityType.RESERVED), reservation_group=group)
+    made = agent_pool(reserved)
+    assert value(made, "capacityReservationGroupID") == group, (
+        "its machines come from the group's reservations"
+    )
+    assert "karpenter.sh/capacity-type=reserved:NoSchedule" in made.inputs["nodeTaints"], (
+        "only jobs that select it use it up"
+    )
+    other = replace(reserved, reservation_group=f"{group}-2")
+    assert configuration_of(other).replaced != configuration_of(reserved).replaced, "AKS cannot change it"
+    with pytest.raises(ValueError, match="set both or neither"):
+        replace(A100, reservation_group=group)

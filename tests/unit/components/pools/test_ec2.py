@@ -116,3 +116,9 @@ def test_members_may_exchange_all_traffic_with_each_other_only(direction: str) -
 def test_a_placement_group_has_the_cluster_strategy() -> None:
     group = record(lambda: ClusterPlacement("close")).one(":PlacementGroup")
     assert text(group, "strategy") == "cluster", "the other strategies spread machines"
+
+
+def test_a_reservation_is_selected_only_if_configured() -> None:
+    reserved = spec(replace(ARGS, reservation="cr-0123456789abcdef0"))
+    assert reserved["capacityReservationSelectorTerms"] == [{"id": "cr-0123456789abcdef0"}], "by id alone"
+    assert "capacityReservationSelectorTerms" not in spec(), "other pools use no reservation of the account"

@@ -10,18 +10,20 @@ import pytest
 from holdfast.components.pools.gke import (
     GkeComputeClass,
     GkeComputeClassArgs,
+    GkeFlexStart,
     GkePool,
     GkePoolArgs,
+    GkeReservation,
     grace_of_user_pods,
     node_config,
     upgrade_settings,
 )
-from holdfast.scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
+from holdfast.scheduling.labels import CAPACITY_TYPE, COMPUTE_CLASS, POOL, CapacityType
 from holdfast.scheduling.machines import with_attached
 from tests.support.builders.configurations import pool
 from tests.support.builders.gke_components import A100_SPOT, ACCOUNT, CPU, MACHINES
 from tests.support.fakes.pulumi_engine import Recording, record
-from tests.support.inputs import mapping, text, value
+from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.components.pools.gke import GracefulShutdown
@@ -225,3 +227,40 @@ def test_a_class_without_pools_of_both_capacity_types_or_with_a_reserved_name_is
         replace(ARGS, pools=())
     with pytest.raises(ValueError, match=f"ComputeClass {name}: names that begin with gke"):
         replace(ARGS, name=name)
+
+
+RESERVED = replace(A100_SPOT.pool, capacity=CapacityType.RESERVED)
+
+
+def test_a_reserved_pool_uses_only_its_reservation() -> None:
+    made = node_pool(
+        replace(A100_SPOT, pool=RESERVED, zones=["us-central1-a"], source=GkeReservation(name="a100"))
+    )
+    assert mapping(made, "nodeConfig", "reservationAffinity") == {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": ["a100"],
+    }, "another reservation of the project may be for another team"
+    assert value(made, "nodeConfig", "spot") is False, "its machines are not preempted"
+    assert objects(mapping(made, "nodeConfig")["taints"]) == [
+        {"key": CAPACITY_TYPE, "value": "reserved", "effect": "NO_SCHEDULE"}
+    ], "only jobs that select it use it up"
+
+
+def test_a_pool_of_flex_start_follows_the_rules_of_gke() -> None:
+    made = node_pool(replace(A100_SPOT, pool=RESERVED, source=GkeFlexStart(max_run_seconds=604800)))
+    assert value(made, "nodeConfig", "flexStart") is True, "the Dynamic Workload Scheduler makes its machines"
+    assert value(made, "nodeConfig", "maxRunDuration") == "604800s", "for at most seven days"
+    assert value(made, "nodeConfig", "reservationAffinity", "consumeReservationType") == "NO_RESERVATION", (
+        "GKE rejects any other"
+    )
+    assert value(made, "management", "autoRepair") is False, "GKE rejects it for these machines"
+    assert value(made, "autoscaling", "locationPolicy") == "ANY", "GKE takes the zone that has machines first"
+    assert "upgradeSettings" not in made.inputs, "GKE has a strategy of its own for these machines"
+
+
+@pytest.mark.parametrize("source", [None, GkeReservation(name="a100")])
+def test_a_reserved_pool_and_no_other_has_a_source(source: GkeReservation | None) -> None:
+    capacity = CapacityType.RESERVED if source is None else CapacityType.SPOT
+    with pytest.raises(ValueError, match="set both or neither"):
+        replace(A100_SPOT, pool=replace(A100_SPOT.pool, capacity=capacity), source=source)
