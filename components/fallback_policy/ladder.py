@@ -8,6 +8,7 @@ from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 from holdfast.scheduling.reachability.machine_capacity import non_dominated
 from holdfast.scheduling.reachability.shape import format_device, is_in_bytes
+from holdfast.scheduling.windows import ALWAYS, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
     from holdfast.scheduling.reachability.shape import Shape
     from holdfast.scheduling.taints import Toleration
+    from holdfast.scheduling.windows import CapacityWindow
 
 
 def facts_object(facts: PoolSummary) -> Json:
@@ -39,7 +41,18 @@ def facts_object(facts: PoolSummary) -> Json:
             else {}
         ),
         "maxNodes": facts.max_nodes,
+        **({} if facts.window == ALWAYS else {"window": window_object(facts.window)}),
     }
+
+
+def window_object(window: CapacityWindow) -> Json:
+    """Return when a reserved pool has its capacity."""
+    return _present(
+        {
+            "begins": None if window.begins is None else format_time(window.begins),
+            "ends": None if window.ends is None else format_time(window.ends),
+        }
+    )
 
 
 def machine_capacity_object(room: MachineCapacity) -> Json:

@@ -12,6 +12,7 @@ from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
 from holdfast.scheduling.ladder import MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
+from holdfast.scheduling.windows import TIME_PATTERN
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -128,7 +129,35 @@ def facts_schema() -> Json:
                 "maximum": MOST_NODES,
                 "description": "How many nodes the pool may have.",
             },
+            "window": window_schema(),
         },
+    }
+
+
+def window_schema() -> Json:
+    """Return the schema of the time in which a reserved pool has its capacity."""
+    return {
+        "type": "object",
+        "description": "When the pool has its reserved capacity. Jobs start there after it begins, and leave when it ends.",
+        "properties": {
+            "begins": _time("When the capacity is there, for example 2026-12-01T11:30:00Z."),
+            "ends": _time("By when jobs must have left, for example 2026-12-08T10:45:00Z."),
+        },
+        "x-kubernetes-validations": [
+            {
+                "rule": "!has(self.begins) || !has(self.ends) || self.begins < self.ends",
+                "message": "begins must be before ends: set the times of the reservation",
+            }
+        ],
+    }
+
+
+def _time(description: str) -> Json:
+    return {
+        "type": "string",
+        "maxLength": len("2026-12-01T11:30:00Z"),
+        "pattern": TIME_PATTERN,
+        "description": description,
     }
 
 

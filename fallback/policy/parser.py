@@ -18,9 +18,10 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.windows import TIME_ALLOWED, CapacityWindow, parse_time
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from holdfast.scheduling.json import Json, JsonValue
 
@@ -110,6 +111,14 @@ class Fields:
             self._problems.add(self._at(name), _quoted(value), DURATION_ALLOWED, error.fix)
             return None
 
+    def time(self, name: str) -> datetime | None:
+        """A time such as `2026-12-01T11:30:00Z`."""
+        text = self.text(name)
+        found = None if text is None else parse_time(text)
+        if text is not None and found is None:
+            self.refuse(name, TIME_ALLOWED)
+        return found
+
     def duration_or_never(self, name: str, default: timedelta | None) -> timedelta | None:
         """A duration, or None for `never`; `default` if it is missing."""
         return None if self._document.get(name) == "never" else self.duration(name) or default
@@ -158,7 +167,12 @@ def read_facts(fields: Fields) -> TierFacts:
         taints=tuple(_taint(each) for each in fields.sections("taints")),
         machine=_machine(fields.section("machine")),
         max_nodes=fields.integer("maxNodes", 0, _MOST),
+        window=_window(fields.section("window")),
     )
+
+
+def _window(fields: Fields) -> CapacityWindow:
+    return CapacityWindow(begins=fields.time("begins"), ends=fields.time("ends"))
 
 
 def _taint(fields: Fields) -> Taint:

@@ -12,6 +12,8 @@ class EventReason(StrEnum):
     APPLICATION_COUNTED = "ApplicationCounted"
     ATTEMPT_FAILED = "AttemptFailed"
     CANNOT_FOLLOW = "CannotFollow"
+    CAPACITY_ENDS = "CapacityEnds"
+    CAPACITY_NOT_BEGUN = "CapacityNotBegun"
     COMPLETED = "Completed"
     DEADLINE_MISSED = "DeadlineMissed"
     DEADLINE_UNUSABLE = "DeadlineUnusable"

@@ -20,7 +20,7 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.failover import fail_back
+from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT, fail_back
 from holdfast.fallback.state_machine.observation import ContendingGang, PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase
 from holdfast.fallback.state_machine.tier_visit import is_past_deadline, tiers_above
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.state import JobState
     from holdfast.fallback.state_machine.tier_visit import RankedTier
 
-# A checkpoint that takes longer is written on SIGTERM, which every job receives after this time.
-CHECKPOINT_TIMEOUT: Final = timedelta(minutes=2)
-
 # A job that waits for its turn to reserve capacity looks this often, up to twice as long.
 QUEUE_INTERVAL: Final = timedelta(minutes=1)
 
@@ -45,12 +42,17 @@ _MAX_DOUBLINGS: Final = 4
 
 
 def failback_due_at(state: JobState, policy: Policy) -> datetime | None:
-    """When a better tier is tried next: each failback that did not last doubles the wait."""
+    """When a better tier is tried next: each failback that did not last doubles the wait.
+
+    Reserved capacity that has begun since the last attempt is tried at once: it is paid for, and nothing interrupts it.
+    """
     if policy.return_after is None:
         return None
-    return (state.last_failback_at or state.since) + policy.return_after * 2 ** min(
-        state.short_failbacks, _MAX_DOUBLINGS
-    )
+    last = state.last_failback_at or state.since
+    rank = policy.rank_of(state.pool)
+    begins = (tier.facts.window.begins for tier in policy.tiers[:rank])
+    due = last + policy.return_after * 2 ** min(state.short_failbacks, _MAX_DOUBLINGS)
+    return min([due, *(time for time in begins if time is not None and time > last)])
 
 
 def failback_deadlines(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.state_machine.actions import Step, Suspend
+from holdfast.fallback.state_machine.actions import RequestCheckpoint, Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.outages import counted_failures
@@ -21,6 +21,7 @@ from holdfast.fallback.state_machine.tier_visit import (
 )
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from holdfast.scheduling.quantities import format_duration
+from holdfast.scheduling.windows import format_time
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.state import JobState
     from holdfast.fallback.state_machine.tier_visit import RankedTier
 
+
+# A checkpoint that takes longer is written on SIGTERM, which every job receives after this time.
+CHECKPOINT_TIMEOUT: Final = timedelta(minutes=2)
 
 # A head that recovers by itself does so within this time; after it the operator waits for it forever.
 HEAD_TIMEOUT: Final = timedelta(minutes=2)
@@ -51,6 +55,9 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
             message=f"The pool {state.pool} does not exist, so the job does not wait for its capacity.",
             is_warning=True,
         )
+    closed = _closed_event(tier, observation)
+    if closed is not None:
+        return closed
     spent = counted_failures(state, policy.failures)
     if tier.is_spent(spent):
         return JobEvent(
@@ -74,6 +81,36 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
             is_warning=True,
         )
     return None
+
+
+def _closed_event(tier: PolicyTier, observation: Observation) -> JobEvent | None:
+    """Return why a job must leave a tier at this time: its reserved capacity ends soon, or has not begun."""
+    window = tier.facts.window
+    if window.ends is not None and window.is_over(observation.now):
+        return JobEvent(
+            reason=EventReason.CAPACITY_ENDS,
+            message=f"The reserved capacity of {tier.pool} can be used until {format_time(window.ends)} only.",
+        )
+    if window.begins is not None and not window.has_begun(observation.now):
+        return JobEvent(
+            reason=EventReason.CAPACITY_NOT_BEGUN,
+            message=f"The reserved capacity of {tier.pool} begins at {format_time(window.begins)}, so the job does not wait for it.",
+        )
+    return None
+
+
+def checkpoint_first(state: JobState, observation: Observation, policy: Policy, why: JobEvent) -> Step | None:
+    """Return the step that requests a checkpoint before a job leaves capacity that ends; None if it can leave now."""
+    tier = current_tier(state, policy)
+    ends = None if tier is None else tier.facts.window.ends
+    asks = observation.checkpoints_on_request and observation.is_placed
+    if why.reason is not EventReason.CAPACITY_ENDS or ends is None or not asks:
+        return None
+    asked_at = observation.checkpoint_requested_at
+    if asked_at is None or asked_at < ends:
+        return Step(state=state, actions=(RequestCheckpoint(at=observation.now),))
+    is_answered = observation.checkpointed_at is not None and observation.checkpointed_at >= asked_at
+    return None if is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT else Step(state=state)
 
 
 def give_up_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
@@ -128,7 +165,10 @@ def failover_deadlines(
     """The times at which this module's result may change although nothing else does."""
     tier: PolicyTier | None = current_tier(state, policy)
     is_last = tier_below(state, observation, policy) is None
+    asked_at = observation.checkpoint_requested_at
     return (
+        *(each.facts.window.changes_at(observation.now) for each in policy.tiers),
+        None if asked_at is None else asked_at + CHECKPOINT_TIMEOUT,
         *(pool_missing_deadline(pool, observation) for pool in sorted(observation.pools)),
         missing_pool_deadline(state, observation) if not pool_exists(state.pool, observation) else None,
         wait_ends(state, observation, tier.procurement_timeout) if tier else None,
@@ -177,7 +217,9 @@ def fail_over(
         pool=tier.pool,
         rank=tier.rank,
         failback=None,
-        short_failbacks=_short_failbacks(state, observation, policy),
+        short_failbacks=state.short_failbacks
+        if why.reason is EventReason.CAPACITY_ENDS
+        else _short_failbacks(state, observation, policy),
     )
     said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
     step = _suspended(moving, said)

@@ -19,6 +19,7 @@ from holdfast.fallback.state_machine.capacity_wait import (
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
+    checkpoint_first,
     fail_back,
     fail_over,
     failover_event,
@@ -38,8 +39,8 @@ from holdfast.fallback.state_machine.stops import step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     current_tier,
+    is_available,
     new_tier_visit,
-    pool_exists,
     resume_tier_visit,
     tier_below,
 )
@@ -86,11 +87,10 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
     if why is not None and below is not None:
         # The reserved capacity is better than any lower tier, and available already.
         above = reserved_tier(state, observation, policy)
-        return (
-            fail_back(state, observation, above)
-            if above
-            else fail_over(state, observation, policy, below, why)
-        )
+        if above is not None:
+            return fail_back(state, observation, above)
+        waits = checkpoint_first(state, observation, policy, why)
+        return waits or fail_over(state, observation, policy, below, why)
     if below is None:
         why_give_up = give_up_event(state, observation, policy)
         if why_give_up is not None:
@@ -191,7 +191,8 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
     """Return the state with another target tier if the current target is no longer available."""
     if not isinstance(policy, Policy):
         return state
-    if current_tier(state, policy) is not None and pool_exists(state.pool, observation):
+    current = current_tier(state, policy)
+    if current is not None and is_available(current, observation):
         return state
     tier = tier_below(state, observation, policy)
     if tier is None or tier.pool == state.pool:

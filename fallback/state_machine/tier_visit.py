@@ -126,6 +126,11 @@ class RankedTier:
 MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
 
+# A return to capacity that ends soon is worth it only if the job trains there for longer than its restarts take: one to get
+# there, one to leave.
+MOVES_TO_WORTH: Final = 4
+
+
 def pool_exists(pool: str, observation: Observation) -> bool:
     """Whether the pool exists or is missing for a moment only, as far as is known."""
     status = observation.pools.get(pool, PoolStatus())
@@ -141,6 +146,11 @@ def pool_missing_deadline(pool: str, observation: Observation) -> datetime | Non
     return status.missing_since + MISSING_POOL_GRACE
 
 
+def is_available(tier: PolicyTier, observation: Observation) -> bool:
+    """Whether jobs can start on a tier: its pool exists, as far as is known, and has its capacity at this time."""
+    return pool_exists(tier.pool, observation) and tier.facts.window.is_open(observation.now)
+
+
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
     """The tier the job is on; None if it was removed from the ladder."""
     rank = policy.rank_of(state.pool)
@@ -148,14 +158,14 @@ def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
 
 
 def tier_below(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
-    """The tier the job fails over to: the next tier whose pool exists; past the deadline the last one.
+    """The tier the job fails over to: the next one that is available; past the deadline the last one.
 
     A removed tier is followed by the tier that has its rank now, or by the last tier.
     """
     below = [
         tier
         for tier in _ranked_tiers(policy)
-        if tier.rank >= _first_below(state, policy) and pool_exists(tier.pool, observation)
+        if tier.rank >= _first_below(state, policy) and is_available(tier.tier, observation)
     ]
     if not below:
         return None
@@ -163,11 +173,16 @@ def tier_below(state: JobState, observation: Observation, policy: Policy) -> Ran
 
 
 def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[RankedTier, ...]:
-    """The better tiers whose pools exist, best first."""
+    """The better tiers that are available, best first, and stay so for long enough that a move to them is worth its cost."""
     rank = policy.rank_of(state.pool)
     top = _first_below(state, policy) if rank is None else rank
+    worth = policy.hold_timeout + MOVES_TO_WORTH * policy.restart_cost
     return tuple(
-        tier for tier in _ranked_tiers(policy) if tier.rank < top and pool_exists(tier.pool, observation)
+        tier
+        for tier in _ranked_tiers(policy)
+        if tier.rank < top
+        and pool_exists(tier.pool, observation)
+        and tier.tier.facts.window.is_open_for(worth, observation.now)
     )
 
 
