@@ -6,6 +6,7 @@ proves wrong.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.config.validation import NAMESPACES
@@ -66,6 +67,8 @@ def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:
 
 
 def _tiers(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> tuple[TierFacts, ...]:
+    now = datetime.now(UTC)
+    ended = {name: pool.window.ends for name, pool in pools.items() if pool.window.is_over(now)}
     return tuple(
         TierFacts(
             number=number,
@@ -73,6 +76,7 @@ def _tiers(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> tup
             max_failures=tier.max_failures,
             has_timeout=tier.procurement_timeout is not None,
             node_pools=(pool_facts(tier.pool, pools[tier.pool]),) if tier.pool in pools else (),
+            ended_at=ended.get(tier.pool),
         )
         for number, tier in enumerate(namespace.ladder, start=1)
     )

@@ -24,7 +24,7 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, RESERVED, SPOT
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import AKS_SPOT, Taint
@@ -83,6 +83,7 @@ def _pool(
     name = declared if isinstance(declared, str) else resource.logical_name
     priority = text_at(profile, "scaleSetPriority")
     is_spot = _is(profile, "scaleSetPriority", "Spot")
+    is_reserved = at(profile, "capacityReservationGroupID") is not None
     size = text_at(profile, "vmSize")
     machines = machines_named(size if size is UNKNOWN else [size or ""], "azure", Provisioner.AKS)
     return DeclaredPool(
@@ -96,7 +97,7 @@ def _pool(
         facts=PoolFacts(
             name=label if isinstance(label, str) else resource.logical_name,
             title=f"agent pool {name!r}",
-            capacity_types=frozenset({SPOT} if is_spot else {ON_DEMAND}),
+            capacity_types=frozenset({SPOT if is_spot else RESERVED if is_reserved else ON_DEMAND}),
             is_decided=priority is not UNKNOWN,
             labels=_labels(profile, is_spot=is_spot),
             taints=_taints(profile, is_spot=is_spot),

@@ -29,6 +29,7 @@ from holdfast.scheduling.labels import (
     GPU_RESOURCE,
     ON_DEMAND,
     POOL,
+    RESERVED,
     SPOT,
 )
 from holdfast.scheduling.machines import machine_catalogue, regions, with_attached, zones_of
@@ -49,7 +50,7 @@ _CLUSTER: Final = "gcp:container/cluster:Cluster"
 _DEFAULT_POOL: Final = "default-pool"
 
 #: GKE ends such nodes without asking their pods: at any time, after a day at the latest, or after a week.
-_PREEMPTIBLE: Final = {"spot": SPOT, "preemptible": SPOT, "flexStart": "flex-start"}
+_PREEMPTIBLE: Final = {"spot": SPOT, "preemptible": SPOT, "flexStart": RESERVED}
 
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
@@ -133,6 +134,9 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
 
 def _capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
     """Return the capacity types that its nodes may have, and whether it is known which of them they have."""
+    affinity = text_at(node_pool.props, "nodeConfig", "reservationAffinity", "consumeReservationType")
+    if affinity == "SPECIFIC_RESERVATION":
+        return frozenset({RESERVED}), True
     given = {field: at(node_pool.props, "nodeConfig", field) for field in _PREEMPTIBLE}
     certain = frozenset(_PREEMPTIBLE[field] for field, value in given.items() if value is True)
     if certain:

@@ -28,6 +28,7 @@ from holdfast.scheduling.labels import (
     INSTANCE_TYPE,
     ON_DEMAND,
     POOL,
+    RESERVED,
     SPOT,
     ZONE,
 )
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.taints import Taint
 
 #: Karpenter may launch any of these if a NodePool requires none: a NodePool without a capacity type is not on-demand.
-CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, "reserved"})
+CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, RESERVED})
 
 #: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
 _NODE_CLASSES: Final = {

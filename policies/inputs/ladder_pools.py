@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.policies.clusters import is_same_cluster
@@ -104,8 +105,9 @@ class LadderPools:
         }
         return ", ".join(repr(name) for name in sorted(names | self.on_demand_elsewhere)) or "none"
 
-    def tiers(self, ladder: DeclaredLadder) -> tuple[TierFacts, ...]:
-        """Return the tiers of a ladder with the pools that they name."""
+    def tiers(self, ladder: DeclaredLadder, now: datetime | None = None) -> tuple[TierFacts, ...]:
+        """Return the tiers of a ladder with the pools that they name, as they are at a time."""
+        at = now or datetime.now(UTC)
         return tuple(
             TierFacts(
                 number=number,
@@ -114,6 +116,7 @@ class LadderPools:
                 has_timeout=tier.has_timeout,
                 node_pools=tuple(pool.facts for pool in self.of_stack if pool.label == tier.pool),
                 may_be_external=self._may_make(tier.pool),
+                ended_at=tier.window.ends if tier.window.is_over(at) else None,
             )
             for number, tier in enumerate(() if ladder.tiers is UNKNOWN else ladder.tiers, start=1)
         )

@@ -18,9 +18,12 @@ from holdfast.policies.resources import (
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
+from holdfast.scheduling.windows import ALWAYS, CapacityWindow, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
+
     from holdfast.policies.inputs.pool import DeclaredPool
     from holdfast.policies.resources import StackResource
 
@@ -60,7 +63,7 @@ class DeclaredTier:
     """One tier as it is declared.
 
     `pool` is None if it names none; `declared` is the tier unparsed, for messages. `says_on_demand`: its facts say that the
-    pool is on-demand.
+    pool is on-demand; `window` is when they say that it has its capacity.
     """
 
     pool: str | Unknown | None
@@ -68,6 +71,7 @@ class DeclaredTier:
     has_timeout: bool | Unknown
     says_on_demand: bool | Unknown
     declared: Value
+    window: CapacityWindow = ALWAYS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +179,14 @@ def _tier(declared: Value) -> DeclaredTier:
         has_timeout=UNKNOWN if timeout is UNKNOWN else timeout is not None,
         says_on_demand=UNKNOWN if capacity is UNKNOWN else capacity == ON_DEMAND,
         declared=declared,
+        window=CapacityWindow(begins=_time_at(declared, "begins"), ends=_time_at(declared, "ends")),
     )
+
+
+def _time_at(tier: Value, field: str) -> datetime | None:
+    """Return a time of the window in a tier's facts; None if it has none, or it is not known."""
+    text = text_at(tier, "facts", "window", field)
+    return parse_time(text) if isinstance(text, str) else None
 
 
 def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource]) -> LadderCandidates:

@@ -6,11 +6,13 @@ A pass says so, too: a report without violations must not look like a proof wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.eks import NODE_GROUP
+from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import (
     candidates,
@@ -27,12 +29,15 @@ from holdfast.policies.rules.ladder_end import (
     tier_title,
     waits_indefinitely,
 )
+from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
 from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Undetermined
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome
+from holdfast.scheduling.windows import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +46,9 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
+    from holdfast.policies.rules.program_jobs import JobVerdict
     from holdfast.scheduling.reachability.walk import Walk
+    from holdfast.scheduling.windows import CapacityWindow
 
 
 class Word(StrEnum):
@@ -124,6 +131,7 @@ def _parts(
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
         yield from _of_ladder(ladder, pools)
+        yield from (_of_job(each, ladder, pools) for each in job_verdicts(ladder, pools, resources))
         about = {namespace.resource.urn, ladder.resource.urn}
         about |= {pool.resource.urn for name in ladder.pools for pool in pools.named(name)}
         yield from _of_other_rules(about, resources, settings)
@@ -161,7 +169,7 @@ def _of_end(ladder: DeclaredLadder, pools: LadderPools) -> Verdict:
     elif last is None or not isinstance(last.pool, str) or not pools.named(last.pool):
         word, reason = Word.ASSUMED, "another program makes the on-demand pool that it ends on"
     elif any(each.facts.is_on_demand is not True for each in pools.named(last.pool)):
-        word, reason = Word.ASSUMED, f"`maxFailures: {UNLIMITED}` declares that its jobs stay on spot"
+        word, reason = Word.ASSUMED, f"`maxFailures: {UNLIMITED}` declares that its jobs stay there"
     else:
         word, reason = Word.PROVED, f"it ends on on-demand pool {last.pool!r}"
     return Verdict(about="ladder", word=word, reason=reason)
@@ -185,6 +193,8 @@ def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bo
         word, reason = Word.NOT_JUDGED, f"whether the pool exists is unknown: {later}"
     elif not named:
         word, reason = Word.BROKEN, "this program makes no such pool"
+    elif (timed := _of_window(tier.window, datetime.now(UTC))) is not None:
+        word, reason = timed
     elif is_last:
         word, reason = Word.PROVED, f"made by {named[0].title}"
     elif tier.has_timeout is UNKNOWN:
@@ -196,7 +206,39 @@ def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bo
     return Verdict(about=tier_title(number, tier), word=word, reason=reason)
 
 
-def _of_walk(found: Walk, ladder: DeclaredLadder, pools: LadderPools, endless: Sequence[int]) -> Verdict:
+def _of_window(window: CapacityWindow, now: datetime) -> tuple[Word, str] | None:
+    """Return the word about a tier whose reserved capacity is over or has not begun; None for one that has it now."""
+    if window.ends is not None and window.is_over(now):
+        return Word.BROKEN, messages.ENDED.reason.format(time=format_time(window.ends))
+    if window.begins is not None and not window.has_begun(now):
+        return Word.ASSUMED, f"its reserved capacity begins at {format_time(window.begins)}"
+    return None
+
+
+def _of_job(verdict: JobVerdict, ladder: DeclaredLadder, pools: LadderPools) -> Verdict:
+    """Return the verdict on a job of the program."""
+    found, title = verdict.walk, verdict.job.title
+    if verdict.broken:
+        return Verdict(about=title, word=Word.BROKEN, reason="; ".join(verdict.broken).rstrip("."))
+    if verdict.note:
+        return Verdict(about=title, word=Word.ASSUMED, reason=verdict.note.rstrip("."))
+    if found is None:
+        return Verdict(about=title, word=Word.NOT_JUDGED, reason="; ".join(verdict.open) or "it has no pods")
+    if verdict.job.kind is JobKind.JOB and found.outcome is Outcome.STAYS and is_on_spot(found):
+        return Verdict(about=title, word=Word.ASSUMED, reason=f"it stays on {found.steps[-1].title}: {STAYS}")
+    first, tiers = found.steps[0].tier.number, () if ladder.tiers is UNKNOWN else ladder.tiers
+    endless = [
+        number
+        for number, tier in enumerate(tiers[:-1], start=1)
+        if number >= first and waits_indefinitely(tier, pools)
+    ]
+    return _of_walk(found, ladder, pools, endless, about=title)
+
+
+def _of_walk(
+    found: Walk, ladder: DeclaredLadder, pools: LadderPools, endless: Sequence[int], about: str = ""
+) -> Verdict:
+    """Return the verdict on a walk: of the shape, or of the job that it is `about`."""
     last = found.steps[-1]
     failed = "; ".join(each.reason for each in last.failed)
     doubts = [
@@ -216,15 +258,15 @@ def _of_walk(found: Walk, ladder: DeclaredLadder, pools: LadderPools, endless: S
     elif found.outcome is Outcome.STAYS:
         word, reason = Word.ASSUMED, f"it stays on {last.title} as its ladder declares"
     else:
-        assumed = list(_assumptions(found, ladder, pools))
+        assumed = list(_assumptions(found, pools, is_declared=bool(about or ladder.shapes)))
         word = Word.ASSUMED if assumed else Word.PROVED
         reason = "; ".join((f"it reaches {last.title}", *assumed))
-    return Verdict(about=found.shape.title, word=word, reason=reason)
+    return Verdict(about=about or found.shape.title, word=word, reason=reason)
 
 
-def _assumptions(found: Walk, ladder: DeclaredLadder, pools: LadderPools) -> Iterator[str]:
+def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Iterator[str]:
     """Yield what the arrival of a shape takes for granted."""
-    if not ladder.shapes:
+    if not is_declared:
         yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
     last = [pool for pool in pools.of_stack if pool.label == found.steps[-1].tier.pool]
     provisioners = {pool.provisioner for pool in last}

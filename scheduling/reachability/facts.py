@@ -5,6 +5,7 @@ Any single fact may be UNKNOWN; the others are still checked.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
@@ -123,7 +124,8 @@ class TierFacts:
     """A tier of a ladder, as far as it is known.
 
     `node_pools` are the known pools of that name: several where NodePools share the label, none where no resource makes
-    one. `may_be_external`: something that cannot be seen from here, such as another stack, may make it.
+    one. `may_be_external`: something that cannot be seen from here, such as another stack, may make it. `ended_at` is when
+    its reserved capacity ended, None if it has not.
     """
 
     number: int
@@ -132,3 +134,4 @@ class TierFacts:
     has_timeout: bool | Unknown = False
     node_pools: tuple[PoolFacts, ...] = ()
     may_be_external: bool = False
+    ended_at: datetime | None = None

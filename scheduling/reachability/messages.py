@@ -86,6 +86,14 @@ ZONES: Final = MessageTemplate(
     reason="the pods' volumes are in {volumes}, but its nodes are in {nodes}",
     fix="Keep checkpoints in the bucket, or on a volume that is not bound to a zone.",
 )
+OTHER_ZONE: Final = MessageTemplate(
+    reason="the pods' volumes are in {volumes}, but the pods select nodes in {selected}",
+    fix="Select a zone of the volumes, or keep checkpoints in the bucket.",
+)
+ENDED: Final = MessageTemplate(
+    reason="its reserved capacity ended at {time}",
+    fix="Name the pool of the reservation that follows it, or remove the tier.",
+)
 CAPACITY: Final = MessageTemplate(
     reason="{title} makes {kinds} nodes, not only on-demand ones",
     fix="Append a tier with an on-demand pool, or set `maxFailures: -1` on this tier to stay on it indefinitely.",

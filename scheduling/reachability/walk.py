@@ -24,6 +24,7 @@ from holdfast.scheduling.reachability.checks import (
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity
 from holdfast.scheduling.reachability.shape import Shape
+from holdfast.scheduling.windows import format_time
 
 
 class Outcome(StrEnum):
@@ -194,6 +195,8 @@ def leaves(step: Step) -> bool | Unknown:
 
 def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
     """Yield every check that fails or is undetermined for the shape on a tier."""
+    if tier.ended_at is not None:
+        yield Failed.by("window", messages.ENDED, time=format_time(tier.ended_at))
     if tier.pool is UNKNOWN:
         yield Undetermined(check="pool", reason="which pool it names is not known yet")
     elif not tier.node_pools and tier.may_be_external:

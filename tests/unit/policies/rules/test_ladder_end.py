@@ -242,7 +242,7 @@ def test_ladder_that_ends_on_an_on_demand_pool_of_the_cloud_passes(
     [
         ("GKE: spot", gke_pool("a100", spot=True), ["NodePool 'a100' makes spot nodes"]),
         ("GKE: preemptible", gke_pool("a100", preemptible=True), ["NodePool 'a100' makes spot nodes"]),
-        ("GKE: flex-start", gke_pool("a100", flexStart=True), ["NodePool 'a100' makes flex-start nodes"]),
+        ("GKE: flex-start", gke_pool("a100", flexStart=True), ["NodePool 'a100' makes reserved nodes"]),
         ("GKE: no label", gke_pool("a100", labels={}), [f"lack the label {POOL}: a100", "`nodeConfig.labels`"]),
         ("GKE: another name", gke_pool("other"), ["'a100', which no NodePool of this program makes", "'other'"]),
         ("AKS: spot", aks_pool("a100", scaleSetPriority="Spot"), ["NodePool 'a100' makes spot nodes"]),
