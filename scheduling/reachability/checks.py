@@ -158,7 +158,7 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if not pool.machines:
         yield Undetermined(check="machine", reason="it names no machine type")
         return
-    if not matching and not [*selector(shape, pool), *affinity(shape, pool)]:
+    if not matching and not [*selector(shape, pool), *affinity(shape, pool), *zones(shape, pool)]:
         yield Failed.by("selector", messages.NO_TYPE, keys=", ".join(keys_of(alternatives(shape))))
         return
     if fitting:
@@ -277,10 +277,17 @@ def gang_results(
 
 
 def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """The pool can have nodes in a zone of the pods' volumes."""
-    if shape.zones is None or pool.zones is None:
+    """The pool can have nodes in a zone of the pods' volumes, and the pods select no other zone."""
+    if shape.zones is None:
         return
-    if pool.zones is UNKNOWN:
+    selected = shape.selector.get(ZONE)
+    if selected is not None and selected not in shape.zones:
+        yield Failed.by(
+            "zones", messages.OTHER_ZONE, volumes=", ".join(sorted(shape.zones)), selected=selected
+        )
+    elif pool.zones is None:
+        return
+    elif pool.zones is UNKNOWN:
         yield Undetermined(check="zones", reason="its zones are not known yet")
     elif not shape.zones & pool.zones:
         yield Failed.by(

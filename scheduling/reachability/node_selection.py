@@ -3,8 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ZONE
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.affinity import LabelFact, Requirement, Term, any_holds, label_of
+from holdfast.scheduling.reachability.affinity import (
+    LabelFact,
+    Requirement,
+    Term,
+    any_holds,
+    keys_of,
+    label_of,
+)
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
@@ -32,10 +40,15 @@ def values_there(pool: PoolFacts, key: str) -> str:
 
 
 def alternatives(shape: Shape) -> tuple[Term, ...]:
-    """The selector and one term of the affinity, each of which is enough; none if pods select nothing."""
+    """The selector and one term of the affinity, each of which is enough; none if pods select nothing.
+
+    Pods that select zones need one of them that their volumes are in, too: only together do both exclude a node.
+    """
     selected = tuple(
         Requirement(key=key, operator="In", values=(value,)) for key, value in sorted(shape.selector.items())
     )
+    if shape.zones is not None and (ZONE in shape.selector or ZONE in keys_of(shape.affinity)):
+        selected = (*selected, Requirement(key=ZONE, operator="In", values=tuple(sorted(shape.zones))))
     if not shape.affinity:
         return (selected,) if selected else ()
     return tuple((*selected, *term) for term in shape.affinity if term)

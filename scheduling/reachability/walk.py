@@ -223,9 +223,27 @@ def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult,
     best = min((results for _, results in found), key=lambda results: (_count_failed(results), len(results)))
     usable = [(pool, _without_gang(results)) for pool, results in found]
     usable = [(pool, results) for pool, results in usable if not _count_failed(results)]
-    if not best or len(usable) < 2:
+    if len(usable) < 2:
         return best
+    if not best:
+        return tuple(result for pool, _ in usable for result in _may_block(pool))
     return _together(shape, usable, best)
+
+
+def _may_block(pool: PoolFacts) -> Iterator[CheckResult]:
+    """Whether Karpenter may choose this node pool, and fail, although another one takes the pods.
+
+    It counts the values of a label that offerings have, such as the zone, over all machine types before it has narrowed
+    them. The API server then rejects the NodeClaim whose requirement has fewer than `minValues`, and the next plan is the
+    same (Karpenter v1.14.1, the validation of NodeClaim's requirements).
+    """
+    keys = sorted(pool.min_values.keys() & {*pool.undecided_by})
+    if keys:
+        yield Undetermined(
+            check="minValues",
+            reason=f"Karpenter may choose {pool.title} for the pods, and whether its `minValues` of {', '.join(keys)} can be "
+            "met is not known: if not, the pods wait, although another NodePool has room",
+        )
 
 
 def _together(

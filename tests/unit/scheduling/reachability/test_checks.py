@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
+from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import (
     EPHEMERAL_STORAGE,
     MachineCapacity,
@@ -306,6 +307,19 @@ def test_gang_in_one_zone_has_only_the_nodes_of_one_zone():
         "the pool does not say how its nodes are placed"
     )
     assert checks(near, on_demand(is_compact=True), Undetermined) == [], "the pool does"
+
+
+def test_pods_that_select_another_zone_than_their_volumes_are_in_run_nowhere():
+    volumes = frozenset({"us-east-1a"})
+    anywhere = on_demand(
+        zones=None, labels={ZONE: LabelValues(values=frozenset({"us-east-1a", "us-east-1b"}))}
+    )
+    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1b"}), anywhere) == ["zones"], (
+        "two zones at once"
+    )
+    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1a"}), anywhere) == [], "the same zone"
+    away = ((Requirement(key=ZONE, operator="NotIn", values=("us-east-1a",)),),)
+    assert checks(shape(zones=volumes, affinity=away), anywhere) == ["selector"], "the affinity excludes it"
 
 
 def test_pool_whose_requirements_exclude_every_machine_takes_no_pods():

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import ZONE
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import Placement
@@ -238,6 +239,17 @@ def test_on_demand_pool_without_room_beside_spot_does_not_end_the_walk():
     assert walk(shape(), [mixed, tier(2, on_demand(limits=TOO_FEW), max_failures=None)]).outcome is (
         Outcome.FALLS_OFF
     ), "the gang runs on the spot pool of tier 1, which is no on-demand capacity"
+
+
+def test_pool_that_may_block_keeps_a_tier_from_being_proved():
+    two_zones = on_demand(min_values={ZONE: 2}, undecided_by=(ZONE,))
+    beside = tier(1, on_demand(), two_zones)
+    assert walk(shape(), [tier(1, on_demand())]).outcome is Outcome.ARRIVES, "alone, the pool takes the pods"
+    assert walk(shape(), [beside]).outcome is Outcome.UNDETERMINED, (
+        "Karpenter may plan the other one's node again and again, and the API server rejects it each time"
+    )
+    repelled = tier(1, on_demand(), replace(two_zones, taints=(Taint(key="team", value="nlp"),)))
+    assert walk(shape(), [repelled]).outcome is Outcome.ARRIVES, "a pool that takes no pods is never chosen"
 
 
 def test_gang_of_one_zone_over_several_pools_is_undetermined():
