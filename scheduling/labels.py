@@ -64,6 +64,9 @@ SUCCESSOR_OF: Final = "fallback.holdfast.dev/successor-of"
 # Annotation on a successor: when the first RayJob was created. Its `deadline` and its age count from then.
 FIRST_CREATED: Final = "fallback.holdfast.dev/first-created"
 
+# On a placeholder pod: the number of the pod template of its job that it stands for.
+SHAPE: Final = "holdfast.dev/shape"
+
 # Annotation on a placeholder pod: the job that it reserves capacity for, for users.
 RESERVED_BY: Final = "holdfast.dev/reserved-by"
 
@@ -82,13 +85,13 @@ SYSTEM_VALUE: Final = "true"
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 SPOT: Final = CapacityType.SPOT.value
 ON_DEMAND: Final = CapacityType.ON_DEMAND.value
-
-# GKE's labels on its spot nodes; users' manifests select spot by them.
-GKE_SPOT: Final = "cloud.google.com/gke-spot"
 RESERVED: Final = CapacityType.RESERVED.value
 
 # EC2's label for the reservation of a node, by which NodePools choose it.
 RESERVATION_ID: Final = "karpenter.k8s.aws/capacity-reservation-id"
+
+# GKE's labels on its spot nodes; users' manifests select spot by them.
+GKE_SPOT: Final = "cloud.google.com/gke-spot"
 GKE_SPOT_VALUE: Final = "true"
 GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
 
@@ -145,6 +148,9 @@ TOLERATES: Final = "holdfast.dev/tolerates"
 CONTROLLER_NAMESPACE: Final = "holdfast-system"
 CONTROLLER: Final = "fallback-controller"
 LEASE: Final = "holdfast-fallback"
+
+#: The source of the Events that the controller writes.
+EVENT_COMPONENT: Final = "holdfast-fallback"
 
 #: The namespace of placeholder pods, which no team's quota counts.
 RESERVATION_NAMESPACE: Final = "holdfast-reservations"

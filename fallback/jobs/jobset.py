@@ -28,7 +28,14 @@ from holdfast.fallback.jobs.base_observation import (
 )
 from holdfast.fallback.jobs.deadline import deadline_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
-from holdfast.fallback.jobs.pod_templates import affinity_problem, followers, pool_of, shape_of, with_pool
+from holdfast.fallback.jobs.pod_templates import (
+    affinity_problem,
+    followers,
+    labels_of,
+    pool_of,
+    shape_of,
+    with_pool,
+)
 from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
 from holdfast.fallback.jobs.pods_and_nodes import is_terminating
 from holdfast.fallback.jobs.snapshot import JobKey
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Recreation, Snapshot
+    from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
@@ -190,6 +198,7 @@ def capacity_selection_of_child(child: Json) -> JsonValue:
 
 _NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _UID: Final = "jobset.sigs.k8s.io/jobset-uid"
+_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 
 class JobSetKind:
@@ -237,7 +246,7 @@ class JobSetKind:
             pods_started=gang.started,
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
-            shapes=tuple(shape_of(each.pod_spec, each.replicas * each.pods_at_once) for each in following),
+            shapes=tuple(_shape(job, each) for each in following),
             notices=(*exits_zero_events(history), *deadline_events(job), *_standing_events(job)),
         )
         return sight, history
@@ -290,6 +299,21 @@ class JobSetKind:
         """Return None: a JobSet is never recreated."""
         del job, action, state
         return None
+
+
+def _shape(job: Json, each: ReplicatedJob) -> PodShape:
+    """Return the shape of a template's pods. JobSet itself keeps the pods of exclusive topologies apart."""
+    labels = {
+        **labels_of(each.template),
+        _NAME: text(metadata_of(job).get("name")),
+        REPLICATED_JOB: each.name,
+    }
+    is_exclusive = any(
+        _EXCLUSIVE in mapping(metadata_of(owner).get("annotations"))
+        for owner in (job, mapping(each.spec.get("template")))
+    )
+    problem = f"JobSet places its pods ({_EXCLUSIVE})" if is_exclusive else None
+    return shape_of(each.pod_spec, each.replicas * each.pods_at_once, labels, problem)
 
 
 def _own_snapshot(snapshot: Snapshot) -> Snapshot:

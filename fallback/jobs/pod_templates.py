@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import reservation_toleration
+from holdfast.fallback.reservations.placement import placement_of
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
@@ -73,6 +75,11 @@ def capacity_selection(pod_spec: Json) -> JsonValue:
     return {"selector": selector, "reserved": reserved}
 
 
+def labels_of(template: Json) -> Mapping[str, str]:
+    """Return the labels that a template gives its pods."""
+    return {key: text(value) for key, value in mapping(metadata_of(template).get("labels")).items()}
+
+
 def _is_marked(template: Json) -> bool:
     return mapping(metadata_of(template).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE
 
@@ -84,12 +91,19 @@ def _selects(pod_spec: Json) -> bool:
 _Amounts = dict[str, Fraction]
 
 
-def shape_of(pod_spec: Json, count: int) -> PodShape:
-    """Return the resource requests of `count` pods of a template."""
+def shape_of(
+    pod_spec: Json, count: int, labels: Mapping[str, str] = MappingProxyType({}), problem: str | None = None
+) -> PodShape:
+    """Return the resource requests and the placement of `count` pods of a template; see `placement_of`."""
     tolerations = tuple(
         each for each in objects(pod_spec.get("tolerations")) if each.get("key") != RESERVED_FOR
     )
-    return PodShape(count=count, requests=requests_of(pod_spec), tolerations=tolerations)
+    return PodShape(
+        count=count,
+        requests=requests_of(pod_spec),
+        tolerations=tolerations,
+        placement=placement_of(pod_spec, labels, problem),
+    )
 
 
 def requests_of(pod_spec: Json) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
     followers,
+    labels_of,
     pool_of,
     selector_of,
     shape_of,
@@ -321,7 +322,11 @@ class RayJobKind:
             pods_started=gang.started,
             starting_since=gang.starting_since,
             is_elastic=any(each.scales for each in following),
-            shapes=tuple(shape_of(each.pod_spec, sizes[each.name]) for each in following if sizes[each.name]),
+            shapes=tuple(
+                shape_of(each.pod_spec, sizes[each.name], labels_of(mapping(each.spec.get("template"))))
+                for each in following
+                if sizes[each.name]
+            ),
             notices=(
                 *exits_zero_events(history),
                 *deadline_events(job),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import name_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.reservations.placement import placeholder_scheduling, with_pod_affinity
 from holdfast.scheduling.labels import (
     EFA_RESOURCE,
     POOL,
@@ -14,6 +15,7 @@ from holdfast.scheduling.labels import (
     RESERVATION_PRIORITY_CLASS,
     RESERVED_BY,
     RESERVED_FOR,
+    SHAPE,
     ZONE,
 )
 
@@ -67,8 +69,8 @@ def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -
 
 def placeholders(request: PlaceholderRequest) -> tuple[Json, ...]:
     """Return every placeholder of a gang. Names are the job's uid and a number, so creating them twice is harmless."""
-    shapes = [shape for shape in request.shapes for _ in range(shape.count)]
-    return tuple(_placeholder(request, shape, number) for number, shape in enumerate(shapes))
+    kinds = [kind for kind, shape in enumerate(request.shapes) for _ in range(shape.count)]
+    return tuple(_placeholder(request, kind, number) for number, kind in enumerate(kinds))
 
 
 def reservation_toleration(uid: str) -> Json:
@@ -76,20 +78,21 @@ def reservation_toleration(uid: str) -> Json:
     return {"key": RESERVED_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
 
 
-def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> Json:
+def _placeholder(request: PlaceholderRequest, kind: int, number: int) -> Json:
+    shape = request.shapes[kind]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": f"hold-{request.uid}-{number}",
             "namespace": RESERVATION_NAMESPACE,
-            "labels": {RESERVED_FOR: request.uid, POOL: request.pool},
+            "labels": {RESERVED_FOR: request.uid, POOL: request.pool, SHAPE: str(kind)},
             "annotations": {**_STAYS, RESERVED_BY: request.job},
         },
         "spec": {
-            "nodeSelector": {POOL: request.pool},
+            "nodeSelector": {**shape.placement.selector, POOL: request.pool},
             "tolerations": _tolerations(request, shape),
-            **_in_one_zone(request, shape),
+            **_scheduling(request, shape),
             "priorityClassName": RESERVATION_PRIORITY_CLASS,
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 0,
@@ -117,13 +120,14 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
     }
 
 
-def _in_one_zone(request: PlaceholderRequest, shape: PodShape) -> Json:
-    """Admission keeps the gang's pods with fabric adapters in one zone: capacity in several would not take them."""
+def _scheduling(request: PlaceholderRequest, shape: PodShape) -> Json:
+    """The job's own placement. Admission keeps pods with fabric adapters in one zone: capacity in several would not take them."""
+    gang = [each.placement for each in request.shapes]
+    own = placeholder_scheduling(shape.placement, gang, request.uid)
     if EFA_RESOURCE not in shape.requests:
-        return {}
+        return own
     selector: Json = {"matchLabels": {RESERVED_FOR: request.uid}}
-    term: Json = {"topologyKey": ZONE, "labelSelector": selector}
-    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    return with_pod_affinity(own, {"topologyKey": ZONE, "labelSelector": selector})
 
 
 def _tolerations(request: PlaceholderRequest, shape: PodShape) -> Sequence[Json]:

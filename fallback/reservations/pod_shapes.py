@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from holdfast.fallback.reservations.placement import NO_PLACEMENT, Placement
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.quantities import parse_quantity
 
@@ -22,12 +23,13 @@ class PodShape:
     """A number of equal pods: `requests` are a pod's effective ones, by resource name, as Kubernetes quantities.
 
     Effective: the sum over its containers, or an init container's if that is more, plus the overhead. `tolerations` are
-    those of the job's template; selectors are omitted, since the pool's label replaces them.
+    those of the job's template; `placement` is where else its pods may run, besides the pool that the tier selects.
     """
 
     count: int
     requests: Mapping[str, str]
     tolerations: tuple[Json, ...] = ()
+    placement: Placement = NO_PLACEMENT
 
 
 def gang_size(shapes: Sequence[PodShape]) -> int:

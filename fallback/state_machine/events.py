@@ -37,6 +37,7 @@ class EventReason(StrEnum):
     NO_CAPACITY = "NoCapacity"
     NO_POLICY = "NoPolicy"
     PLACED = "Placed"
+    PLACEMENT_NOT_RESERVABLE = "PlacementNotReservable"
     PODS_NOT_CREATED = "PodsNotCreated"
     POLICY_UNUSABLE = "PolicyUnusable"
     POOL_MISSING = "PoolMissing"

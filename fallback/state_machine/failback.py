@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from holdfast.fallback.reservations.placement import placement_problem
 from holdfast.fallback.reservations.pod_shapes import gang_size, machines_needed
 from holdfast.fallback.state_machine.actions import (
     CreatePlaceholders,
@@ -121,6 +122,13 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
     above = tiers_above(state, observation, policy)
     if not above:
         return Step(state=state)
+    problem = placement_problem([shape.placement for shape in observation.shapes])
+    if problem is not None:
+        message = (
+            f"No capacity can be reserved on a better tier, because {problem}; the job stays on {state.pool}."
+        )
+        event = JobEvent(reason=EventReason.PLACEMENT_NOT_RESERVABLE, message=message)
+        return Step(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
     if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
         return Step(state=state)

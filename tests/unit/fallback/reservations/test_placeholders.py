@@ -19,6 +19,7 @@ from holdfast.scheduling.labels import (
     RESERVATION_PRIORITY,
     RESERVATION_PRIORITY_CLASS,
     RESERVED_FOR,
+    SHAPE,
 )
 from holdfast.scheduling.taints import GPU, SPOT
 
@@ -93,8 +94,8 @@ def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> No
 def test_placeholders_have_their_own_namespace_and_deterministic_names() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
     assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
-    assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot"}, (
-        "by which they are found again"
+    assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot", SHAPE: "0"}, (
+        "by which they, and those of one template, are found again"
     )
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for users who inspect it"
     names = [name_of(pod) for pod in placeholders(REQUEST)]

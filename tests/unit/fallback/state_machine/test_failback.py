@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Machine, TierFacts
+from holdfast.fallback.reservations.placement import Placement
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     CreatePlaceholders,
@@ -255,6 +256,17 @@ def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried
         "nothing is asked for"
     )
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
+
+
+def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> None:
+    exclusive = Placement(selector={}, affinity={}, spread=(), labels={}, problem="JobSet places its pods")
+    shapes = (PodShape(count=PODS, requests={}, placement=exclusive),)
+    decision = decide(LOW, replace(ON_DEMAND, shapes=shapes), UP)
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["PlacementNotReservable"]), (
+        "nodes that its pods cannot use would be reserved"
+    )
+    assert "because JobSet places its pods" in decision.events[0].message, "its user may change that"
+    assert decision.requeue_at == T0 + HOUR, "the reminder is as rare as the attempts"
 
 
 def test_a_failover_uses_only_a_complete_reservation() -> None:
