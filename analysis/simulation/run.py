@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.analysis.simulation.job import (
@@ -17,14 +17,18 @@ from holdfast.analysis.simulation.job import (
     finish,
     work,
 )
+from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode
+from holdfast.fallback.policy.policy import capacity_of
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import (
     ContendingGang,
     Deadline,
+    NodeKind,
     Observation,
     PoolStatus,
     Reservation,
 )
+from holdfast.fallback.state_machine.state import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -75,8 +79,13 @@ class Steps:
         return min(ahead, default=None)
 
 
-def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> Observation:
-    """Return the observation of a job beside the others."""
+def observed(
+    job: SimulatedJob,
+    jobs: Sequence[SimulatedJob],
+    now: datetime,
+    node_time: Mapping[NodeKind, timedelta] | None = None,
+) -> Observation:
+    """Return the observation of a job beside the others. `node_time`: since its ledger was last written."""
     placed = 0 if job.suspended else min(job.nodes.there, job.plan.pods)
     is_terminating = job.leaving is not None
     return Observation(
@@ -97,6 +106,9 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         reservation=_reservation(job),
         pools=_pools(job, jobs),
         deadline=_deadline(job),
+        node_time=node_time or {},
+        uses_nodes=any(nodes.taken for nodes in job.occupied),
+        work_done=job.progress if job.plan.reports and job.plan.work is not None else None,
         contending_gang=max(
             (
                 ContendingGang(uid=other.plan.uid, created=other.plan.created)
@@ -182,6 +194,7 @@ class Simulation:
     uses: list[Use] = field(default_factory=list[Use])
     events: list[RecordedEvent] = field(default_factory=list[RecordedEvent])
     requeue_at: dict[str, datetime | None] = field(default_factory=dict[str, datetime | None])
+    usage: NodeUsage[str] = field(default_factory=NodeUsage[str], compare=False)
 
     def run(self, until: datetime) -> None:
         """Advance to a time, or to when every job has finished."""
@@ -243,9 +256,19 @@ class Simulation:
         nodes.come(self.now)
         return lost
 
+    def node_time(self, job: SimulatedJob) -> Mapping[NodeKind, timedelta]:
+        """The node time of a job since its ledger was last written."""
+        ledger = job.state.ledger if isinstance(job.state, JobState) else None
+        used = tuple(
+            UsedNode(kind=NodeKind(pool=nodes.pool, capacity=capacity_of(nodes.pool, self.policy)))
+            for nodes in job.occupied
+            for _ in range(nodes.taken)
+        )
+        return self.usage.update(job.plan.uid, ledger and ledger.counted_until, self.now, used)
+
     def _reconcile(self, job: SimulatedJob) -> bool:
         """Reconcile a job once; return whether there was an action."""
-        seen = observed(job, self.jobs, self.now)
+        seen = observed(job, self.jobs, self.now, self.node_time(job))
         decision = decide(job.state, seen, self.policy)
         self.requeue_at[job.plan.uid] = decision.requeue_at
         events = [report for report in decision.events if not report.is_standing]

@@ -29,6 +29,12 @@ def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
     return Deadline(finish_by=finish_by, work=work, progress=_progress(job, pods))
 
 
+def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
+    """Return the work that a job's program reports as done; None if the job does not say how much work it is."""
+    work, progress = _work(job), _progress(job, pods)
+    return None if work is None or progress is None else work * progress
+
+
 def deadline_events(job: Json) -> tuple[JobEvent, ...]:
     """Warn about a deadline that cannot be read, or that lacks one of its two annotations."""
     problem = _problem(job)

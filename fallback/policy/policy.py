@@ -105,3 +105,15 @@ class NoPolicy:
     """There is no usable ladder: none in the namespace (no problems), or an invalid one."""
 
     problems: tuple[str, ...] = ()
+
+
+def tier_of(pool: str, policy: Policy | NoPolicy) -> PolicyTier | None:
+    """Return the tier of a pool; None without one."""
+    tiers = policy.tiers if isinstance(policy, Policy) else ()
+    return next((tier for tier in tiers if tier.pool == pool), None)
+
+
+def capacity_of(pool: str, policy: Policy | NoPolicy) -> CapacityType | None:
+    """Return the capacity type of a pool, as its tier says; None if that is not known."""
+    tier = tier_of(pool, policy)
+    return None if tier is None else tier.facts.capacity

@@ -16,6 +16,7 @@ from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import (
+    CAPACITY_KEYS,
     CHECKPOINTED,
     FOLLOWS,
     FOLLOWS_VALUE,
@@ -52,7 +53,7 @@ _POD_LABELS: Final[Fields] = dict.fromkeys(
         POOL,
     )
 )
-_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", RESERVED_FOR, POOL))
+_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", RESERVED_FOR, POOL, *CAPACITY_KEYS))
 _CONDITIONS: Final[Fields] = {
     "type": None,
     "status": None,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy
+from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 
@@ -34,11 +34,12 @@ _WITHOUT_NODES: Final = frozenset({Phase.WAITING, Phase.SUSPENDING, Phase.PAUSED
 def with_ledger(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobState:
     """Return the state with everything counted until now; a state without a ledger gets an empty one."""
     now = observation.now
+    cost = policy.restart_cost if isinstance(policy, Policy) else DEFAULT_RESTART_COST
     if state.ledger is None:
-        return replace(state, ledger=Ledger(counted_from=now, counted_until=now))
+        starting = _NOTHING if state.phase is Phase.RUNNING else cost
+        return replace(state, ledger=Ledger(counted_from=now, counted_until=now, starting=starting))
     counted = _with_node_time(state.ledger, observation, policy)
     time = max(_NOTHING, now - counted.counted_until)
-    cost = policy.restart_cost if isinstance(policy, Policy) else DEFAULT_RESTART_COST
     if state.phase is Phase.RUNNING:
         counted = _with_run(counted, state, observation, policy, time)
     elif state.phase in _WITHOUT_NODES:
@@ -61,10 +62,8 @@ def ledger_due_at(state: JobState, observation: Observation) -> datetime | None:
 
 def price_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> float | None:
     """Return what a node of a pool costs per hour now: what is observed, else what its tier declares; None if unknown."""
-    observed = observation.pools.get(pool, PoolStatus()).price
-    if observed is not None or not isinstance(policy, Policy):
-        return observed
-    return next((tier.price for tier in policy.tiers if tier.pool == pool), None)
+    tier, observed = tier_of(pool, policy), observation.pools.get(pool, PoolStatus()).price
+    return tier.price if observed is None and tier is not None else observed
 
 
 def of_on_demand(ledger: Ledger, price: float | None) -> float | None:
@@ -124,7 +123,5 @@ def _with_use(ledger: Ledger, use: PoolUse) -> Ledger:
 
 
 def _capacity_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> CapacityType | None:
-    tiers = policy.tiers if isinstance(policy, Policy) else ()
-    declared = (tier.facts.capacity for tier in tiers if tier.pool == pool)
     observed = (kind.capacity for kind in observation.node_time if kind.pool == pool)
-    return next((each for each in (*declared, *observed) if each is not None), None)
+    return capacity_of(pool, policy) or next(observed, None)

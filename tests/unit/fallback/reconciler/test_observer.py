@@ -20,11 +20,9 @@ from holdfast.fallback.reconciler.observer import (
     ApiAbsences,
     ClockJumps,
     GangContention,
-    MissingPools,
     PodHistories,
-    UsedNodes,
-    pool_statuses,
 )
+from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,

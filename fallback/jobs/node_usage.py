@@ -1,0 +1,137 @@
+"""Measures the node time of jobs: for how long, since its ledger was last written, each job has had how many nodes.
+
+A change of nodes alone is not written into a job: a gang of a hundred pods would be written a hundred times. A process that
+has just started knows since when pods have been on the nodes that it sees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.jobs.pods_and_nodes import bound_at, has_ended, node_of
+from holdfast.fallback.policy.policy import capacity_of
+from holdfast.fallback.state_machine.observation import NodeKind
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import (
+    AKS_PRIORITY,
+    AKS_SCALE_SET_PRIORITY,
+    AKS_SPOT_VALUE,
+    CAPACITY_TYPE,
+    GKE_PROVISIONING,
+    GKE_SPOT,
+    GKE_SPOT_VALUE,
+    POOL,
+    SPOT,
+    CapacityType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from holdfast.fallback.policy.policy import NoPolicy, Policy
+
+K = TypeVar("K")
+
+_NOTHING: Final = timedelta(0)
+_SPOT_LABELS: Final = (
+    (GKE_SPOT, GKE_SPOT_VALUE),
+    (GKE_PROVISIONING, SPOT),
+    (AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE),
+    (AKS_PRIORITY, AKS_SPOT_VALUE),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedNode:
+    """A node that a job uses now, and since when as far as is known."""
+
+    kind: NodeKind
+    since: datetime | None = None
+
+
+def capacity_of_node(node: Json) -> CapacityType:
+    """Return how a node's machine is bought: only spot, and the nodes of Karpenter, say so in their labels."""
+    labels = mapping(metadata_of(node).get("labels"))
+    if any(labels.get(key) == value for key, value in _SPOT_LABELS):
+        return CapacityType.SPOT
+    written = text(labels.get(CAPACITY_TYPE))
+    return CapacityType(written) if written in set(CapacityType) else CapacityType.ON_DEMAND
+
+
+def used_nodes(
+    pods: Iterable[Json], reserved: Iterable[str], nodes: Mapping[str, Json], policy: Policy | NoPolicy
+) -> tuple[UsedNode, ...]:
+    """Return the nodes of a job's pods, terminating ones included, and those that are reserved for it."""
+    since: dict[str, datetime | None] = dict.fromkeys(reserved)
+    for pod in pods:
+        name, at = node_of(pod), bound_at(pod)
+        if name and not has_ended(pod):
+            known = since.get(name)
+            since[name] = at if known is None or (at is not None and at < known) else known
+    return tuple(
+        UsedNode(kind=kind, since=at)
+        for name, at in sorted(since.items(), key=lambda item: item[0])
+        if (kind := _kind_of(nodes.get(name), policy)) is not None
+    )
+
+
+def _kind_of(node: Json | None, policy: Policy | NoPolicy) -> NodeKind | None:
+    """The pool and the capacity type of a node; None for one that is gone, not seen yet, or in no pool."""
+    pool = text(mapping(metadata_of(node or mapping(None)).get("labels")).get(POOL))
+    if node is None or not pool:
+        return None
+    return NodeKind(pool=pool, capacity=capacity_of(pool, policy) or capacity_of_node(node))
+
+
+@dataclass(kw_only=True)
+class _Usage:
+    since: datetime
+    counted_until: datetime
+    nodes: tuple[UsedNode, ...]
+    time: dict[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
+
+    def add(self, now: datetime, began: datetime | None = None) -> None:
+        """Count the time of the nodes until now; `began`: from when they count, None for since they were last counted."""
+        for node in self.nodes:
+            at = self.counted_until if began is None else max(began, node.since or now)
+            self.time[node.kind] = self.time.get(node.kind, _NOTHING) + max(_NOTHING, now - at)
+        self.counted_until = now
+
+
+class NodeUsage(Generic[K]):
+    """The node time of each job since its ledger was last written."""
+
+    def __init__(self) -> None:
+        self._usages: dict[K, _Usage] = {}
+
+    def update(
+        self, key: K, since: datetime | None, now: datetime, nodes: tuple[UsedNode, ...]
+    ) -> Mapping[NodeKind, timedelta]:
+        """Store the nodes that a job uses from now on, and return its node time since a time; none without that time.
+
+        Between two calls it has used the nodes of the first one.
+        """
+        usage = self._usages.get(key)
+        if since is None:
+            self.forget(key)
+            return {}
+        if usage is None:
+            usage = _Usage(since=since, counted_until=now, nodes=nodes)
+            usage.add(now, since)
+        elif usage.since == since:
+            usage.add(now)
+        else:
+            # The ledger was written with what had been counted until then.
+            usage.since, usage.counted_until, usage.time = since, min(now, since), {}
+            usage.add(now)
+        usage.nodes = nodes
+        self._usages[key] = usage
+        return dict(usage.time)
+
+    def forget(self, key: K) -> None:
+        """Remove a job: one that is deleted, or whose clock has jumped."""
+        self._usages.pop(key, None)

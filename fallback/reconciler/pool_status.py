@@ -1,0 +1,108 @@
+"""What is known of the pools of a ladder: whether they exist, how many of their nodes are in use, and their prices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.jobs.pods_and_nodes import node_of
+from holdfast.fallback.reconciler.caches import IN_POOL, pool_made_by
+from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from holdfast.fallback.api.cache import Change
+    from holdfast.fallback.policy.policy import Policy
+    from holdfast.fallback.reconciler.caches import Caches
+
+
+def pool_statuses(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
+    """Return the status of each tier's pool.
+
+    Only Karpenter's NodePools show whether a pool without nodes exists: pools of GKE and AKS leave no object in the cluster.
+    """
+    karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
+    return {
+        tier.pool: _pool_status(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers
+    }
+
+
+def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
+    node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
+    # A quantity, which may be a string or a number.
+    limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
+    return PoolStatus(
+        exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
+        nodes_in_use=used.count(pool),
+        max_nodes=int(limit) if limit.isdecimal() else None,
+    )
+
+
+class MissingPools:
+    """Since when each pool of a ladder that existed before is missing.
+
+    A pool that was never seen is not being replaced: its tier is skipped at once.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._since: dict[str, datetime] = {}
+
+    def marked(self, pools: Mapping[str, PoolStatus], now: datetime) -> Mapping[str, PoolStatus]:
+        """Return the status of each pool, with the time since when it is missing."""
+        return {pool: self._marked(pool, status, now) for pool, status in pools.items()}
+
+    def _marked(self, pool: str, status: PoolStatus, now: datetime) -> PoolStatus:
+        if status.exists:
+            self._seen.add(pool)
+            self._since.pop(pool, None)
+        if status.exists or pool not in self._seen:
+            return status
+        return replace(status, missing_since=self._since.setdefault(pool, now))
+
+
+class UsedNodes:
+    """Which nodes of each pool have training pods or placeholders.
+
+    Updated with each change: counting a large pool's nodes for each reconciliation would take the most time of all.
+    """
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._pools: dict[str, str] = {}
+        self._used: dict[str, set[str]] = {}
+        for cache in (*caches.pods.values(), caches.placeholders):
+            cache.add_handler(self._pod_changed)
+        caches.nodes.add_handler(self._node_changed)
+
+    def count(self, pool: str) -> int:
+        """Return how many nodes of a pool are in use."""
+        return len(self._used.get(pool, ()))
+
+    def _pod_changed(self, change: Change[Json]) -> None:
+        for pod in (change.before, change.after):
+            if pod is not None and (node := node_of(pod)):
+                self._look_at(node)
+
+    def _node_changed(self, change: Change[Json]) -> None:
+        _, name = change.name
+        before = self._pools.pop(name, "")
+        self._used.get(before, set()).discard(name)
+        if change.after is not None:
+            self._pools[name] = text(mapping(metadata_of(change.after).get("labels")).get(POOL))
+            self._look_at(name)
+
+    def _look_at(self, node: str) -> None:
+        pool = self._pools.get(node)
+        if not pool:
+            return
+        used = self._used.setdefault(pool, set())
+        if self._caches.is_used(node):
+            used.add(node)
+        else:
+            used.discard(node)

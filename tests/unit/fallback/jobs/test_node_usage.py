@@ -1,0 +1,87 @@
+"""The node time of a job: its own nodes, each for as long as the job has it, and none of it twice."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, used_nodes
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.observation import NodeKind
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import (
+    AKS_SCALE_SET_PRIORITY,
+    CAPACITY_TYPE,
+    GKE_PROVISIONING,
+    GKE_SPOT,
+    POOL,
+    CapacityType,
+)
+from tests.support.builders.job_states import HOUR, MINUTE, T0
+
+SPOT = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
+LAST = NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND)
+
+
+def nodes(kind: NodeKind, count: int = 2) -> tuple[UsedNode, ...]:
+    return (UsedNode(kind=kind, since=T0),) * count
+
+
+def pod(node: str, phase: str = "Running", *, at: str = "2030-05-01T12:00:00Z") -> Json:
+    bound: Json = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at}
+    return {"spec": {"nodeName": node}, "status": {"phase": phase, "conditions": [bound]}}
+
+
+def node(labels: dict[str, str]) -> Json:
+    return {"metadata": {"name": "n", "labels": labels}}
+
+
+def test_the_time_of_each_node_counts_until_the_job_has_it_no_more() -> None:
+    usage = NodeUsage[str]()
+    assert usage.update("job", T0, T0, nodes(SPOT)) == {SPOT: timedelta(0)}, "nothing has passed"
+    assert usage.update("job", T0, T0 + HOUR, nodes(LAST, 1)) == {SPOT: 2 * HOUR}, "two nodes for an hour"
+    assert usage.update("job", T0, T0 + 2 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}, "then another one"
+    assert usage.update("job", T0, T0 + 3 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}, "then none"
+
+
+def test_what_the_ledger_has_counts_no_second_time() -> None:
+    usage = NodeUsage[str]()
+    usage.update("job", T0, T0, nodes(SPOT))
+    usage.update("job", T0, T0 + HOUR, nodes(SPOT))
+    assert usage.update("job", T0 + HOUR, T0 + 2 * HOUR, nodes(SPOT)) == {SPOT: 2 * HOUR}, (
+        "the second hour only"
+    )
+
+
+def test_a_process_that_starts_counts_from_when_its_pods_got_their_nodes() -> None:
+    usage = NodeUsage[str]()
+    two = (UsedNode(kind=SPOT, since=T0 + 30 * MINUTE), UsedNode(kind=SPOT, since=T0 - HOUR))
+    assert usage.update("job", T0, T0 + HOUR, two) == {SPOT: 90 * MINUTE}, "what is older is in the ledger"
+
+
+def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None:
+    known = {name: node({POOL: "a-spot", CAPACITY_TYPE: "spot"}) for name in ("n1", "n2", "n3")}
+    pods = [pod("n1"), pod("n1", at="2030-05-01T11:00:00Z"), pod("n2", "Succeeded"), pod("gone")]
+    found = used_nodes(pods, ["n3"], known, NoPolicy())
+    assert [each.kind for each in found] == [SPOT, SPOT], "its own one and the reserved one"
+    assert found[0].since == T0 - HOUR, "since the first of its pods"
+    system = used_nodes([pod("n1")], (), {"n1": node({})}, NoPolicy())
+    assert system == (), "a node of no pool is none that the job has bought"
+
+
+@pytest.mark.parametrize(
+    ("labels", "capacity"),
+    [
+        ({CAPACITY_TYPE: "spot"}, CapacityType.SPOT),
+        ({CAPACITY_TYPE: "on-demand"}, CapacityType.ON_DEMAND),
+        ({GKE_SPOT: "true"}, CapacityType.SPOT),
+        ({GKE_PROVISIONING: "spot"}, CapacityType.SPOT),
+        ({AKS_SCALE_SET_PRIORITY: "spot"}, CapacityType.SPOT),
+        ({}, CapacityType.ON_DEMAND),
+    ],
+)
+def test_the_labels_of_a_node_say_how_its_machine_is_bought(
+    labels: dict[str, str], capacity: CapacityType
+) -> None:
+    assert capacity_of_node(node(labels)) is capacity, "as its cloud labels it"
