@@ -143,6 +143,11 @@ cli: tools ## run the local stack with the pulumi command and the published plug
 soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
 	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
+	@$(MAKE) --no-print-directory reachability
+
+.PHONY: reachability
+reachability: tools ## compare verdicts with the real scheduler and Karpenter on drawn NodePools; SEED=1000 ROUNDS=40 JOBS=20
+	@$(SOAK) reachability $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS))
 
 .PHONY: mutants
 mutants: tools ## change the sources in small ways and check that tests fail; AREA=ladder takes one list

@@ -231,8 +231,8 @@ def _install_operators(charts: OperatorCluster) -> None:
     install_karpenter(charts)
 
 
-def install_karpenter(charts: OperatorCluster) -> None:
-    """Install Karpenter, which sells the machines of the local catalogue."""
+def install_karpenter(charts: OperatorCluster, settings: Json | None = None) -> None:
+    """Install Karpenter, which sells the machines of the local catalogue; `settings` are further ones of its chart."""
     charts.install("karpenter-crds", OWN_CHARTS / "karpenter-kwok-crds", "karpenter")
     market = instance_types_file(machine_catalogue("local").values(), LOCAL_ZONES)
     charts.apply(
@@ -244,6 +244,7 @@ def install_karpenter(charts: OperatorCluster) -> None:
         }
     )
     values = kwok_karpenter_values(versions.KARPENTER, fingerprint(market))
+    values = {**values, "settings": {**obj(values["settings"]), **(settings or {})}}
     charts.install("karpenter", charts.workspace.charts_dir / "karpenter-kwok", "karpenter", values)
 
 
