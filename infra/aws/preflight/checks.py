@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.checkpoints.s3 import key_description
 from holdfast.components.cluster.eks.access import AWS_CLI
 from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
@@ -48,7 +49,7 @@ class Account:
 
     `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
-    quota by its code. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
+    quota by its code, `reservations` those of its pools by id. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
     of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
@@ -62,6 +63,7 @@ class Account:
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     spot_role: str | None = None
     existing: Existing = field(default_factory=Existing)
+    reservations: Mapping[str, Ec2Reservation] = field(default_factory=dict["str", "Ec2Reservation"])
     failed_queries: tuple[str, ...] = ()
 
 
@@ -80,6 +82,7 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
     yield from _secrets_key_problems(platform, account.existing)
     for index, pool in enumerate(platform.pools):
         yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
+    yield from reservation_problems(platform, account.reservations)
     for need in quota_demands(platform):
         if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
             yield _no_machine_fits(need, account, platform.region)
@@ -364,7 +367,8 @@ _SPOT: Final[Mapping[str, Quota]] = {
 def quota_of(instance_type: str, capacity: CapacityType) -> Quota | None:
     """The quota that machines of a type count against; None for families that AWS does not document."""
     series = re.match(r"([a-z]+)([0-9]*)", instance_type, re.ASCII)
-    if series is None:
+    # A reservation was counted when it was made, and a Capacity Block never is.
+    if series is None or capacity is CapacityType.RESERVED:
         return None
     letters, generation = series.groups()
     if capacity is CapacityType.ON_DEMAND:

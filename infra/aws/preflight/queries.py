@@ -13,6 +13,7 @@ from pulumi_aws.servicequotas import get_service_quota
 from holdfast.components.spot_service_linked_role import PATH
 from holdfast.infra.aws.preflight.checks import Account, quota_demands
 from holdfast.infra.aws.preflight.existing import existing_of
+from holdfast.infra.aws.preflight.reservations import reservations_of
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.scheduling.labels import CapacityType
 
@@ -50,7 +51,8 @@ class AccountQueries:
         """
         identity = self._queries.required("sts:GetCallerIdentity", get_caller_identity)
         by_capacity = self._machines()
-        every_type = sorted({name for names in by_capacity.values() for name in names})
+        of_pools = {m.name for pool in self._platform.pools for m in pool.machines(self._platform.region)}
+        every_type = sorted({name for names in by_capacity.values() for name in names} | of_pools)
         return Account(
             id=identity.account_id,
             caller=identity.arn,
@@ -65,15 +67,18 @@ class AccountQueries:
             },
             quotas=self._quotas(),
             spot_role=self._spot_role(),
+            reservations=reservations_of(self._platform, self._queries),
             existing=existing_of(self._platform, self._stack, self._queries),
             failed_queries=self._queries.failed,
         )
 
     def _machines(self) -> Mapping[CapacityType, set[str]]:
-        """The instance types of the stack, by capacity type."""
+        """The instance types of the stack, by the capacity type that EC2 sells them with; it has sold reserved ones."""
         found: dict[CapacityType, set[str]] = defaultdict(set)
         found[CapacityType.ON_DEMAND].update(machine.name for machine in self._platform.system_machines())
         for pool in self._platform.pools:
+            if pool.capacity is CapacityType.RESERVED:
+                continue
             found[pool.capacity].update(machine.name for machine in pool.machines(self._platform.region))
         return found
 

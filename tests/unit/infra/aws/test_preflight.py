@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -20,6 +22,7 @@ from holdfast.infra.aws.preflight.checks import (
     zones_of_network,
 )
 from holdfast.infra.aws.preflight.queries import AccountQueries
+from holdfast.infra.aws.preflight.reservations import Ec2Reservation, read_reservation
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
@@ -391,3 +394,90 @@ def test_the_default_service_range_is_the_components() -> None:
     from holdfast.components.cluster.eks.component import SERVICE_CIDR
 
     assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "the default is the same in both places"
+
+
+def reserved(document: Document) -> None:
+    entry(document, "pools", 2).update(
+        capacity="reserved",
+        instanceTypes=["p5.48xlarge"],
+        zones=["us-west-2a"],
+        maxNodes=4,
+        reservation={"id": "cr-0123456789abcdef0", "ends": "2126-01-08T11:30:00Z"},
+    )
+
+
+BLOCK = Ec2Reservation(
+    instance_type="p5.48xlarge", zone="us-west-2a", count=4, ends=datetime(2126, 1, 8, 11, 30, tzinfo=UTC)
+)
+
+
+def reservation_faults(found: Ec2Reservation) -> dict[str, str]:
+    """The fields of the problems, with the fixes, of a stack whose reservation is this one in EC2."""
+    platform = aws_platform(reserved)
+    there = replace(account(), reservations={"cr-0123456789abcdef0": found})
+    return {problem.field.rpartition("].")[2]: problem.fix for problem in preflight_problems(platform, there)}
+
+
+def test_a_reservation_as_ec2_has_it_is_accepted() -> None:
+    assert not reservation_faults(BLOCK), "all of it is as the configuration says"
+
+
+@pytest.mark.parametrize(
+    ("found", "field", "fix"),
+    [
+        (Ec2Reservation(exists=False), "reservation.id", "describe-capacity-reservations"),
+        (
+            replace(BLOCK, ends=datetime(2020, 1, 1, tzinfo=UTC)),
+            "reservation.id",
+            "describe-capacity-reservations",
+        ),
+        (replace(BLOCK, instance_type="p5e.48xlarge"), "instanceTypes", "[p5e.48xlarge]"),
+        (replace(BLOCK, zone="us-west-2b"), "zones", "[us-west-2b]"),
+        (replace(BLOCK, count=2), "maxNodes", "maxNodes: 2"),
+        (
+            replace(BLOCK, ends=datetime(2126, 1, 7, 11, 30, tzinfo=UTC)),
+            "reservation.ends",
+            "2126-01-07T11:30:00Z",
+        ),
+    ],
+)
+def test_a_reservation_that_ec2_has_otherwise_is_a_problem(
+    found: Ec2Reservation, field: str, fix: str
+) -> None:
+    faults = reservation_faults(found)
+    assert list(faults) == [field], "EC2 would launch nothing, or take it back early"
+    assert fix in faults[field], "EC2's value"
+
+
+def test_a_reservation_that_may_not_be_read_is_not_checked() -> None:
+    platform = aws_platform(reserved)
+    assert not list(preflight_problems(platform, account())), "it may exist"
+
+
+@pytest.mark.parametrize(
+    ("properties", "found"),
+    [
+        (
+            {
+                "InstanceType": "p5.48xlarge",
+                "AvailabilityZone": "us-west-2a",
+                "TotalInstanceCount": 4,
+                "EndDate": "2126-01-08T11:30:00Z",
+            },
+            BLOCK,
+        ),
+        (
+            {"InstanceType": "p5.48xlarge", "EndDate": "never", "InstanceCount": 2},
+            Ec2Reservation(instance_type="p5.48xlarge", count=2),
+        ),
+        ({}, Ec2Reservation()),
+    ],
+)
+def test_the_properties_of_a_reservation_are_read_as_far_as_they_are_there(
+    properties: Json, found: Ec2Reservation
+) -> None:
+    assert read_reservation(properties) == found, "a missing one is not checked"
+
+
+def test_reserved_machines_count_against_no_quota() -> None:
+    assert quota_of("p5.48xlarge", CapacityType.RESERVED) is None, "they were counted when they were reserved"
