@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, RESERVATION_ID, ZONE, CapacityType
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue, zones_of
+from holdfast.simulator.clouds.reservations import EC2_RESERVATION, reservations
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 
@@ -25,14 +26,16 @@ def instance_types(
     machines: Iterable[Machine],
     zones: Sequence[str],
     labels: Callable[[Machine], Mapping[str, str]] | None = None,
+    reserved: Mapping[str, Json] | None = None,
 ) -> str:
-    """The instance types: each machine in each zone, on demand and, if offered, on spot.
+    """The instance types: each machine in each zone, on demand and, if offered, on spot; and what is reserved.
 
-    `labels` returns the node labels of the cloud provider for a machine; the default is AWS.
+    `reserved` are EC2's capacity reservations by id. `labels` returns the node labels of the cloud provider for a machine; the default is AWS.
     """
     labelled = labels or machine_labels
     by_name = sorted(machines, key=lambda machine: machine.name)
-    types = [_instance_type(machine, zones, labelled(machine)) for machine in by_name]
+    offered = [_reserved_offering(*each) for each in (reserved or {}).items()]
+    types = [_instance_type(machine, zones, labelled(machine), offered) for machine in by_name]
     return json.dumps(types, separators=(",", ":"), sort_keys=True)
 
 
@@ -57,7 +60,26 @@ def machine_labels(machine: Machine) -> Mapping[str, str]:
     return {f"{_LABELS}/{name}": value for name, value in labels.items()}
 
 
-def _instance_type(machine: Machine, zones: Sequence[str], labels: Mapping[str, str]) -> Json:
+def _reserved_offering(reservation: str, inputs: Json) -> tuple[str, Json]:
+    """The instance type of a reservation, and what Karpenter gets of it: for free, since it is paid for."""
+    requirements = {
+        CAPACITY_TYPE: CapacityType.RESERVED.value,
+        RESERVATION_ID: reservation,
+        ZONE: str(inputs.get("availabilityZone")),
+    }
+    return str(inputs.get("instanceType")), {
+        "Price": 0,
+        "Available": True,
+        "ReservationCapacity": inputs.get("instanceCount"),
+        "Requirements": [
+            {"key": key, "operator": "In", "values": [value]} for key, value in requirements.items()
+        ],
+    }
+
+
+def _instance_type(
+    machine: Machine, zones: Sequence[str], labels: Mapping[str, str], reserved: Sequence[tuple[str, Json]]
+) -> Json:
     gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
     adapters = {EFA_RESOURCE: str(machine.efa_interfaces)} if machine.efa_interfaces else {}
     capacities = tuple(_PRICE) if machine.on_spot else (CapacityType.ON_DEMAND,)
@@ -74,7 +96,10 @@ def _instance_type(machine: Machine, zones: Sequence[str], labels: Mapping[str, 
             **gpus,
             **adapters,
         },
-        "offerings": [_offering(machine, capacity, zone) for zone in zones for capacity in capacities],
+        "offerings": [
+            *(_offering(machine, capacity, zone) for zone in zones for capacity in capacities),
+            *(offering for name, offering in reserved if name == machine.name),
+        ],
     }
 
 
@@ -154,7 +179,8 @@ class Ec2InstanceTypes:
             raise CannotRunError(
                 f"the machine catalog has no machine for the region of node {metadata.get('name')}, {region}"
             )
-        return instance_types(machines, self._zones(str(region)))
+        known = reservations(self._cloud.read(), EC2_RESERVATION)
+        return instance_types(machines, self._zones(str(region)), reserved=known.current)
 
     def _zones(self, region: str) -> Sequence[str]:
         subnets = self._cloud.read().of_type(_SUBNET)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.clouds.aws import offerings
 from holdfast.simulator.clouds.aws.names import place, region
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
@@ -137,8 +138,10 @@ def _clusters(call: Call) -> Json:
 
 
 def _cloud_control_resource(call: Call) -> Json:
-    """An EKS cluster, as its CloudFormation schema describes it."""
+    """An EKS cluster or a capacity reservation, as its CloudFormation schema describes it."""
     kind, name = call.arguments.get("typeName"), call.arguments.get("identifier")
+    if kind == "AWS::EC2::CapacityReservation":
+        return offerings.reservation(call)
     if kind != "AWS::EKS::Cluster":
         raise RehearsalError(f"Cloud Control resources of type {kind} are not simulated")
     found = _cluster_named(name, call.inventory)

@@ -1,5 +1,6 @@
 """EC2's availability zones, instance type offerings, and service quotas."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -7,6 +8,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue, zones_of
 from holdfast.simulator.clouds.aws.names import named, region, text
 from holdfast.simulator.clouds.catalogue import Call, Invoke
+from holdfast.simulator.clouds.reservations import EC2_RESERVATION, reservations
 from holdfast.simulator.errors import RehearsalError
 
 #: The zones of an unknown region; fewer would hide mistakes in spreading.
@@ -107,6 +109,27 @@ def _service_quota(call: Call) -> Json:
     if found is None:
         raise RehearsalError(f"quota {code} of {service} is not simulated; only a real account knows it")
     return {"id": found.id, "serviceCode": service, "quotaCode": code, "value": found.inputs.get("value")}
+
+
+def reservation(call: Call) -> Json:
+    """Answer `cloudcontrol.getResource` for a capacity reservation, from the state."""
+    name = text(call.arguments, "identifier")
+    known = reservations(call.inventory, EC2_RESERVATION)
+    if not known.are_listed:
+        raise RehearsalError(f"reservation {name} is not simulated; only a real account knows it")
+    if known.refuses(name):
+        raise RehearsalError(
+            f"ResourceNotFoundException: Resource of type 'AWS::EC2::CapacityReservation' with identifier '{name}' was not found."
+        )
+    given = known.current[name]
+    properties: Json = {
+        "Id": name,
+        "InstanceType": given.get("instanceType"),
+        "AvailabilityZone": given.get("availabilityZone"),
+        "TotalInstanceCount": given.get("instanceCount"),
+        "EndDate": given.get("endDate"),
+    }
+    return {**call.arguments, "id": name, "properties": json.dumps(properties)}
 
 
 def _locations(kind: str, where: str) -> list[str]:

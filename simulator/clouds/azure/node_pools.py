@@ -8,6 +8,7 @@ from holdfast.simulator.clouds.azure.instances import REGISTER
 from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id, subscription_of
 from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
+from holdfast.simulator.clouds.reservations import AZURE_RESERVATION_GROUP, reservations
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
 
@@ -21,6 +22,7 @@ SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
 #: The immutable fields that the provider does not replace a pool for.
 _FIXED: Final = (
     "availabilityZones",
+    "capacityReservationGroupID",
     "osDiskSizeGB",
     "osDiskType",
     "scaleSetPriority",
@@ -92,6 +94,17 @@ def _beside_auto_provisioning(request: ResourceRequest) -> str | None:
         "OperationNotAllowed",
         f"Agent pool {request.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
         "nodeProvisioningProfile.mode is Auto.",
+    )
+
+
+def _group_is_unknown(request: ResourceRequest) -> str | None:
+    group = request.inputs.get("capacityReservationGroupID")
+    if not isinstance(group, str) or not reservations(request.inventory, AZURE_RESERVATION_GROUP).refuses(
+        group
+    ):
+        return None
+    return said(
+        "CapacityReservationGroupNotFound", f"The capacity reservation group '{group}' was not found."
     )
 
 
@@ -183,7 +196,7 @@ RESOURCES: Mapping[str, Rules] = {
             "scaleSetEvictionPolicy": lambda request: effective(request.inputs)["scaleSetEvictionPolicy"],
             "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
-        refuse_create=(_no_cluster, *_ALWAYS),
+        refuse_create=(_no_cluster, _group_is_unknown, *_ALWAYS),
         keeps=_kept_inputs,
         refuse_update=(*_ALWAYS, _fixed, _scaled_by_hand),
     ),

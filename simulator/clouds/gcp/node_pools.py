@@ -8,6 +8,7 @@ from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import no_account, project
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
+from holdfast.simulator.clouds.reservations import GCE_RESERVATION, named_by_node_pool, reservations
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 
@@ -189,6 +190,29 @@ def _taint_said_twice(request: ResourceRequest) -> str | None:
     return None
 
 
+def _reservation_is_unknown(request: ResourceRequest) -> str | None:
+    """Compute Engine knows the reservations of a project; one that is over is deleted."""
+    known = reservations(request.inventory, GCE_RESERVATION)
+    for name in named_by_node_pool(request.inputs):
+        if known.refuses(name):
+            return _bad(f"Reservation {name!r} was not found or is not ready to be used")
+    return None
+
+
+def _flex_start_is_invalid(request: ResourceRequest) -> str | None:
+    """GKE's rules for machines of the Dynamic Workload Scheduler."""
+    config = mapping(request.inputs.get("nodeConfig"))
+    if config.get("flexStart") is not True:
+        return None
+    affinity = mapping(config.get("reservationAffinity")).get("consumeReservationType")
+    if affinity != "NO_RESERVATION":
+        return _bad("flex_start requires reservation_affinity NO_RESERVATION")
+    if mapping(request.inputs.get("management")).get("autoRepair") is not False:
+        return _bad("node auto-repair must be disabled for node pools with flex_start")
+    policy = mapping(request.inputs.get("autoscaling")).get("locationPolicy")
+    return None if policy == "ANY" else _bad("flex_start requires location policy ANY")
+
+
 def _bad(message: str) -> str:
     return f"error creating NodePool: googleapi: Error 400: {message}, badRequest"
 
@@ -234,7 +258,7 @@ _IMMUTABLE: Final = frozenset(
     }
 )
 
-_ALWAYS: Final = (_taint_said_twice,)
+_ALWAYS: Final = (_taint_said_twice, _flex_start_is_invalid)
 
 RESOURCES: Mapping[str, Rules] = {
     NODE_POOL: Rules(
@@ -257,7 +281,7 @@ RESOURCES: Mapping[str, Rules] = {
             "nodeConfig": planned_node_config,
         },
         taken="resource - nodePools/{name} - already exists",
-        refuse_create=(_no_cluster, no_account, *_ALWAYS),
+        refuse_create=(_no_cluster, no_account, _reservation_is_unknown, *_ALWAYS),
         refuse_update=_ALWAYS,
     ),
 }
