@@ -17,6 +17,7 @@ from holdfast.components.pools.ec2 import (
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming, versions
 from holdfast.scheduling.labels import EFA_RESOURCE
+from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
@@ -80,7 +81,11 @@ def _pool(
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
     pool, machines = config.as_pool(region), config.machines(region)
-    for warning in (*spot_pool_warnings(pool, machines), *adapter_warnings(config, machines)):
+    for warning in (
+        *spot_pool_warnings(pool, machines),
+        *adapter_warnings(config, machines),
+        *unused_network_warnings(pool.name, machines, max_nodes=pool.max_nodes, uses_adapters=config.efa),
+    ):
         pulumi.log.warn(warning)
     if config.efa and len(config.zones or ()) != 1:
         pulumi.log.info(

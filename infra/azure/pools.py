@@ -12,6 +12,7 @@ from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import NapPlatform
 from holdfast.scheduling.labels import CAPACITY_TYPE
+from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import aks_pool_taints
@@ -82,7 +83,10 @@ def _provisioned(
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
     pool, machines = config.as_pool(platform.location), config.machines(platform.location)
-    for warning in spot_pool_warnings(pool, machines):
+    for warning in (
+        *spot_pool_warnings(pool, machines),
+        *unused_network_warnings(pool.name, machines, max_nodes=pool.max_nodes),
+    ):
         pulumi.log.warn(warning)
     return KarpenterPool(
         naming.pool(config.name),
@@ -105,6 +109,8 @@ def _scale_set(
     machine = config.machine()
     if machine is None:
         raise ValueError(f"VM size {config.vm_size} is unknown; validation must reject it")
+    for warning in unused_network_warnings(config.name, [machine], max_nodes=config.max_nodes):
+        pulumi.log.warn(warning)
     cluster = ground.cluster
     return AksPool(
         naming.pool(config.name),

@@ -16,6 +16,7 @@ from holdfast.components.pools.gke import (
 )
 from holdfast.infra import naming
 from holdfast.scheduling.labels import COMPUTE_CLASS
+from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import GPU, gke_pool_taints
@@ -69,6 +70,8 @@ def _pool(
     machine = config.machine()
     if machine is None:
         raise ValueError(f"machine type {config.machine_type} is unknown; validation must reject it")
+    for warning in unused_network_warnings(config.name, [machine], max_nodes=config.max_nodes):
+        pulumi.log.warn(warning)
     return GkePool(
         naming.pool(config.name),
         GkePoolArgs(
