@@ -165,6 +165,10 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
 	@$(BIN)/python -m holdfast.policies.bundle dist/policy-pack
 
+.PHONY: plugin
+plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
+	@$(BIN)/python -m holdfast.plugin.bundle dist/kubectl-holdfast
+
 ##@ Generated files
 
 .PHONY: lock

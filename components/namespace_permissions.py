@@ -24,7 +24,7 @@ _JOBS: Final[Mapping[str, Sequence[str]]] = {"jobset.x-k8s.io": ("jobsets",), "r
 _SHOWN: Final[Mapping[str, Sequence[str]]] = {
     "": ("configmaps", "events", "pods", "pods/log", "resourcequotas", "services"),
     "batch": ("jobs",),
-    "fallback.holdfast.dev": ("fallbackpolicies",),
+    "holdfast.dev": ("fallbackpolicies",),
     "ray.io": ("rayclusters",),
 }
 

@@ -117,6 +117,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "holdfast.infra.determined.command",
         ),
     },
+    "Work with jobs on a cluster": {
+        "drill": _of_module(
+            "take a node of a job as a cloud would, and measure what it costs",
+            "holdfast.plugin.drill.command",
+        ),
+    },
     "Maintain this repository": {
         "tools": _of_module(
             "find or build the tools, and regenerate the files that come from pinned sources",

@@ -19,6 +19,7 @@ PACKAGES = (
     "policies",
     "fallback",
     "analysis",
+    "plugin",
     "simulator",
     "rehearsal",
 )

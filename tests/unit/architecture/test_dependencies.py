@@ -14,6 +14,7 @@ ALLOWED = {
     "policies": frozenset({"scheduling"}),
     "fallback": frozenset({"scheduling"}),
     "analysis": frozenset({"fallback", "scheduling"}),
+    "plugin": frozenset({"fallback", "scheduling"}),
     "simulator": frozenset({"infra", "scheduling"}),
     "rehearsal": frozenset({"infra", "scheduling", "simulator"}),
 }

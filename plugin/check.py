@@ -1,0 +1,259 @@
+"""Says whether admission would take a manifest, and which tiers of its namespace's ladder its job would reach.
+
+The API server judges the manifest itself, in a dry run, with every policy and webhook. The tiers come from the facts in the
+namespace's FallbackPolicy, by the rules that the policy pack uses.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from holdfast.fallback.api.client import ApiError
+from holdfast.fallback.api.objects import count, metadata_of, name_of, objects, text
+from holdfast.fallback.jobs.jobset import replicated_jobs
+from holdfast.fallback.jobs.pod_templates import pool_of, requests_of, selector_of
+from holdfast.fallback.jobs.rayjob import worker_groups
+from holdfast.plugin.cluster import JOB_KINDS, rejected
+from holdfast.plugin.connection import kubectl
+from holdfast.plugin.job_view import reference_of
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import UNKNOWN, Json, mapping
+from holdfast.scheduling.labels import (
+    CAPACITY_KEYS,
+    EFA_RESOURCE,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    GPU_RESOURCE,
+    ON_DEMAND,
+    POOL,
+    SPOT,
+)
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, Shape
+from holdfast.scheduling.reachability.walk import Outcome, walk_together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.plugin.cluster import Cluster
+    from holdfast.plugin.connection import Access
+    from holdfast.scheduling.reachability.walk import Step, Walk
+
+_CONFLICT: Final = 409
+_MIB: Final = 2**20
+_ENDS: Final = {
+    Outcome.ARRIVES: "It reaches on-demand capacity.",
+    Outcome.STAYS: "It stays on spot indefinitely, as the ladder says (maxFailures: -1).",
+    Outcome.STUCK: "It gets stuck there: its pods fit on no machine, and no procurementTimeout moves it on.",
+    Outcome.FALLS_OFF: "It reaches no on-demand capacity.",
+    Outcome.UNDETERMINED: "Whether it reaches on-demand capacity depends on what the ladder does not say.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is known of one manifest: the lines to print, and whether its job would follow and reach capacity."""
+
+    lines: tuple[str, ...]
+    is_good: bool
+
+
+def check_file(cluster: Cluster, access: Access, file: str, stdin: str | None = None) -> list[Verdict]:
+    """Return the verdict on each job of a file (`-`: standard input).
+
+    Raises ConfigError if the file cannot be read, holds no job, or admission rejects one.
+    """
+    return [check_job(cluster, manifest) for manifest in read_jobs(access, file, stdin)]
+
+
+def read_jobs(access: Access, file: str, stdin: str | None = None) -> list[Json]:
+    """Return the jobs of a file, as kubectl reads it."""
+    words = ("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", file)
+    read = kubectl(access, *words, stdin=stdin)
+    if read.returncode:
+        raise ConfigError([_unreadable(file, read.stderr)])
+    # kubectl prints one document for each object, one after the other.
+    found = [each for document in _documents(read.stdout) for each in _flattened(document)]
+    jobs = [each for each in found if each.get("kind") in JOB_KINDS]
+    if not jobs:
+        kinds = ", ".join(sorted({text(each.get("kind")) for each in found})) or "nothing"
+        raise ConfigError([_unreadable(file, f"it has {kinds}")])
+    return jobs
+
+
+def check_job(cluster: Cluster, manifest: Json) -> Verdict:
+    """Return the verdict on one manifest; raises ConfigError with the API server's message if admission rejects it."""
+    admitted, warnings = _dry_run(cluster, manifest)
+    name = reference_of(admitted)
+    said = tuple(f"  warning: {each}" for each in warnings)
+    if mapping(metadata_of(admitted).get("labels")).get(FOLLOWS) != FOLLOWS_VALUE:
+        line = f"{name}: admission takes it, and it does not follow the ladder: no label {FOLLOWS} is set."
+        return Verdict(lines=(line, *said), is_good=True)
+    policy = cluster.policy_object()
+    tiers = tier_facts(policy)
+    if policy is None or not tiers:
+        line = f"{name}: admission takes it, but its namespace has no ladder to follow."
+        return Verdict(lines=(line, *said), is_good=False)
+    found = predict(admitted, tiers)
+    head = f"{name}: admission takes it, and it starts on {_start(admitted) or 'no pool of the ladder'}."
+    return Verdict(
+        lines=(head, *said, *map(_step_line, found.steps), f"  {_ENDS[found.outcome]}"),
+        is_good=found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF},
+    )
+
+
+def predict(job: Json, tiers: Sequence[TierFacts]) -> Walk:
+    """Return a job's way down a ladder, from the tier that its pods select."""
+    start = _start(job)
+    place = next((place for place, tier in enumerate(tiers) if tier.pool == start), 0)
+    return walk_together(job_shapes(job), tiers[place:])
+
+
+def tier_facts(policy: Json | None) -> tuple[TierFacts, ...]:
+    """Return the tiers of a FallbackPolicy with what it says about their pools."""
+    tiers = objects(mapping(mapping(policy).get("spec")).get("tiers"))
+    return tuple(
+        TierFacts(
+            number=number,
+            pool=text(tier.get("pool")),
+            max_failures=count(tier["maxFailures"]) if "maxFailures" in tier else None,
+            has_timeout="procurementTimeout" in tier,
+            node_pools=(_pool_facts(text(tier.get("pool")), mapping(tier.get("facts"))),),
+        )
+        for number, tier in enumerate(tiers, 1)
+    )
+
+
+def job_shapes(job: Json) -> list[Shape]:
+    """Return what the pods of a job that follow the ladder request."""
+    if text(job.get("kind")) == "RayJob":
+        groups = [(each.name, each.pods, each.pod_spec) for each in worker_groups(job) if each.follows]
+    else:
+        groups = [
+            (each.name, each.replicas * each.pods_at_once, each.pod_spec)
+            for each in replicated_jobs(job)
+            if each.follows
+        ]
+    return [
+        Shape(
+            name=name, pods=max(1, pods), requests=_resources(requests_of(spec)), selector=_own_selector(spec)
+        )
+        for name, pods, spec in groups
+    ]
+
+
+def _own_selector(spec: Json) -> dict[str, str]:
+    given = CAPACITY_KEYS | {POOL}
+    return {key: text(value) for key, value in selector_of(spec).items() if key not in given}
+
+
+def _start(job: Json) -> str | None:
+    if text(job.get("kind")) == "RayJob":
+        return pool_of(each.pod_spec for each in worker_groups(job) if each.follows)
+    return pool_of(each.pod_spec for each in replicated_jobs(job) if each.follows)
+
+
+def _pool_facts(name: str, facts: Json) -> PoolFacts:
+    capacity, labels = text(facts.get("capacity")), facts.get("labels")
+    most = facts.get("maxNodes")
+    machines = tuple(_machine(each) for each in objects(facts.get("machines")))
+    return PoolFacts(
+        name=name,
+        title=f"pool {name}",
+        capacity_types=frozenset({capacity}) if capacity else frozenset({SPOT, ON_DEMAND}),
+        is_decided=bool(capacity),
+        labels={key: text(value) for key, value in mapping(labels).items()} if labels else UNKNOWN,
+        # Admission gives the pods the tolerations; the dry run has judged them.
+        taints=(),
+        machines=machines or UNKNOWN,
+        limits=Limits(nodes=most if isinstance(most, int) else UNKNOWN),
+    )
+
+
+def _machine(machine: Json) -> MachineCapacity:
+    room = _resources(
+        {
+            "cpu": text(machine.get("cpu")) or "0",
+            "memory": text(machine.get("memory")) or "0",
+            GPU_RESOURCE: str(count(machine.get("gpus"))),
+            EFA_RESOURCE: str(count(machine.get("efa"))),
+        }
+    )
+    return MachineCapacity(
+        name=text(machine.get("name")) or "its machines",
+        capacity=room,
+        allocatable=room,
+        max_pods=count(machine.get("pods"), MAX_PODS_PER_NODE),
+        has_all_devices=False,
+    )
+
+
+def _resources(amounts: dict[str, str] | Json) -> Resources:
+    known = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
+    read = {name: parse_quantity(value) for name, value in amounts.items()}
+    return Resources(
+        cpu_millis=math.ceil(read.get("cpu", 0) * 1000),
+        memory_mib=math.ceil(read.get("memory", 0) / _MIB),
+        gpus=int(read.get(GPU_RESOURCE, 0)),
+        efa=int(read.get(EFA_RESOURCE, 0)),
+        devices={
+            name: math.ceil(amount / (_MIB if "storage" in name or "hugepages" in name else 1))
+            for name, amount in read.items()
+            if name not in known
+        },
+    )
+
+
+def _step_line(step: Step) -> str:
+    if step.takes_the_job is True:
+        return f"  {step.title}: takes it"
+    reasons = "; ".join(result.reason for result in step.results)
+    verb = "does not take it" if step.failed else "may take it"
+    return f"  {step.title}: {verb}: {reasons}"
+
+
+def _dry_run(cluster: Cluster, manifest: Json) -> tuple[Json, tuple[str, ...]]:
+    kind = JOB_KINDS[text(manifest.get("kind"))]
+    metadata: Json = {**metadata_of(manifest), "namespace": cluster.namespace}
+    job: Json = {**manifest, "metadata": metadata}
+    path, query = kind.collection(cluster.namespace), {"dryRun": "All", "fieldValidation": "Strict"}
+    try:
+        try:
+            answer = cluster.send("POST", path, query=query, body=job)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            # A job of that name exists: judge the manifest as a new one.
+            renamed = {**metadata, "name": f"{name_of(job)[:40]}-check"}
+            answer = cluster.send("POST", path, query=query, body={**job, "metadata": renamed})
+            renamed_back = {**metadata_of(answer.document), "name": name_of(job)}
+            return {**answer.document, "metadata": renamed_back}, answer.warnings
+    except ApiError as error:
+        raise rejected(error, f"{kind.name.lower()}/{name_of(job)}", "Follow the message.") from error
+    return answer.document, answer.warnings
+
+
+def _documents(printed: str) -> Iterable[Json]:
+    decoder, place = json.JSONDecoder(), 0
+    while place < len(printed) and printed[place:].strip():
+        place += len(printed[place:]) - len(printed[place:].lstrip())
+        document, place = decoder.raw_decode(printed, place)
+        yield cast("Json", document)
+
+
+def _flattened(document: Json) -> Iterable[Json]:
+    return objects(document.get("items")) if text(document.get("kind")).endswith("List") else (document,)
+
+
+def _unreadable(file: str, why: str) -> Problem:
+    return Problem(
+        field="-f",
+        value=f'"{file}" ({why.strip().removeprefix("error: ")})',
+        allowed="a file with a JobSet or a RayJob, or - for standard input",
+        fix="Name such a file.",
+    )

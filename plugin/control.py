@@ -1,0 +1,242 @@
+"""Stops, resumes and moves a job for its user, by the annotations and fields that the fallback controller follows.
+
+A move stops the job, selects the other pool while no pod is left, and resumes it: the same order as the controller's own moves.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.client import ApiError
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.actions import Suspend
+from holdfast.fallback.state_machine.state import Phase
+from holdfast.plugin.cluster import JOB_KINDS, rejected
+from holdfast.plugin.job_view import has_finished, reference_of, state_of
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.state import JobState
+    from holdfast.plugin.cluster import Cluster
+
+_POLL_SECONDS: Final = 0.5
+_ASK_STOP: Final[Json] = {"metadata": {"annotations": {STOP: "true"}}}
+_RESUME: Final[Json] = {"metadata": {"annotations": {STOP: None}}, "spec": {"suspend": False}}
+_AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """How long a command waits for the controller, and how it says what it waits for."""
+
+    seconds: float
+    say: Callable[[str], None]
+
+
+def stop_job(cluster: Cluster, key: JobKey) -> str:
+    """Ask the controller to stop a job; return what happens now."""
+    job = cluster.job(key)
+    _require_following(job)
+    if has_finished(job):
+        raise ConfigError([_ended(job, "Only a job that has not ended can be stopped.")])
+    _write(cluster, key, _ASK_STOP)
+    name = reference_of(job)
+    return (
+        f"{name} is asked to stop: the fallback controller suspends it and leaves it suspended, also in the middle of a move. "
+        f"Its pods get their grace period. `kubectl holdfast resume {name}` continues it from its latest checkpoint."
+    )
+
+
+def resume_job(cluster: Cluster, key: JobKey) -> str:
+    """Resume a job that was stopped, suspended or given up; return what happens now."""
+    job = cluster.job(key)
+    problem = _cannot_resume(job)
+    if problem is not None:
+        raise ConfigError([problem])
+    _write(cluster, key, _fenced(job, _RESUME))
+    state = state_of(job)
+    return (
+        f"{reference_of(job)} is resumed{f' on {state.pool}' if state else ''}, from its latest checkpoint."
+    )
+
+
+def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
+    """Move a job to another tier of its ladder, whatever the ladder would do; return what was done.
+
+    Raises ConfigError where the job or the pool does not allow it, or a step takes longer than the limit: the job is then
+    stopped, and its message says how to go on.
+    """
+    job = cluster.job(key)
+    _require_following(job)
+    state = _state_to_move(cluster, job, pool)
+    _write(cluster, key, _ASK_STOP)
+    waiting.say(f"{reference_of(job)} is asked to stop")
+    stopped = _wait(cluster, key, waiting, _is_stopped, "it is stopped and none of its pods is left")
+    _write(cluster, key, _selecting(stopped, pool, state))
+    waiting.say(f"its pods select {pool}")
+    ready = _wait(cluster, key, waiting, _has_no_old_children, "the Jobs of its old pool are deleted")
+    _write(cluster, key, _fenced(ready, _RESUME))
+    return f"{reference_of(job)} is resumed on {pool}, from its latest checkpoint. The ladder goes on from there."
+
+
+def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
+    policy = cluster.policy()
+    state = state_of(job)
+    pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    if pool not in pools:
+        raise ConfigError(
+            [
+                Problem(
+                    field="pool",
+                    value=f'"{pool}"',
+                    allowed=f"the tiers of the ladder: {', '.join(pools) or 'it has none'}",
+                    fix="Name one of them.",
+                )
+            ]
+        )
+    if has_finished(job):
+        raise ConfigError([_ended(job, "Only a job that has not ended can be moved.")])
+    if state is None or (state.suspended_by_us and state.phase is not Phase.GIVEN_UP):
+        where = (
+            "which the fallback controller has not recorded"
+            if state is None
+            else f"which is {state.phase.value}"
+        )
+        raise ConfigError(
+            [
+                Problem(
+                    field="job",
+                    value=f"{reference_of(job)}, {where}",
+                    allowed="a job that runs, waits for nodes, or is stopped",
+                    fix=f"Wait until it does; `kubectl holdfast why {reference_of(job)}` says what it waits for.",
+                )
+            ]
+        )
+    if state.pool == pool:
+        raise ConfigError(
+            [
+                Problem(
+                    field="pool",
+                    value=f'"{pool}", where {reference_of(job)} is',
+                    allowed=f"another tier of the ladder: {', '.join(each for each in pools if each != pool) or 'it has none'}",
+                    fix="Name another tier.",
+                )
+            ]
+        )
+    return state
+
+
+def _cannot_resume(job: Json) -> Problem | None:
+    state, name = state_of(job), reference_of(job)
+    if has_finished(job):
+        return _ended(job, "Create the job again: it continues from its checkpoint.")
+    asked = mapping(metadata_of(job).get("annotations")).get(STOP) == "true"
+    is_suspended = mapping(job.get("spec")).get("suspend") is True
+    if not asked and not is_suspended:
+        return Problem(
+            field="job",
+            value=f"{name}, which is not suspended",
+            allowed="a job that is stopped, suspended or given up",
+            fix="Nothing is to be done.",
+        )
+    if state is not None and not (state.phase in _AT_REST and is_suspended):
+        return Problem(
+            field="job",
+            value=f"{name}, which is {state.phase.value}",
+            allowed="a job that is stopped, suspended or given up",
+            fix="Wait until it is Stopped: it is being suspended now."
+            if asked
+            else "Wait: the fallback controller resumes it by itself.",
+        )
+    return None
+
+
+def _is_stopped(job: Json, seen: Observation) -> bool:
+    state = state_of(job)
+    is_recorded = state is not None and state.phase is Phase.STOPPED
+    return is_recorded and seen.suspended and seen.is_suspension_complete and seen.pods_remaining == 0
+
+
+def _has_no_old_children(job: Json, seen: Observation) -> bool:
+    return _is_stopped(job, seen) and seen.outdated_children == 0
+
+
+def _selecting(job: Json, pool: str, state: JobState) -> Json:
+    """Return the patch with which a suspended job's pods select another pool; the record stays as it is."""
+    recorded = text(mapping(metadata_of(job).get("annotations")).get(STATE))
+    return KINDS[text(job.get("kind"))].suspension(job, Suspend(state=state, pool=pool), recorded)
+
+
+def _wait(
+    cluster: Cluster,
+    key: JobKey,
+    waiting: Waiting,
+    condition: Callable[[Json, Observation], bool],
+    what: str,
+) -> Json:
+    deadline = time.monotonic() + waiting.seconds
+    while not condition(job := cluster.job(key), cluster.observe(key, job)):
+        if time.monotonic() > deadline:
+            name = reference_of(job)
+            raise ConfigError(
+                [
+                    Problem(
+                        field="--timeout",
+                        value=f"{waiting.seconds:.0f}s, after which it is not so that {what}",
+                        allowed="a time in which the pods terminate and the fallback controller answers",
+                        fix=f"{name} stays stopped. Run the move again with a longer --timeout, or "
+                        f"`kubectl holdfast resume {name}`.",
+                    )
+                ]
+            )
+        time.sleep(_POLL_SECONDS)
+    return job
+
+
+def _require_following(job: Json) -> None:
+    if mapping(metadata_of(job).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE:
+        return
+    raise ConfigError(
+        [
+            Problem(
+                field="job",
+                value=f"{reference_of(job)}, which does not follow the ladder",
+                allowed=f'a job with the label {FOLLOWS}: "{FOLLOWS_VALUE}"',
+                fix="Set `suspend` in its spec with `kubectl patch` instead: no controller of Holdfast touches it.",
+            )
+        ]
+    )
+
+
+def _fenced(job: Json, patch: Json) -> Json:
+    """Return a patch that is rejected if the job was changed or replaced since it was read."""
+    known = metadata_of(job)
+    fence: Json = {"resourceVersion": known.get("resourceVersion"), "uid": known.get("uid")}
+    return {**patch, "metadata": {**mapping(patch.get("metadata")), **fence}}
+
+
+def _write(cluster: Cluster, key: JobKey, patch: Json) -> None:
+    try:
+        cluster.patch(JOB_KINDS[key.kind], key.name, patch)
+    except ApiError as error:
+        fix = "Run the command again." if error.is_conflict else "Follow the message."
+        raise rejected(error, f"{key.kind.lower()}/{key.name}", fix) from error
+
+
+def _ended(job: Json, fix: str) -> Problem:
+    return Problem(
+        field="job",
+        value=f"{reference_of(job)}, which has ended",
+        allowed="a job that has not ended",
+        fix=fix,
+    )

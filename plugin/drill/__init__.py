@@ -1,0 +1,1 @@
+"""The drill: what one interruption costs a job, measured by taking one of its nodes."""

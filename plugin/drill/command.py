@@ -1,0 +1,289 @@
+"""`holdfast drill` and `kubectl holdfast drill`: takes a node of a job as a cloud would, and measures what it costs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.client import MERGE, NODE, NODECLAIM, POD, ApiError
+from holdfast.fallback.api.objects import name_of, namespace_of, objects, text
+from holdfast.fallback.jobs.kinds import job_of_pod
+from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.plugin.command_line import JOB_HELP, access_of, add_access, open_cluster
+from holdfast.plugin.drill.plan import (
+    Taking,
+    Target,
+    cannot_vanish,
+    choose_node,
+    plan_lines,
+    refusal,
+    rights_needed,
+    target_of,
+)
+from holdfast.plugin.drill.recovery import Sighting, Stage, advance, begin, furthest, progress_of
+from holdfast.plugin.drill.report import DrillResult, report_object, report_text
+from holdfast.plugin.job_view import reference_of, state_of, tier_of
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.quantities import DurationError, parse_duration
+
+if TYPE_CHECKING:
+    import argparse
+
+    from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.policy.policy import NoPolicy
+    from holdfast.plugin.cluster import Cluster
+    from holdfast.plugin.drill.recovery import Progress, Recovery
+
+_POLL_SECONDS: Final = 0.25
+_NOT_ASKED: Final = 3
+_FAILED: Final = 1
+_MISSING_OR_BUDGET: Final = frozenset({404, 429})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("job", metavar="JOB", help=JOB_HELP)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--notice",
+        dest="taking",
+        action="store_const",
+        const=Taking.NOTICE,
+        default=Taking.NOTICE,
+        help="take the node as after a reclaim notice: its pods are evicted (default)",
+    )
+    how.add_argument(
+        "--vanish",
+        dest="taking",
+        action="store_const",
+        const=Taking.VANISH,
+        help="take the node without a notice: its machine is gone",
+    )
+    how.add_argument(
+        "--by-hand",
+        dest="taking",
+        action="store_const",
+        const=None,
+        help="take nothing: name the node, wait until the cloud takes it, and measure",
+    )
+    parser.add_argument("--node", help="the node to take (default: one with the fewest pods of the job)")
+    parser.add_argument("--yes", action="store_true", help="take the node without asking")
+    parser.add_argument("--timeout", default="1h", metavar="DURATION", help="how long to follow the job")
+    parser.add_argument(
+        "--max-lost-steps", type=float, metavar="N", help="exit with 1 if more steps are lost"
+    )
+    parser.add_argument("--price", type=float, help="of a node per hour (default: the tier's `price`)")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="how to report")
+    add_access(parser)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the drill; 0 if the job recovered within the limits, 1 if not, 3 if the user does not want it."""
+    seconds = _seconds(parsed.timeout)
+    with open_cluster(access_of(parsed)) as cluster:
+        key = cluster.job_named(parsed.job)
+        job, policy = cluster.job(key), cluster.policy()
+        target, before = _prepare(cluster, key, job, policy, parsed)
+        if not _agreed(cluster, job, target, policy, parsed):
+            print("nothing is taken", file=sys.stderr)
+            return _NOT_ASKED
+        state = state_of(job)
+        record = begin(cluster.pods(key), before, state.pool if state else None)
+        started = time.monotonic()
+        _take(cluster, target, parsed.taking)
+        try:
+            record = _follow(cluster, key, record, started, seconds)
+        finally:
+            _open_again(cluster, target, parsed.taking)
+        tier = tier_of(state, policy) if state and isinstance(policy, Policy) else None
+    result = DrillResult(
+        job=reference_of(job),
+        taking=parsed.taking,
+        target=target,
+        recovery=record,
+        price=parsed.price if parsed.price is not None else tier.price if tier else None,
+        most_lost=parsed.max_lost_steps,
+    )
+    print(json.dumps(report_object(result), indent=2) if parsed.output == "json" else report_text(result))
+    if result.problem is None:
+        return 0
+    print(f"error: drill: {result.problem}", file=sys.stderr)
+    return _FAILED
+
+
+def _prepare(
+    cluster: Cluster, key: JobKey, job: Json, policy: Policy | NoPolicy, parsed: argparse.Namespace
+) -> tuple[Target, Progress]:
+    """Return the node to take and the job's progress; raises ConfigError where the drill must not run."""
+    pods, state = cluster.pods(key), state_of(job)
+    before = furthest(pods) or progress_of(job)
+    problem = refusal(job, state, policy, cluster.observe(key, job), reports=before is not None)
+    node = choose_node(pods, parsed.node)
+    if problem is not None or before is None:
+        raise ConfigError([problem] if problem else [])
+    if node is None:
+        raise ConfigError([_no_node(pods, parsed.node)])
+    target = _read_target(cluster, node, pods)
+    if parsed.taking is None:
+        return target, before
+    vanishing = cannot_vanish(target) if parsed.taking is Taking.VANISH else None
+    if vanishing is not None:
+        raise ConfigError([vanishing])
+    lacking = [
+        str(each) for each in rights_needed(target, parsed.taking, cluster.namespace) if not cluster.may(each)
+    ]
+    if lacking:
+        raise ConfigError([_no_right(lacking)])
+    return target, before
+
+
+def _read_target(cluster: Cluster, node: str, pods: list[Json]) -> Target:
+    """Return what the user may read of the node."""
+    found, claims = None, list[Json]()
+    # Without the right to read nodes there is none to take them either: that is said with the right's name.
+    with suppress(ConfigError):
+        found, claims = cluster.find(NODE, node), cluster.list(NODECLAIM, everywhere=True)
+    return target_of(node, found, claims, pods)
+
+
+def _agreed(
+    cluster: Cluster, job: Json, target: Target, policy: Policy | NoPolicy, parsed: argparse.Namespace
+) -> bool:
+    if parsed.taking is None:
+        print(
+            f"Let the cloud take the node {target.node}; this command follows {reference_of(job)}.",
+            file=sys.stderr,
+        )
+        return True
+    for line in plan_lines(job, target, parsed.taking, policy, _other_pods(cluster, job, target)):
+        print(line, file=sys.stderr)
+    if parsed.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            [
+                Problem(
+                    field="--yes",
+                    value="not set, and no terminal to ask on",
+                    allowed="an answer before a node is taken",
+                    fix="Pass --yes in a pipeline.",
+                )
+            ]
+        )
+    print("Take it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _other_pods(cluster: Cluster, job: Json, target: Target) -> list[str] | None:
+    """Return the other pods of the node that no DaemonSet made; None if the user may not read them."""
+    try:
+        there = cluster.list(POD, fields=f"spec.nodeName={target.node}", everywhere=True)
+    except ConfigError:
+        return None
+    own = (cluster.namespace, name_of(job))
+    return sorted(
+        f"{namespace_of(pod)}/{name_of(pod)}"
+        for pod in there
+        if not has_ended(pod)
+        and _owner_kind(pod) != "DaemonSet"
+        and (job_of_pod(pod) or ("", "", ""))[1:] != own
+    )
+
+
+def _owner_kind(pod: Json) -> str:
+    owners = objects(mapping(pod.get("metadata")).get("ownerReferences"))
+    return text(owners[0].get("kind")) if owners else ""
+
+
+def _take(cluster: Cluster, target: Target, taking: Taking | None) -> None:
+    if taking is Taking.VANISH:
+        # Karpenter drains a node that is deleted, by its finalizer: without the finalizer nothing is drained.
+        cluster.patch(NODE, target.node, {"metadata": {"finalizers": None}})
+        cluster.delete(NODE, target.node)
+    if taking is not None and target.claim is not None:
+        cluster.delete(NODECLAIM, target.claim)
+    elif taking is Taking.NOTICE:
+        cluster.patch(NODE, target.node, {"spec": {"unschedulable": True}})
+        for pod in target.pods:
+            _evict(cluster, pod)
+
+
+def _evict(cluster: Cluster, pod: str) -> None:
+    body: Json = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": cluster.namespace},
+    }
+    try:
+        cluster.send("POST", POD.item(cluster.namespace, pod, "eviction"), body=body)
+    except ApiError as error:
+        # 404: it is gone. 429: a disruption budget forbids it; a cloud does not wait for that.
+        if error.status not in _MISSING_OR_BUDGET:
+            raise
+
+
+def _open_again(cluster: Cluster, target: Target, taking: Taking | None) -> None:
+    """Open a node that was only closed: no controller takes its machine away."""
+    if taking is Taking.NOTICE and target.claim is None:
+        cluster.send(
+            "PATCH", NODE.item(None, target.node), body={"spec": {"unschedulable": None}}, content_type=MERGE
+        )
+
+
+def _follow(cluster: Cluster, key: JobKey, record: Recovery, started: float, seconds: float) -> Recovery:
+    said: set[Stage] = set()
+    while not record.is_complete and time.monotonic() - started < seconds:
+        job = cluster.job(key)
+        seen = cluster.observe(key, job)
+        state = state_of(job)
+        sighting = Sighting(
+            at=time.monotonic() - started,
+            pods=cluster.pods(key),
+            pool=state.pool if state else None,
+            own_progress=progress_of(job),
+            has_completed=seen.outcome is Outcome.COMPLETED,
+        )
+        record = advance(record, sighting)
+        for stage in Stage:
+            if stage in record.stages and stage not in said:
+                said.add(stage)
+                print(f"[{record.stages[stage]:7.1f} s] {stage.value}", file=sys.stderr, flush=True)
+        if seen.outcome is Outcome.FAILED:
+            break
+        time.sleep(_POLL_SECONDS)
+    return record
+
+
+def _seconds(written: str) -> float:
+    try:
+        return parse_duration(written).total_seconds()
+    except DurationError as error:
+        problem = Problem(
+            field="--timeout", value=f'"{written}"', allowed="a duration such as 30m", fix=error.fix
+        )
+        raise ConfigError([problem]) from error
+
+
+def _no_node(pods: list[Json], wanted: str | None) -> Problem:
+    nodes = sorted({text(mapping(pod.get("spec")).get("nodeName")) for pod in pods} - {""})
+    return Problem(
+        field="--node",
+        value=f'"{wanted}"' if wanted else "none that has only workers of the job",
+        allowed=", ".join(nodes) or "a node of the job's workers; it has none",
+        fix="Name a node on which a worker of the job runs, and no Ray head.",
+    )
+
+
+def _no_right(lacking: list[str]) -> Problem:
+    return Problem(
+        field="rights",
+        value=f"no right to {'; '.join(lacking)}",
+        allowed="the right to take a node, which the roles of a training namespace do not include",
+        fix="Let an administrator run the drill; or let the cloud take the node, with --by-hand.",
+    )

@@ -1,0 +1,144 @@
+"""Tells a job's history in sentences, from its Events and the controller's record. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import count, moment, text
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.state import FailbackStage, OutageKind, Phase, Purpose
+from holdfast.plugin.job_view import cost_text, duration_text, event_time, job_view, state_of, tier_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from holdfast.fallback.policy.policy import NoPolicy
+    from holdfast.fallback.state_machine.state import JobState
+    from holdfast.plugin.job_view import JobView
+    from holdfast.scheduling.json import Json
+
+#: The API server keeps Events for an hour unless it is configured otherwise; only the record remains after that.
+NO_EVENTS: Final = (
+    "The cluster has no Event of the controller about it any more: the API server keeps them for an hour."
+)
+
+_COUNTED: Final = {
+    OutageKind.EVICTION: "an eviction",
+    OutageKind.APPLICATION: "a failure of the program",
+    OutageKind.UNEXPLAINED: "a restart whose cause no replica of the controller observed",
+}
+_PURPOSES: Final = {
+    Purpose.FAILOVER: "It is suspended to move down to {pool}; it resumes there once none of its pods is left.",
+    Purpose.FAILBACK: "It is suspended to move back up to {pool}, whose capacity is reserved for it.",
+    Purpose.YIELD: "It is suspended for a while, because two jobs each had a part of the nodes that both need.",
+    Purpose.RESTART: "It is suspended to restart on {pool}, because its head was lost.",
+}
+_STAGES: Final = {
+    FailbackStage.RESERVING: "Capacity in {pool} is being reserved for its return; it keeps running until all of it is there.",
+    FailbackStage.TAINTING: "All capacity for its return to {pool} is there and is being reserved for it alone.",
+    FailbackStage.CHECKPOINTING: "It was asked to write a checkpoint, and then returns to {pool}.",
+    FailbackStage.MOVING: "It is moving onto the nodes that are reserved for it in {pool}.",
+}
+
+
+def history_lines(
+    job: Json, policy: Policy | NoPolicy, events: Sequence[Json], now: datetime
+) -> tuple[str, ...]:
+    """Return what happened to a job, oldest first, and then where it stands."""
+    view = job_view(job, policy, events)
+    told = sorted(
+        events, key=lambda event: (_first(event) is None, str(_first(event)), str(event_time(event)))
+    )
+    past = [event_line(event) for event in told] or [NO_EVENTS]
+    return (*past, "", *_standing(job, view, policy, now))
+
+
+def event_line(event: Json) -> str:
+    """Return one Event as a sentence with its time, and how often it was repeated."""
+    first, last, times = _first(event), event_time(event), count(event.get("count"), 1)
+    when = f"{first:%Y-%m-%d %H:%M:%S}" if first else "at an unknown time"
+    repeated = f" ({times} times, last at {last:%H:%M:%S})" if times > 1 and last else ""
+    return f"{when}  {text(event.get('reason'))}: {text(event.get('message'))}{repeated}"
+
+
+def _first(event: Json) -> datetime | None:
+    return moment(event.get("firstTimestamp")) or event_time(event)
+
+
+def _standing(job: Json, view: JobView, policy: Policy | NoPolicy, now: datetime) -> Iterator[str]:
+    state = state_of(job)
+    ladder = policy if isinstance(policy, Policy) else None
+    if state is None:
+        yield f"{view.reference} is on no tier: {view.note or 'the fallback controller has not recorded it'}."
+        return
+    yield _position(view, state, now)
+    if ladder is not None:
+        yield from _failures(view, state, ladder)
+    yield from _phase(state, now)
+    if state.failback is not None:
+        yield _STAGES[state.failback.stage].format(pool=state.failback.pool)
+    if view.next_limit is not None and view.next_limit_at is not None:
+        left = duration_text(view.next_limit_at - now)
+        yield f"Unless something else happens, it {view.next_limit} at {view.next_limit_at:%Y-%m-%d %H:%M:%S} (in {left})."
+    yield from _spent(view, state)
+    yield from _pace(state)
+    if view.note:
+        yield f"It {view.note}."
+
+
+def _position(view: JobView, state: JobState, now: datetime) -> str:
+    place = (
+        "a pool that its ladder has no tier for" if view.tier is None else f"tier {view.tier} of {view.tiers}"
+    )
+    moves = {0: "it has never moved", 1: "it has moved once"}.get(
+        state.moves, f"it has moved {state.moves} times"
+    )
+    return (
+        f"{view.reference} is {state.phase.value} on {state.pool}, {place}, since {state.since:%Y-%m-%d %H:%M:%S} "
+        f"({duration_text(now - state.since)}); {moves}."
+    )
+
+
+def _failures(view: JobView, state: JobState, policy: Policy) -> Iterator[str]:
+    tier = tier_of(state, policy)
+    if tier is None:
+        return
+    limit = (
+        "no number of them moves it on" if view.max_failures is None else f"{view.max_failures} move it on"
+    )
+    last = ""
+    if state.outage_kind is not None and state.outage_counted_at is not None:
+        last = f"; the last was {_COUNTED[state.outage_kind]}, counted at {state.outage_counted_at:%Y-%m-%d %H:%M:%S}"
+    yield f"{state.pool} has cost {view.failures} failures, and {limit}{last}."
+
+
+def _phase(state: JobState, now: datetime) -> Iterator[str]:
+    if state.phase is Phase.WAITING and state.waiting_since is not None:
+        waited = duration_text(now - state.waiting_since + state.waited)
+        yield f"Not every pod has a node: it has waited for {waited}."
+    if state.phase is Phase.SUSPENDING and state.purpose is not None:
+        yield _PURPOSES[state.purpose].format(pool=state.pool)
+    if state.phase is Phase.PAUSED:
+        yield _PURPOSES[Purpose.YIELD].format(pool=state.pool)
+    if state.phase is Phase.STOPPED:
+        yield "It is suspended, and the controller does not resume it. `kubectl holdfast resume` does."
+    if state.phase is Phase.GIVEN_UP:
+        yield "It was given up: fix the cause, then run `kubectl holdfast resume`."
+
+
+def _spent(view: JobView, state: JobState) -> Iterator[str]:
+    if state.ledger is None:
+        return
+    worked, lost, waited = map(duration_text, (state.ledger.worked, state.ledger.lost, state.ledger.waited))
+    yield f"Until its last record it worked for {worked}, repeated or restarted for {lost}, waited for {waited}: {cost_text(view)}."
+
+
+def _pace(state: JobState) -> Iterator[str]:
+    if state.pace is None:
+        return
+    done = duration_text(state.pace.work_done)
+    progress = "" if state.pace.progress is None else f", by its own report {state.pace.progress:.0%}"
+    yield f"Of its work, {done} was done when it was last recorded{progress}; interruptions so far: {state.pace.interruptions}."
+    if state.pace.is_late:
+        yield "It will miss its deadline, whatever is done."

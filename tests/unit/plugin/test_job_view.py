@@ -1,0 +1,164 @@
+"""What a job's user sees of its position, and its history in sentences."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    FailbackStage,
+    Ledger,
+    OutageKind,
+    Phase,
+    PoolUse,
+    Purpose,
+    write_state,
+)
+from holdfast.plugin.history import NO_EVENTS, history_lines
+from holdfast.plugin.job_view import ROW_HEADS, duration_text, job_row, job_view, table
+from holdfast.scheduling.labels import FINISH_BY, STATE, STOP
+from tests.support.builders.fallback_objects import UID, jobset
+from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, suspending, waiting
+
+if TYPE_CHECKING:
+    from holdfast.fallback.state_machine.state import JobState
+    from holdfast.scheduling.json import Json
+
+
+def job_in(state: JobState | None, **annotations: str) -> Json:
+    recorded = {} if state is None else {STATE: write_state(state)}
+    return jobset(annotations={**recorded, **annotations})
+
+
+def event(reason: str, minutes_ago: float, message: str = "It happened.", **fields: int | str) -> Json:
+    at = (T0 - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+        "type": "Normal",
+        "involvedObject": {"uid": UID},
+        **fields,
+    }
+
+
+def cells(state: JobState | None, *events: Json) -> dict[str, str]:
+    return dict(zip(ROW_HEADS, job_row(job_view(job_in(state), policy(), events), T0), strict=True))
+
+
+def test_running_job_has_tier_failures_cost_and_its_latest_event() -> None:
+    used = PoolUse(pool="a-spot", node_time=31 * HOUR, ran=31 * HOUR, cost=12.4)
+    ledger = Ledger(counted_from=T0 - HOUR, counted_until=T0, uses=(used,))
+    state = running(uid=UID, evictions=1, unexplained=1, ledger=ledger)
+    row = cells(state, event("Placed", 50), event("EvictionCounted", 5), event("Moved", 55))
+    assert (row["TIER"], row["POOL"], row["PHASE"]) == ("1 of 3", "a-spot", "Running"), "where it is"
+    assert row["FAILURES"] == "2 of 3", "all outages that count, and how many move it on"
+    assert row["COST"] == "12.40 (31.0 node-hours)", "as the controller's ledger has it"
+    assert row["LAST REASON"] == "EvictionCounted (5m ago)", "the latest Event, wherever it is in the list"
+
+
+def test_waiting_job_has_the_time_at_which_it_moves_on() -> None:
+    row = cells(waiting(uid=UID, waiting_since=T0 - 4 * MINUTE, waited=MINUTE))
+    assert row["WAITING"] == "4m", "since its last pause"
+    assert row["NEXT LIMIT"] == "moves to b-spot without nodes in 10m", (
+        "15 minutes less the five it has waited"
+    )
+
+
+def test_deadline_that_comes_before_every_other_limit_is_the_next_limit() -> None:
+    soon = (T0 + 2 * MINUTE).isoformat()
+    job = job_in(waiting(uid=UID), **{FINISH_BY: soon})
+    assert job_view(job, policy(), ()).next_limit == "must have finished", "the first that happens"
+
+
+def test_job_on_a_lower_tier_may_return_at_the_time_that_the_ladder_says() -> None:
+    state = running(uid=UID, pool="b-spot", rank=1, short_failbacks=1)
+    view = job_view(job_in(state), policy(return_after=HOUR), ())
+    assert view.next_limit == "may return to a-spot", "the best tier"
+    assert view.next_limit_at == T0 + HOUR, "twice returnAfter after one failback that did not last"
+
+
+@pytest.mark.parametrize(
+    ("job", "ladder", "words"),
+    [
+        (job_in(None), NoPolicy(), "no FallbackPolicy"),
+        (job_in(None), policy(), "has not recorded it"),
+        (job_in(running(uid=UID), **{STOP: "true"}), policy(), "stopped by its annotation"),
+        ({**job_in(None), "metadata": {"name": "train", "uid": UID}}, policy(), "does not follow"),
+    ],
+)
+def test_job_for_which_the_ladder_does_nothing_has_the_reason(
+    job: Json, ladder: NoPolicy, words: str
+) -> None:
+    note = job_view(job, ladder, ()).note
+    assert note is not None, "a user must not wait for what does not come"
+    assert words in note, "which of the reasons it is"
+
+
+def test_record_of_another_job_is_not_shown() -> None:
+    assert job_view(job_in(running(uid="another")), policy(), ()).pool is None, (
+        "an applied manifest carries it"
+    )
+
+
+def test_history_is_told_oldest_first_and_then_where_the_job_stands() -> None:
+    state = running(
+        uid=UID,
+        evictions=1,
+        outage_kind=OutageKind.EVICTION,
+        outage_counted_at=T0 - 5 * MINUTE,
+        moves=2,
+        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0),
+    )
+    told = [event("Moved", 5, "Second."), event("Placed", 50, "First.", count=3)]
+    lines = history_lines(job_in(state), policy(), told, T0)
+    assert lines[0].startswith("2030-05-01 11:10:00  Placed: First. (3 times"), "the oldest, with its count"
+    assert lines[1] == "2030-05-01 11:55:00  Moved: Second.", "then the next"
+    assert "tier 1 of 3, since 2030-05-01 11:00:00 (1h); it has moved 2 times." in lines[3], "its position"
+    assert "and 3 move it on; the last was an eviction, counted at 2030-05-01 11:55:00." in lines[4], (
+        "its failures"
+    )
+    assert lines[5].startswith("Capacity in a-spot is being reserved"), "what is under way"
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (suspending(uid=UID), "to move down to b-spot"),
+        (suspending(uid=UID, purpose=Purpose.RESTART), "its head was lost"),
+        (
+            running(uid=UID, phase=Phase.PAUSED, resume_at=T0 + MINUTE),
+            "it is resumed at 2030-05-01 12:01:00 (in 1m)",
+        ),
+        (running(uid=UID, phase=Phase.STOPPED), "`kubectl holdfast resume` does"),
+        (running(uid=UID, phase=Phase.GIVEN_UP), "It was given up"),
+    ],
+)
+def test_each_phase_is_told_with_what_ends_it(state: JobState, words: str) -> None:
+    lines = history_lines(job_in(state), policy(), (), T0)
+    assert lines[0] == NO_EVENTS, "Events are kept for an hour"
+    assert any(words in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("duration", "words"),
+    [
+        (-SECOND, "0s"),
+        (45 * SECOND, "45s"),
+        (61 * MINUTE, "1h1m"),
+        (76 * HOUR, "3d4h"),
+        (HOUR + SECOND, "1h"),
+    ],
+)
+def test_durations_have_two_units_at_most(duration: timedelta, words: str) -> None:
+    assert duration_text(duration) == words, "short enough for a column"
+
+
+def test_table_is_aligned_as_kubectls() -> None:
+    assert table(("A", "LONG"), [("x" * 4, "y")]) == "A      LONG\nxxxx   y", "three spaces, none at the end"
