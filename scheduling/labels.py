@@ -28,6 +28,9 @@ FOLLOWS: Final = "holdfast.dev/fallback"
 FOLLOWS_VALUE: Final = "true"
 STAYS_VALUE: Final = "false"
 
+# On a job that follows: the pool of the tier that it is on, or moves to, for its users.
+TIER: Final = "holdfast.dev/tier"
+
 # Annotation on a job that follows: its state on the ladder, written in the same update as the action.
 STATE: Final = "fallback.holdfast.dev/state"
 

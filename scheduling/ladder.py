@@ -24,6 +24,9 @@ MOST_TIMED_FAILURES: Final = 100
 #: The largest `maxFailures`: a larger number is a mistake for UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
+#: The largest `price` of a node per hour: a larger one is a mistake.
+HIGHEST_PRICE: Final = 100_000
+
 #: Which tiers need a time limit, and the fix: in the errors of the configuration, of the policy pack and of the API server.
 NEEDS_TIMEOUT: Final = (
     "every tier that may be spot or reserved, except the last, needs a procurementTimeout: maxFailures counts the failures of "
@@ -44,12 +47,13 @@ class Tier:
     """One tier: a pool, how many failures move a job on, and how long it waits for capacity.
 
     `max_failures` is UNLIMITED or None if failures never move a job on; `procurement_timeout` is None if it waits without
-    limit.
+    limit. `price`: what a node costs per hour, in any currency; None if it is not declared.
     """
 
     pool: str
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
+    price: float | None = None
 
     def is_left_for_certain(self, *, is_on_demand: bool) -> bool:
         """Whether a job moves on from this tier: unless it is on-demand, only `procurementTimeout` does for certain."""

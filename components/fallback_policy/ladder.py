@@ -104,6 +104,7 @@ def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
             "pool": tier.pool,
             "maxFailures": tier.max_failures,
             "procurementTimeout": _written(tier.procurement_timeout),
+            "price": tier.price,
             "facts": None if facts is None else facts_object(facts),
         }
     )

@@ -51,6 +51,14 @@ def status_schema() -> Json:
                         "pool": DNS_LABEL,
                         "jobs": {**count(), "description": "How many jobs are on the tier."},
                         "waiting": {**count(), "description": "How many of them wait for its capacity."},
+                        "nodeHours": {
+                            **count(),
+                            "description": "The hours of nodes that the unfinished jobs of the ladder have used of the tier.",
+                        },
+                        "cost": text(
+                            32,
+                            "What those nodes have cost, in the currency of the prices; empty without a price.",
+                        ),
                     },
                 },
             },
@@ -60,6 +68,30 @@ def status_schema() -> Json:
                 "items": text(1024, "What is wrong, and the fix."),
                 "x-kubernetes-list-type": "atomic",
                 "description": "Why the ladder cannot be followed as it is.",
+            },
+            "conditions": conditions_schema(),
+        },
+    }
+
+
+def conditions_schema() -> Json:
+    """Return the schema of the conditions, as Kubernetes defines them; `Ready` is the only one."""
+    return {
+        "type": "array",
+        "maxItems": 8,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "description": "Ready: the controller follows the ladder.",
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": text(316, "The condition."),
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+                "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+                "lastTransitionTime": {"type": "string", "format": "date-time", "maxLength": 64},
+                "reason": text(1024, "Why, in one word."),
+                "message": text(1024, "What is wrong, and the fix."),
             },
         },
     }

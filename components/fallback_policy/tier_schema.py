@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
-from holdfast.scheduling.ladder import MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
+from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
 from holdfast.scheduling.windows import TIME_PATTERN
@@ -226,6 +226,18 @@ def quantity() -> Json:
     return {"type": "string", "maxLength": 20, "pattern": "^[0-9]+(m|[KMGT]i?)?$"}
 
 
+def price(description: str) -> Json:
+    """Return the schema of a price."""
+    return {
+        "type": "number",
+        "format": "double",
+        "minimum": 0,
+        "exclusiveMinimum": True,
+        "maximum": HIGHEST_PRICE,
+        "description": description,
+    }
+
+
 MOST_TIERS = 16
 _LONGEST_CLUSTER = 253
 
@@ -246,6 +258,9 @@ def tier_schema() -> Json:
             },
             "procurementTimeout": duration(
                 "How long to wait for the tier's capacity, for example 45s, 15m or 1h30m."
+            ),
+            "price": price(
+                "What one of the tier's nodes costs per hour, for example 9.83, in the same currency on all tiers."
             ),
             "facts": facts_schema(),
             "cluster": text(_LONGEST_CLUSTER, "Reserved for ladders across clusters. Do not set it."),

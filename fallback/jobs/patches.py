@@ -13,6 +13,7 @@ from holdfast.scheduling.labels import (
     CHECKPOINTS_ON_REQUEST,
     STATE,
     SUSPENDED_FOR,
+    TIER,
 )
 
 if TYPE_CHECKING:
@@ -34,15 +35,19 @@ def spec_patch(job: Json, state: str, spec: Json) -> Json:
     return {"metadata": _fenced(job, {STATE: state}), "spec": spec}
 
 
-def with_marker(patch: Json, job: Json, state: JobState) -> Json:
-    """Return a patch that writes a state, with the marker of the job's suspension beside it."""
-    marker = write_marker(state)
-    if not marker and SUSPENDED_FOR not in _annotations(job):
-        return patch
+def with_marks(patch: Json, job: Json, state: JobState) -> Json:
+    """Return a patch that writes a state, with the marker of the job's suspension and the label of its tier beside it."""
     metadata = mapping(patch.get("metadata"))
-    # Empty, not removed: admission restores annotations that an applied manifest lacks.
-    annotations = {**mapping(metadata.get("annotations")), SUSPENDED_FOR: marker}
-    return {**patch, "metadata": {**metadata, "annotations": annotations}}
+    marker = write_marker(state)
+    if marker or SUSPENDED_FOR in _annotations(job):
+        # Empty, not removed: admission restores annotations that an applied manifest lacks.
+        metadata = {
+            **metadata,
+            "annotations": {**mapping(metadata.get("annotations")), SUSPENDED_FOR: marker},
+        }
+    if mapping(metadata_of(job).get("labels")).get(TIER) != state.pool:
+        metadata = {**metadata, "labels": {TIER: state.pool}}
+    return {**patch, "metadata": metadata}
 
 
 def checkpoint_request(obj: Json, at: datetime) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ from holdfast.fallback.reservations.placement import placement_of
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
-from holdfast.scheduling.quantities import format_quantity, parse_quantity
+from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.quantities import format_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,9 +88,6 @@ def _selects(pod_spec: Json) -> bool:
     return bool(selector_of(pod_spec).keys() & {POOL, *CAPACITY_KEYS})
 
 
-_Amounts = dict[str, Fraction]
-
-
 def shape_of(
     pod_spec: Json, count: int, labels: Mapping[str, str] = MappingProxyType({}), problem: str | None = None
 ) -> PodShape:
@@ -107,45 +104,8 @@ def shape_of(
 
 
 def requests_of(pod_spec: Json) -> Mapping[str, str]:
-    """Return a pod's effective requests, as the scheduler computes them.
-
-    Sidecars (init containers with restartPolicy Always) run beside the containers; each other init container runs alone,
-    with the sidecars started before it. Requests of the pod itself replace those of its containers.
-    """
-    running = _sum(_requests(each) for each in objects(pod_spec.get("containers")))
-    begun: _Amounts = {}
-    peak: _Amounts = {}
-    for each in objects(pod_spec.get("initContainers")):
-        alone = _sum([begun, _requests(each)])
-        peak = _larger(peak, alone)
-        if each.get("restartPolicy") == "Always":
-            begun = alone
-    needed = {**_larger(_sum([running, begun]), peak), **_requests(pod_spec)}
-    total = _sum([needed, _amounts(mapping(pod_spec.get("overhead")))])
-    return {name: format_quantity(amount) for name, amount in sorted(total.items()) if amount}
-
-
-def _requests(container: Json) -> _Amounts:
-    resources = mapping(container.get("resources"))
-    # A limit without a request counts as a request.
-    return {**_amounts(mapping(resources.get("limits"))), **_amounts(mapping(resources.get("requests")))}
-
-
-def _amounts(resources: Json) -> _Amounts:
-    return {name: parse_quantity(value) for name, value in resources.items()}
-
-
-def _sum(parts: Iterable[_Amounts]) -> _Amounts:
-    total: _Amounts = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, Fraction(0)) + amount
-    return total
-
-
-def _larger(one: _Amounts, other: _Amounts) -> _Amounts:
-    zero = Fraction(0)
-    return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
+    """Return a pod's effective requests as quantities."""
+    return {name: format_quantity(amount) for name, amount in effective_requests(pod_spec).items()}
 
 
 def affinity_problem(pod_specs: Iterable[Json], kind: str) -> str | None:

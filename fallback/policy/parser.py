@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import TIME_ALLOWED, CapacityWindow, parse_time
@@ -97,6 +97,15 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             return self._wrong(name, value, f"an integer from {least} to {most}")
         return value
+
+    def price(self, name: str) -> float | None:
+        """A price per hour."""
+        value = self._document.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= HIGHEST_PRICE:
+            return self._wrong(name, value, f"a number above 0, up to {HIGHEST_PRICE}")
+        return float(value)
 
     def duration(self, name: str) -> timedelta | None:
         """A duration such as `15m`."""
@@ -236,6 +245,7 @@ def _tier(fields: Fields) -> PolicyTier:
         max_failures=fields.integer("maxFailures", UNLIMITED, MOST_FAILURES),
         procurement_timeout=fields.duration("procurementTimeout"),
         facts=read_facts(fields.section("facts")),
+        price=fields.price("price"),
     )
 
 

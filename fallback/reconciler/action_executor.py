@@ -208,7 +208,7 @@ class ActionExecutor:
         return context.job
 
     async def _record(self, context: JobContext, patch: Json, state: JobState) -> Json:
-        return await self._patch(context, patches.with_marker(patch, context.job, state))
+        return await self._patch(context, patches.with_marks(patch, context.job, state))
 
     async def _patch(self, context: JobContext, patch: Json) -> Json:
         key = context.key

@@ -65,8 +65,9 @@ class Controller:
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
+        self._notifier = WebhookNotifier(settings.webhook_url_file, sent=self._notification_sent)
         self._job_index = JobIndex(self._namespace_changed)
-        self._status_writer = PolicyStatusWriter(client, caches, self._job_index)
+        self._status_writer = PolicyStatusWriter(client, caches, self._job_index, now=now)
         self._status_task = DebouncedTask(
             "writing policy status", self._status_writer.write, seconds=STATUS_DELAY_SECONDS
         )

@@ -35,8 +35,11 @@ class MetricName(StrEnum):
     MOVE_SECONDS = "holdfast_fallback_move_seconds"
     JOBS = "holdfast_fallback_jobs"
     LATE_JOBS = "holdfast_fallback_late_jobs"
+    NODE_SECONDS = "holdfast_fallback_node_seconds_total"
+    COST = "holdfast_fallback_cost_total"
     JOB_EVENTS = "holdfast_fallback_job_events_total"
     EVENT_WRITES = "holdfast_fallback_event_writes_total"
+    NOTIFICATIONS = "holdfast_fallback_notifications_total"
     FAILED_WRITES = "holdfast_fallback_failed_writes_total"
     RECONCILE_SECONDS = "holdfast_fallback_reconcile_seconds"
     RECONCILE_ERRORS = "holdfast_fallback_reconcile_errors_total"
@@ -78,11 +81,24 @@ class Metrics:
         self.outages = self._counter(
             MetricName.OUTAGES, "Outages counted against a tier, by cause.", "namespace", "pool", "cause"
         )
+        self.node_seconds = self._counter(
+            MetricName.NODE_SECONDS,
+            "Time of the nodes of jobs, added up over the nodes.",
+            "namespace",
+            "pool",
+            "capacity",
+        )
+        self.cost = self._counter(
+            MetricName.COST, "What nodes of jobs have cost.", "namespace", "pool", "capacity"
+        )
         self.job_events = self._counter(
             MetricName.JOB_EVENTS, "Events of jobs, by reason.", "namespace", "reason"
         )
         self.event_writes = self._counter(
             MetricName.EVENT_WRITES, "Events written to the API server, or dropped.", "outcome"
+        )
+        self.notifications = self._counter(
+            MetricName.NOTIFICATIONS, "Notifications sent through the webhook, or dropped.", "outcome"
         )
         self.failed_writes = self._counter(
             MetricName.FAILED_WRITES, "Writes for a job that failed and are retried.", "reason"

@@ -9,21 +9,26 @@ import asyncio
 import logging
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, LeadershipLost, Unreachable
+from holdfast.fallback.api.objects import objects, text
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import mapping
 from holdfast.scheduling.labels import LADDER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from datetime import datetime
 
     from holdfast.fallback.api.cache import Change
     from holdfast.fallback.jobs.snapshot import JobKey
     from holdfast.fallback.reconciler.cached_objects import CachedPolicy
     from holdfast.fallback.reconciler.caches import Caches
+    from holdfast.fallback.state_machine.state import PoolUse
     from holdfast.scheduling.json import Json
 
 # The limits of the CRD's schema.
@@ -31,11 +36,20 @@ _MOST_PROBLEMS: Final = 16
 _LONGEST_PROBLEM: Final = 1024
 _LONGEST_SUMMARY: Final = 512
 
+_READY: Final = "Ready"
+_HOUR: Final = timedelta(hours=1)
+_NOTHING: Final = timedelta(0)
+
 _BETWEEN_TIERS: Final = frozenset({Phase.SUSPENDING, Phase.PAUSED})
 
 
-def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[JobPosition]) -> Json:
-    """Return the status of a FallbackPolicy with all of its fields, so that a patch leaves no old value."""
+def policy_status(
+    policy: Policy | NoPolicy, generation: int, places: Iterable[JobPosition], *, before: Json, now: datetime
+) -> Json:
+    """Return the status of a FallbackPolicy with all of its fields, so that a patch leaves no old value.
+
+    `before`: the status that it replaces, for the time of the last change of its condition.
+    """
     all_places = list(places)
     pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
     moving = sum(place.phase in _BETWEEN_TIERS for place in all_places)
@@ -47,12 +61,39 @@ def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[J
         "moving": moving,
         "tiers": [_tier(pool, all_places) for pool in pools],
         "problems": [problem[:_LONGEST_PROBLEM] for problem in problems[:_MOST_PROBLEMS]],
+        "conditions": [_ready(policy, generation, before, now)],
     }
 
 
 def _tier(pool: str, places: list[JobPosition]) -> Json:
     there = [place for place in places if place.pool == pool and place.phase not in _BETWEEN_TIERS]
-    return {"pool": pool, "jobs": len(there), "waiting": sum(each.phase is Phase.WAITING for each in there)}
+    uses = [use for place in places for use in place.uses if use.pool == pool]
+    costs = [use.cost for use in uses if use.cost is not None]
+    return {
+        "pool": pool,
+        "jobs": len(there),
+        "waiting": sum(each.phase is Phase.WAITING for each in there),
+        "nodeHours": sum((use.node_time for use in uses), _NOTHING) // _HOUR,
+        "cost": f"{sum(costs):.2f}" if costs else "",
+    }
+
+
+def _ready(policy: Policy | NoPolicy, generation: int, before: Json, now: datetime) -> Json:
+    """Return the condition Ready: whether the controller follows the ladder."""
+    is_ready = isinstance(policy, Policy)
+    status = "True" if is_ready else "False"
+    known = next(
+        (each for each in objects(before.get("conditions")) if each.get("type") == _READY), mapping(None)
+    )
+    since = text(known.get("lastTransitionTime")) if known.get("status") == status else ""
+    return {
+        "type": _READY,
+        "status": status,
+        "reason": "Followed" if is_ready else "Invalid",
+        "message": "" if is_ready else " ".join(policy.problems)[:_LONGEST_PROBLEM],
+        "observedGeneration": generation,
+        "lastTransitionTime": since or now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
 
 
 def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) -> str:
@@ -70,11 +111,12 @@ def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) 
 
 @dataclass(frozen=True, kw_only=True)
 class JobPosition:
-    """A job's position: the pool it is on or moving to, its phase, and whether it will miss its deadline."""
+    """A job's position: the pool it is on or moving to, its phase, whether it will miss its deadline, and what it has used."""
 
     pool: str
     phase: Phase
     is_late: bool = False
+    uses: tuple[PoolUse, ...] = ()
 
 
 class JobIndex:
@@ -89,7 +131,8 @@ class JobIndex:
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
             is_late = state.pace is not None and state.pace.is_late
-            place = JobPosition(pool=state.pool, phase=state.phase, is_late=is_late)
+            uses = () if state.ledger is None else state.ledger.uses
+            place = JobPosition(pool=state.pool, phase=state.phase, is_late=is_late, uses=uses)
         places = self._places.get(key.namespace, {})
         if places.get(key) == place:
             return
@@ -168,7 +211,10 @@ class DebouncedTask:
 class PolicyStatusWriter:
     """Writes the status of each FallbackPolicy that has changed."""
 
-    def __init__(self, client: Client, caches: Caches, job_index: JobIndex) -> None:
+    def __init__(
+        self, client: Client, caches: Caches, job_index: JobIndex, *, now: Callable[[], datetime]
+    ) -> None:
+        self._now = now
         self._client = client
         self._caches = caches
         self._job_index = job_index
@@ -192,7 +238,13 @@ class PolicyStatusWriter:
         cached = self._caches.policies.get(namespace, LADDER)
         if cached is None:
             return
-        status = policy_status(cached.policy, cached.generation, self._job_index.in_namespace(namespace))
+        status = policy_status(
+            cached.policy,
+            cached.generation,
+            self._job_index.in_namespace(namespace),
+            before=cached.status,
+            now=self._now(),
+        )
         if status == cached.status:
             return
         try:

@@ -21,8 +21,9 @@ from holdfast.fallback.reconciler.policy_status import JobIndex
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
+from holdfast.fallback.state_machine.ledger import use_of
 from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, UnreadableState
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class EventReporter:
         """Count what has changed between two states of a job."""
         if not isinstance(before, JobState) or after is None:
             return
+        self._count_spending(key.namespace, before.ledger, after.ledger)
         where = (key.namespace, after.pool)
         if after.moves > before.moves:
             self._metrics.moves.labels(*where, before.purpose or "").inc(after.moves - before.moves)
@@ -79,6 +81,15 @@ class EventReporter:
             if before.suspended_at is not None:
                 took = (observation.now - before.suspended_at).total_seconds()
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
+
+    def _count_spending(self, namespace: str, before: Ledger | None, after: Ledger | None) -> None:
+        for use in after.uses if after is not None else ():
+            labels = (namespace, use.pool, use.capacity or "")
+            earlier = use_of(before, use.pool)
+            self._metrics.node_seconds.labels(*labels).inc(
+                (use.node_time - earlier.node_time).total_seconds()
+            )
+            self._metrics.cost.labels(*labels).inc((use.cost or 0.0) - (earlier.cost or 0.0))
 
     def forget(self, key: JobKey) -> None:
         """Remove a deleted job."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+from holdfast.scheduling.labels import CapacityType
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.policy.policy import NoPolicy
     from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.labels import CapacityType
 
 #: How much of a ledger is not written yet at most.
 LEDGER_INTERVAL: Final = timedelta(hours=1)
@@ -77,10 +77,42 @@ def of_on_demand(ledger: Ledger, price: float | None) -> float | None:
     return ledger.cost / (price * (ledger.gang_time / _HOUR) * (ledger.worked / ran))
 
 
+def use_of(ledger: Ledger | None, pool: str) -> PoolUse:
+    """Return what a job has used of a pool."""
+    uses = () if ledger is None else ledger.uses
+    return next((use for use in uses if use.pool == pool), PoolUse(pool=pool))
+
+
+def spending_text(ledger: Ledger, on_demand_price: float | None) -> str:
+    """Return the times of a job by capacity type and what it has cost: `31 h spot, 17 h on-demand: 0.55 of on-demand`."""
+    ran = {capacity: ledger.ran_on(capacity) for capacity in CapacityType}
+    parts = [f"{_rounded(time)} {capacity.value}" for capacity, time in ran.items() if time]
+    share = of_on_demand(ledger, on_demand_price)
+    return ", ".join(parts) + (f": {share:.2f} of on-demand" if parts and share is not None else "")
+
+
+def on_demand_price(observation: Observation, policy: Policy | NoPolicy) -> float | None:
+    """Return the price of the ladder's lowest on-demand tier; None if it has none, or no price is known."""
+    tiers = policy.tiers if isinstance(policy, Policy) else ()
+    pools = [tier.pool for tier in tiers if tier.facts.capacity is CapacityType.ON_DEMAND]
+    return price_of(pools[-1], observation, policy) if pools else None
+
+
+def _rounded(time: timedelta) -> str:
+    for unit, name in ((_HOUR, "h"), (timedelta(minutes=1), "min")):
+        if time >= unit:
+            return f"{time / unit:.0f} {name}" if time >= 10 * unit else f"{time / unit:.1f} {name}"
+    return f"{time.total_seconds():.0f} s"
+
+
+def _with_capacity(use: PoolUse, capacity: CapacityType | None) -> PoolUse:
+    return replace(use, capacity=capacity or use.capacity)
+
+
 def _with_node_time(ledger: Ledger, observation: Observation, policy: Policy | NoPolicy) -> Ledger:
     for kind, time in observation.node_time.items():
         price = price_of(kind.pool, observation, policy)
-        use = _use_of(ledger, kind.pool, kind.capacity)
+        use = _with_capacity(use_of(ledger, kind.pool), kind.capacity)
         more = None if price is None else price * (time / _HOUR)
         cost = use.cost if more is None else (use.cost or 0.0) + more
         ledger = _with_use(ledger, replace(use, node_time=use.node_time + time, cost=cost))
@@ -91,7 +123,7 @@ def _with_run(
     ledger: Ledger, state: JobState, observation: Observation, policy: Policy | NoPolicy, time: timedelta
 ) -> Ledger:
     """Count a time in which all pods had nodes. The first of it restores what a restart costs, as far as is known."""
-    use = _use_of(ledger, state.pool, _capacity_of(state.pool, observation, policy))
+    use = _with_capacity(use_of(ledger, state.pool), _capacity_of(state.pool, observation, policy))
     own = [spent for kind, spent in observation.node_time.items() if kind.pool == state.pool]
     started = min(time, ledger.starting)
     return replace(
@@ -110,11 +142,6 @@ def _with_report(ledger: Ledger, observation: Observation) -> Ledger:
     ran = ledger.worked + ledger.lost
     worked = min(ran, observation.work_done)
     return replace(ledger, worked=worked, lost=ran - worked)
-
-
-def _use_of(ledger: Ledger, pool: str, capacity: CapacityType | None) -> PoolUse:
-    known = next((use for use in ledger.uses if use.pool == pool), PoolUse(pool=pool))
-    return replace(known, capacity=capacity or known.capacity)
 
 
 def _with_use(ledger: Ledger, use: PoolUse) -> Ledger:

@@ -31,6 +31,7 @@ from holdfast.fallback.state_machine.failover import (
     suspend_again,
     yield_nodes,
 )
+from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
@@ -309,7 +310,8 @@ def step_finished(state: JobState, observation: Observation, policy: Policy | No
     if isinstance(policy, Policy) and _must_recreate(state, observation):
         return _recreate(state, observation, policy)
     finished = at_rest(state, Phase.FINISHED)
-    return Step(state=finished, events=(_finished_event(state, observation),))
+    spent = "" if state.ledger is None else spending_text(state.ledger, on_demand_price(observation, policy))
+    return Step(state=finished, events=(_finished_event(state, observation, spent),))
 
 
 def _must_recreate(state: JobState, observation: Observation) -> bool:
@@ -357,10 +359,11 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
     )
 
 
-def _finished_event(state: JobState, observation: Observation) -> JobEvent:
+def _finished_event(state: JobState, observation: Observation, spent: str) -> JobEvent:
     where = "in the middle of a move" if state.phase is Phase.SUSPENDING else f"on {state.pool}"
     if observation.outcome is Outcome.COMPLETED:
-        return JobEvent(reason=EventReason.COMPLETED, message=f"The job has completed, {where}.")
+        costs = f" It ran {spent}." if spent else ""
+        return JobEvent(reason=EventReason.COMPLETED, message=f"The job has completed, {where}.{costs}")
     return JobEvent(
         reason=EventReason.FAILED,
         message=(

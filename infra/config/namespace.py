@@ -9,7 +9,7 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from holdfast.infra.config.ladder import FallbackSection
 from holdfast.infra.config.shape import ShapeSection
-from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.quantities import DURATION_ALLOWED
 from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of
@@ -70,10 +70,21 @@ class TierSection(Section):
     )
     procurement_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["15m"])
 
+    price: float | None = Field(
+        default=None,
+        gt=0,
+        le=HIGHEST_PRICE,
+        description=f"what a node costs per hour, in the same currency on all tiers: above 0, up to {HIGHEST_PRICE}",
+        examples=["9.83"],
+    )
+
     def as_tier(self) -> Tier:
         """The tier for the rules in `scheduling`."""
         return Tier(
-            pool=self.pool, max_failures=self.max_failures, procurement_timeout=self.procurement_timeout
+            pool=self.pool,
+            max_failures=self.max_failures,
+            procurement_timeout=self.procurement_timeout,
+            price=self.price,
         )
 
 

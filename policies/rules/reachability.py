@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import candidates, first_tier_pools, shapes_of, training_namespaces
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
@@ -21,6 +22,7 @@ from holdfast.policies.rules.ladder_end import (
     find_endless_waits,
     find_ladder_ends,
 )
+from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Undetermined
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
+    from holdfast.policies.rules.program_jobs import JobVerdict
 
 #: The worst result of replaying two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = (
@@ -72,6 +75,13 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                         proven=is_proven and namespace.proven,
                         repeats=END_UNKNOWN if is_end else "",
                     )
+            for verdict in job_verdicts(ladder, pools, resources):
+                for problem, is_proven in problems_of_job(verdict):
+                    yield Finding(
+                        urn=verdict.job.resource.urn,
+                        message=f"{namespace.title}: {problem}",
+                        proven=is_proven and namespace.proven,
+                    )
             if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
                 yield Finding(
                     urn=ladder.resource.urn,
@@ -94,38 +104,59 @@ def walks(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Walk]:
             yield walk(shape, tiers)
 
 
-def problems_of(found: Walk) -> Iterator[tuple[str, bool]]:
-    """Yield the problems of a walk, and whether they are proven."""
+def problems_of_job(verdict: JobVerdict) -> Iterator[tuple[str, bool]]:
+    """Yield the problems of a job of the program, and whether they are proven."""
+    who, found = verdict.title, verdict.walk
+    yield from ((f"{who} cannot fall back: {reason}", True) for reason in verdict.broken)
+    yield from ((f"{verdict.job.title}: {reason}.", False) for reason in verdict.open)
+    if verdict.note:
+        yield f"{verdict.job.title}: {verdict.note}", False
+    if found is None:
+        return
+    if verdict.job.kind is not JobKind.JOB:
+        yield from problems_of(found, who)
+        return
+    step = found.steps[-1]
+    if step.failed:
+        yield f"{who} can never run on {step.title}: {why(step)}", True
+    elif is_on_spot(found):
+        yield f"{who} stays on {step.title}: {STAYS}.", False
+
+
+def problems_of(found: Walk, who: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield the problems of a walk of `who`, which is its shape if empty, and whether they are proven."""
+    who = who or found.shape.title
     for step in found.never_used:
         yield (
-            f"{found.shape.title} can never run on {step.title}, and every job waits there until its timeout: {_why(step)}",
+            f"{who} can never run on {step.title}, and every job waits there until its timeout: {why(step)}",
             False,
         )
     last = found.steps[-1]
     match found.outcome:
         case Outcome.STUCK:
-            yield _cannot_fall_back(found, f"{_why(last)} {messages.NO_WAY_PAST}"), True
+            yield _cannot_fall_back(who, last, f"{why(last)} {messages.NO_WAY_PAST}"), True
         case Outcome.FALLS_OFF:
-            yield _cannot_fall_back(found, _why(last)), True
+            yield _cannot_fall_back(who, last, why(last)), True
         case Outcome.STAYS:
             yield (
-                f"{found.shape.title} stays on spot indefinitely ({last.title}, `maxFailures: -1`): {_WORST}.",
+                f"{who} stays on spot indefinitely ({last.title}, `maxFailures: -1`): {_WORST}.",
                 False,
             )
         case Outcome.UNDETERMINED:
             yield (
-                f"{found.shape.title}: whether it can fall back is not known yet: {_undetermined(found)}",
+                f"{who}: whether it can fall back is not known yet: {_undetermined(found)}",
                 False,
             )
         case Outcome.ARRIVES:
             pass
 
 
-def _cannot_fall_back(found: Walk, why: str) -> str:
-    return messages.CANNOT_FALL_BACK.format(who=found.shape.title, where=found.steps[-1].title, why=why)
+def _cannot_fall_back(who: str, last: Step, reasons: str) -> str:
+    return messages.CANNOT_FALL_BACK.format(who=who, where=last.title, why=reasons)
 
 
-def _why(step: Step) -> str:
+def why(step: Step) -> str:
+    """Return why no pod runs on a tier, with the fixes."""
     return " ".join(f"{failed.reason}. {failed.fix}".rstrip() for failed in step.failed)
 
 

@@ -306,6 +306,12 @@ def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
+def unmodeled(shape: Shape, _: PoolFacts) -> Iterator[CheckResult]:
+    """Nothing but what the checks model decides where the pods run."""
+    for reason in shape.unmodeled:
+        yield Undetermined(check="pods", reason=reason)
+
+
 #: In the order in which a message lists them.
 CHECKS: Final[tuple[Check, ...]] = (
     accelerator,
@@ -317,6 +323,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     gang,
     zones,
     placement,
+    unmodeled,
 )
 
 
@@ -337,19 +344,48 @@ def check_last_tier(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
 
 
 def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
-    """Several shapes that run at once request no more than all nodes of the pool have.
+    """Several shapes that run at once find room in the pool together.
 
-    A necessary condition only: how the pods are packed on nodes is not computed.
+    They certainly do if the pool has room for as many pods that request the most of any of them, and certainly do not if
+    they request more than all its nodes have. How pods are packed between these two is not computed.
     """
-    nodes = pool.limits.nodes
     if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
         return
-    if not isinstance(nodes, int):
+    nodes = _most_nodes(pool, pool.machines)
+    if nodes is None:
         return
-    available = widest([each.allocatable for each in pool.machines]).times(nodes)
+    available = (
+        None if nodes is UNKNOWN else widest([each.allocatable for each in pool.machines]).times(nodes)
+    )
     requested = total([shape.requests.times(shape.pods) for shape in shapes])
-    if not requested.fits_in(available):
+    if available is not None and not requested.fits_in(available):
         yield Failed.by("gang", messages.TOO_MUCH, room=available.beside(requested), total=requested)
+        return
+    alike = replace(
+        shapes[0],
+        pods=sum(shape.pods for shape in shapes),
+        requests=widest([shape.requests for shape in shapes]),
+        one_per_node=any(shape.one_per_node for shape in shapes),
+    )
+    room = room_for(alike, pool)
+    selects_alike = len({(str(alternatives(shape)), shape.zones) for shape in shapes}) == 1
+    if room is not UNKNOWN and (room.guaranteed is None or (selects_alike and room.guaranteed >= alike.pods)):
+        return
+    yield Undetermined(
+        check="gang",
+        reason=f"whether it has room for all {alike.pods} pods of the job at once is not certain",
+    )
+
+
+def _most_nodes(pool: PoolFacts, machines: Sequence[MachineCapacity]) -> int | Unknown | None:
+    """How many nodes the pool has at most, whatever their types are; None: any number."""
+    exact = pool.limits.nodes_are_exact or pool.limits.nodes == 0
+    limits = pool.limits if exact else replace(pool.limits, nodes=None)
+    nodes = [limits.nodes_of(machine) for machine in machines]
+    known = [each for each in nodes if isinstance(each, int)]
+    if len(known) == len(nodes):
+        return max(known)
+    return UNKNOWN if pool.limits.nodes is not None or UNKNOWN in nodes else None
 
 
 def _not_in_table(pool: PoolFacts) -> str:

@@ -171,7 +171,7 @@ class Shape:
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
     the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
     if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share
-    a node.
+    a node. `unmodeled` are reasons why no check can tell where its pods run.
     """
 
     name: str = DEFAULT_SHAPE
@@ -185,6 +185,7 @@ class Shape:
     architectures: tuple[Architecture, ...] = ()
     same_placement: Placement | None = None
     one_per_node: bool = False
+    unmodeled: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -100,8 +100,14 @@ def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
     def results_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
         for shape in shapes:
             yield from check_tier(shape, tier, is_last=is_last)
-        if len(tier.node_pools) == 1:
-            yield from check_together(shapes, tier.node_pools[0])
+        together = [tuple(check_together(shapes, pool)) for pool in tier.node_pools]
+        if len(together) == 1:
+            yield from together[0]
+        elif together and all(together):
+            yield Undetermined(
+                check="gang",
+                reason="whether its node pools have room for all templates of the job at once is not certain",
+            )
 
     return _walked(shapes[0], tiers, results_at)
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.json import Json, mapping, sequence
+from holdfast.scheduling.pod_requests import effective_requests
 
 Resources: TypeAlias = Mapping[str, Fraction]
 
@@ -51,21 +51,8 @@ def needs_of(pod: Json) -> PodNeeds:
 
 
 def requests_of(pod: Json) -> Resources:
-    """Return the requests of a pod, with 1 for the resource `pods`.
-
-    Init containers run one after another before the other containers; sidecars run beside them.
-    """
-    spec = mapping(pod.get("spec"))
-    beside, highest = _requests(spec.get("overhead")), dict[str, Fraction]()
-    for each in map(mapping, sequence(spec.get("initContainers"))):
-        asked = _requests(mapping(each.get("resources")).get("requests"))
-        if each.get("restartPolicy") == "Always":
-            beside = _sum(beside, asked)
-        else:
-            highest = _highest(highest, _sum(beside, asked))
-    for each in map(mapping, sequence(spec.get("containers"))):
-        beside = _sum(beside, _requests(mapping(each.get("resources")).get("requests")))
-    return {**_highest(highest, beside), "pods": Fraction(1)}
+    """Return the effective requests of a pod, with 1 for the resource `pods`."""
+    return {**effective_requests(mapping(pod.get("spec"))), "pods": Fraction(1)}
 
 
 def node_of(pod: Json) -> str:
@@ -92,18 +79,6 @@ def _unschedulable_since(pod: Json) -> datetime | None:
 def moment(text: object) -> datetime:
     """Parse a Kubernetes timestamp; 1970 for none."""
     return datetime.fromisoformat(str(text or "1970-01-01T00:00:00Z"))
-
-
-def _requests(requests: JsonValue) -> dict[str, Fraction]:
-    return {name: parse_quantity(str(quantity)) for name, quantity in mapping(requests).items()}
-
-
-def _sum(one: Resources, other: Resources) -> dict[str, Fraction]:
-    return {name: one.get(name, Fraction(0)) + other.get(name, Fraction(0)) for name in {**one, **other}}
-
-
-def _highest(one: Resources, other: Resources) -> dict[str, Fraction]:
-    return {name: max(one.get(name, Fraction(0)), other.get(name, Fraction(0))) for name in {**one, **other}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
-from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     AKS_SCALE_SET_PRIORITY,
     CAPACITY_TYPE,
@@ -19,6 +19,9 @@ from holdfast.scheduling.labels import (
     CapacityType,
 )
 from tests.support.builders.job_states import HOUR, MINUTE, T0
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
 
 SPOT = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LAST = NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND)

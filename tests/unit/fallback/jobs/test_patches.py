@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.jobs import patches
+from holdfast.scheduling.labels import TIER
 from tests.support.builders.fallback_objects import NOW, UID, jobset, worker
+from tests.support.builders.job_states import running
+from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -56,3 +59,11 @@ def test_a_pod_whose_machine_is_gone_is_ended_as_by_garbage_collection() -> None
             ],
         },
     }, "a Job with a pod failure policy lets go of it then, and takes it for disrupted"
+
+
+def test_the_label_of_the_tier_is_written_with_the_state_that_changes_it() -> None:
+    job: Json = {"metadata": {"name": "train", "labels": {TIER: "a-spot"}}}
+    patch = patches.state_patch(job, "state")
+    assert patches.with_marks(patch, job, running()) == patch, "the job has it already"
+    moved = patches.with_marks(patch, job, running(pool="b-spot"))
+    assert obj(moved["metadata"])["labels"] == {TIER: "b-spot"}, "kubectl get -L shows it"

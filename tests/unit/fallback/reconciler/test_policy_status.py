@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.schema import status_schema
@@ -18,7 +19,7 @@ from holdfast.fallback.reconciler.policy_status import (
     PolicyStatusWriter,
     policy_status,
 )
-from holdfast.fallback.state_machine.state import JobState, Pace, Phase
+from holdfast.fallback.state_machine.state import JobState, Pace, Phase, PoolUse
 from holdfast.scheduling.json import sequence
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
@@ -29,6 +30,7 @@ from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.fallback.reconciler.cached_objects import CachedPolicy
+    from holdfast.scheduling.json import Json
 
 
 @virtually
@@ -76,7 +78,7 @@ class StatusFixture:
         self.api, self.caches = FakeApi(), Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         self.job_index = JobIndex(lambda namespace: self.summaries.changed(namespace))
-        self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.job_index)
+        self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.job_index, now=lambda: NOW)
 
     async def put(self) -> None:
         """Put the policy there."""
@@ -145,29 +147,68 @@ def test_jobs_are_counted_by_tier_and_moving_ones_separately() -> None:
         place("on-demand", Phase.SUSPENDING),
         place("on-demand", Phase.STOPPED),
     ]
-    status = policy_status(POLICY, 3, places)
+    status = policy_status(POLICY, 3, places, before={}, now=NOW)
     assert status == {
         "observedGeneration": 3,
         "summary": "1 running, 1 waiting, 1 moving, 1 stopped",
         "jobs": 4,
         "moving": 1,
         "tiers": [
-            {"pool": "spot", "jobs": 2, "waiting": 1},
-            {"pool": "on-demand", "jobs": 1, "waiting": 0},
+            {"pool": "spot", "jobs": 2, "waiting": 1, "nodeHours": 0, "cost": ""},
+            {"pool": "on-demand", "jobs": 1, "waiting": 0, "nodeHours": 0, "cost": ""},
         ],
         "problems": [],
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "Followed",
+                "message": "",
+                "observedGeneration": 3,
+                "lastTransitionTime": NOW.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+        ],
     }, "a job that is bound for a tier is not there yet"
 
 
 def test_a_policy_status_has_every_field_problems_and_a_summary() -> None:
-    status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [])
+    status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [], before={}, now=NOW)
     assert str(status["summary"]).startswith("Invalid: "), "that comes first"
     assert len(str(status["summary"])) == 512, "as long as the definition takes"
     problems = [str(each) for each in sequence(status["problems"])]
     assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
-    assert policy_status(POLICY, 1, [])["summary"] == "No jobs", "0 running would be a question"
+    assert policy_status(POLICY, 1, [], before={}, now=NOW)["summary"] == "No jobs", (
+        "0 running would be a question"
+    )
     fields = set(obj(status_schema()["properties"]))
-    assert set(policy_status(POLICY, 1, [])) == fields, "a merge patch leaves nothing of an older one"
+    assert set(policy_status(POLICY, 1, [], before={}, now=NOW)) == fields, (
+        "a merge patch leaves nothing of an older one"
+    )
+
+
+def test_a_policy_status_sums_what_its_jobs_have_used() -> None:
+    use = PoolUse(pool="spot", node_time=timedelta(hours=3, minutes=50), cost=7.504)
+    status = policy_status(
+        POLICY, 1, [JobPosition(pool="on-demand", phase=Phase.RUNNING, uses=(use,))] * 2, before={}, now=NOW
+    )
+    spot, last = (obj(each) for each in sequence(status["tiers"]))
+    assert (spot["nodeHours"], spot["cost"]) == (7, "15.01"), "of the pool, wherever the jobs are now"
+    assert (last["nodeHours"], last["cost"]) == (0, ""), "nothing is known of its price"
+
+
+def test_a_ladder_is_ready_since_it_was_followed() -> None:
+    def ready(policy: Policy | NoPolicy, before: Json, now: datetime) -> Json:
+        return obj(sequence(policy_status(policy, 1, [], before=before, now=now)["conditions"])[0])
+
+    first = ready(POLICY, {}, NOW)
+    later = NOW + timedelta(hours=1)
+    assert ready(POLICY, {"conditions": [first]}, later) == first, (
+        "a status that has not changed is not written"
+    )
+    broken = ready(NoPolicy(problems=("spec.tiers: got no tier",)), {"conditions": [first]}, later)
+    assert (broken["status"], broken["reason"]) == ("False", "Invalid"), "kubectl wait goes on waiting"
+    assert broken["message"] == "spec.tiers: got no tier", "and the condition says why"
+    assert broken["lastTransitionTime"] != first["lastTransitionTime"], "it has changed"
 
 
 def test_the_job_index_reports_changes_of_positions() -> None:

@@ -1,0 +1,213 @@
+"""Reads the jobs that a program creates itself: JobSets and RayJobs, which follow a ladder, and Jobs, which do not.
+
+Which templates follow, and on which tier they start, is what admission decides when the job is created
+(docs/adr/0019-admission-of-jobs.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
+from holdfast.policies.resources import Value, at, count, items_at, labels_at, once, text_at
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.policies.inputs.ladders import DeclaredLadder
+    from holdfast.policies.resources import StackResource
+
+_KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io|batch)/v\w+:(?P<kind>JobSet|RayJob|Job)")
+_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+_JOBSET_LABEL: Final = "jobset.sigs.k8s.io"
+_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_EXCLUSIVE_OPEN: Final = (
+    "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
+)
+_MOST: Final = 2**31 - 1
+
+
+class JobKind(StrEnum):
+    """The kinds of jobs that are read."""
+
+    JOB_SET = "JobSet"
+    RAY_JOB = "RayJob"
+    JOB = "Job"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredJob:
+    """A job of the program.
+
+    `label` says whether it follows the ladder, empty if its author left that to admission. `is_queued`: Kueue, or another
+    controller, decides where it runs.
+    """
+
+    resource: StackResource
+    kind: JobKind
+    name: str
+    namespace: str | Unknown
+    label: str | Unknown
+    is_queued: bool
+    templates: tuple[PodTemplate, ...] | Unknown
+
+    @property
+    def title(self) -> str:
+        """The job in a message."""
+        return f"{self.kind.value} {self.name!r}"
+
+    def start(self, pools: Sequence[str]) -> str:
+        """Return the pool of the ladder's `pools` on which its templates start: the one that they select, or the first."""
+        chosen = {each.selected(POOL) for each in self.followers(pools)}
+        return next((pool for pool in pools if pool in chosen), pools[0])
+
+    def followers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
+        """Return the templates that follow a ladder of these pools, one or more.
+
+        If any template selects spot, or a pool of the ladder, these are the ones that do; a job with only the label follows with
+        all templates that select no other capacity.
+        """
+        templates = () if self.templates is UNKNOWN else self.templates
+        if self.is_queued or self.label not in {"", FOLLOWS_VALUE}:
+            return ()
+        asking = tuple(each for each in templates if each.selects_spot or _may_select(each, pools))
+        if asking or self.label != FOLLOWS_VALUE:
+            return asking
+        return tuple(each for each in templates if not _selects_capacity(each))
+
+
+def _may_select(template: PodTemplate, pools: Sequence[str]) -> bool:
+    """Whether a template selects one of these pools, or a pool that is not known yet."""
+    pool = template.selected(POOL)
+    return pool is UNKNOWN or pool in pools
+
+
+def _selects_capacity(template: PodTemplate) -> bool:
+    return any(template.selected(key) is not None for key in (POOL, *SPOT_SELECTIONS))
+
+
+def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
+    """Return the program's jobs in the namespace of a ladder."""
+    return tuple(
+        job
+        for job in declared_jobs(resources)
+        if job.namespace == ladder.namespace
+        and is_same_cluster(job.resource, ladder.resource, resources) is True
+    )
+
+
+@once
+def declared_jobs(resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
+    """Return the jobs of the program."""
+    found = ((each, _KIND.fullmatch(each.type)) for each in resources)
+    return tuple(_job(each, JobKind(match["kind"])) for each, match in found if match is not None)
+
+
+def _job(resource: StackResource, kind: JobKind) -> DeclaredJob:
+    props = resource.props
+    name, namespace = text_at(props, "metadata", "name"), text_at(props, "metadata", "namespace")
+    label = at(props, "metadata", "labels", FOLLOWS)
+    templates = _TEMPLATES[kind](props)
+    return DeclaredJob(
+        resource=resource,
+        kind=kind,
+        name=name if isinstance(name, str) else resource.logical_name,
+        namespace=namespace or "default",
+        label=label if isinstance(label, str) or label is UNKNOWN else "",
+        is_queued=bool(at(props, "metadata", "labels", _QUEUE)) or at(props, "spec", "managedBy") is not None,
+        templates=templates if templates is UNKNOWN else tuple(templates),
+    )
+
+
+def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:
+    items = items_at(props, "spec", "replicatedJobs")
+    if items is UNKNOWN:
+        return UNKNOWN
+    return [_replicated(item, props) for item in items]
+
+
+def _replicated(item: Value, props: Value) -> PodTemplate:
+    """Return the template of a replicated job; each of its child jobs may have a topology domain for itself."""
+    name, spec = str(text_at(item, "name") or "?"), at(item, "template", "spec")
+    each = _parallel(spec)
+    annotations = at(props, "metadata", "annotations"), at(item, "template", "metadata", "annotations")
+    exclusive = next((found for given in annotations if (found := at(given, _EXCLUSIVE)) is not None), None)
+    owner = str(text_at(props, "metadata", "name"))
+    template = _template(
+        name,
+        _times(_number(item, 1, "replicas"), each),
+        at(spec, "template"),
+        {f"{_JOBSET_LABEL}/jobset-name": owner, f"{_JOBSET_LABEL}/replicatedjob-name": name},
+    )
+    if exclusive is None:
+        return template
+    if exclusive == HOST and each == 1:
+        return replace(template, one_per_node=True)
+    return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
+
+
+def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
+    cluster = at(props, "spec", "rayClusterSpec")
+    groups = items_at(cluster, "workerGroupSpecs")
+    if groups is UNKNOWN:
+        return UNKNOWN
+    scales = at(cluster, "enableInTreeAutoscaling") is True
+    return [
+        _template(name, _workers(group, scales=scales), at(group, "template"), {"ray.io/group": name})
+        for group in groups
+        if (name := str(text_at(group, "groupName") or "?"))
+    ]
+
+
+def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:
+    spec, name = at(props, "spec"), str(text_at(props, "metadata", "name") or "?")
+    return [_template(name, _parallel(spec), at(spec, "template"), {"batch.kubernetes.io/job-name": name})]
+
+
+_TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job, JobKind.JOB: _of_job}
+
+
+def _template(name: str, pods: int | Unknown, template: Value, added: Mapping[str, str]) -> PodTemplate:
+    own = labels_at(template, "metadata", "labels")
+    known = {} if own is UNKNOWN else {key: value for key, value in own.items() if isinstance(value, str)}
+    return PodTemplate(name=name, pods=pods, template=template, labels={**known, **added})
+
+
+def _parallel(spec: Value) -> int | Unknown:
+    parallelism = _number(spec, 1, "parallelism")
+    completions = _number(spec, _MOST, "completions")
+    if parallelism is UNKNOWN or completions is UNKNOWN:
+        return UNKNOWN
+    return min(parallelism, completions)
+
+
+def _workers(group: Value, *, scales: bool) -> int | Unknown:
+    """Return how many pods a worker group needs: with Ray autoscaling, the fewest that it may have."""
+    least, asked = _number(group, 0, "minReplicas"), _number(group, 0, "replicas")
+    most, hosts = _number(group, _MOST, "maxReplicas"), _number(group, 1, "numOfHosts")
+    if least is UNKNOWN or asked is UNKNOWN or most is UNKNOWN or hosts is UNKNOWN:
+        return UNKNOWN
+    if at(group, "suspend") is True:
+        return 0
+    wanted = least if scales else asked
+    return max(least, min(wanted, most)) * max(1, hosts)
+
+
+def _number(value: Value, default: int, *path: str) -> int | Unknown:
+    found = count(at(value, *path))
+    return default if found is None else found
+
+
+def _times(one: int | Unknown, other: int | Unknown) -> int | Unknown:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else one * other
+
+
+def unreadable(templates: Sequence[PodTemplate]) -> Iterator[str]:
+    """Yield what of templates only the update will know."""
+    yield from (f"a value of its template {each.name!r}" for each in templates if each.shape is UNKNOWN)

@@ -1,0 +1,253 @@
+"""Reads pod templates as shapes: what a pod requests, selects and tolerates, and how it is placed beside its own kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs.shapes import selector_at, tolerations_at
+from holdfast.policies.resources import Value, at, is_list, is_object, items_at, text_at
+from holdfast.scheduling.json import UNKNOWN, JsonValue, Unknown, mapping
+from holdfast.scheduling.labels import (
+    AKS_PRIORITY,
+    AKS_SCALE_SET_PRIORITY,
+    AKS_SPOT_VALUE,
+    CAPACITY_TYPE,
+    EFA_RESOURCE,
+    GKE_PROVISIONING,
+    GKE_SPOT,
+    GKE_SPOT_VALUE,
+    GPU_RESOURCE,
+    SPOT,
+    ZONE,
+)
+from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.shape import (
+    MOVED_LABELS,
+    Placement,
+    Resources,
+    Shape,
+    is_in_bytes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.scheduling.reachability.affinity import Term
+
+_MIB: Final = 2**20
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+#: The topology key of a single node.
+HOST: Final = "kubernetes.io/hostname"
+
+#: The labels with which pods select spot on any cloud. A move removes them, and so does admission.
+SPOT_SELECTIONS: Final[Mapping[str, str]] = {
+    CAPACITY_TYPE: SPOT,
+    GKE_SPOT: GKE_SPOT_VALUE,
+    GKE_PROVISIONING: SPOT,
+    AKS_SCALE_SET_PRIORITY: AKS_SPOT_VALUE,
+    AKS_PRIORITY: AKS_SPOT_VALUE,
+}
+
+#: What places pods in a way that no check models.
+_UNMODELED: Final = {
+    "resourceClaims": "whether its resource claims can be allocated is not judged",
+    "schedulerName": "its pods are placed by another scheduler, which is not judged",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodTemplate:
+    """A pod template of a job: the name of its item, how many such pods run at once, and its value.
+
+    `labels` are those of its pods, those that the job's controller adds included. `one_per_node` and `unmodeled` are those of
+    a shape, as far as the job itself decides them.
+    """
+
+    name: str
+    pods: int | Unknown
+    template: Value
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    one_per_node: bool = False
+    unmodeled: tuple[str, ...] = ()
+
+    @property
+    def selector(self) -> Mapping[str, str] | Unknown:
+        """Its node selector."""
+        return selector_at(self.template, "spec", "nodeSelector")
+
+    def selected(self, key: str) -> str | Unknown | None:
+        """Return the value that its node selector has for a label; None for none."""
+        return text_at(self.template, "spec", "nodeSelector", key)
+
+    @property
+    def selects_spot(self) -> bool:
+        """Whether it certainly selects spot by a label, or by required affinity."""
+        by_label = any(self.selected(key) == value for key, value in SPOT_SELECTIONS.items())
+        terms = _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
+        return by_label or (terms is not UNKNOWN and any(_is_spot(each) for term in terms for each in term))
+
+    @property
+    def pinned_by(self) -> tuple[str, ...]:
+        """The labels of its required affinity that bind it to one kind of capacity, so that no move can place it."""
+        terms = _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
+        found = () if terms is UNKNOWN else (each for term in terms for each in term if not _is_spot(each))
+        return tuple(sorted({each.key for each in found} & {*MOVED_LABELS}))
+
+    @property
+    def requests(self) -> Resources | Unknown:
+        """The effective requests of one pod."""
+        spec = _requesting_parts(at(self.template, "spec"))
+        return UNKNOWN if spec is UNKNOWN else resources_of(effective_requests(spec))
+
+    @property
+    def shape(self) -> Shape | Unknown:
+        """The shape of its pods on any tier: without the labels that a move sets or removes."""
+        spec = at(self.template, "spec")
+        requests, selector = self.requests, self.selector
+        tolerations = tolerations_at(spec, "tolerations")
+        affinity = at(spec, "affinity")
+        terms = _terms(at(affinity, "nodeAffinity", _REQUIRED))
+        if requests is UNKNOWN or selector is UNKNOWN or tolerations is UNKNOWN or terms is UNKNOWN:
+            return UNKNOWN
+        if self.pods is UNKNOWN or affinity is UNKNOWN:
+            return UNKNOWN
+        together, apart = (
+            [*self._own_topologies(at(affinity, kind, _REQUIRED))]
+            for kind in ("podAffinity", "podAntiAffinity")
+        )
+        return Shape(
+            name=self.name,
+            pods=self.pods,
+            requests=requests,
+            selector={key: value for key, value in selector.items() if key not in MOVED_LABELS},
+            affinity=tuple(tuple(each for each in term if not _is_spot(each)) for term in terms)
+            if all(any(not _is_spot(each) for each in term) for term in terms)
+            else (),
+            tolerations=tolerations,
+            same_placement=Placement.ZONE if ZONE in together else None,
+            one_per_node=self.one_per_node or HOST in apart or _has_host_port(spec),
+            unmodeled=(*self.unmodeled, *_unmodeled(spec), *self._unmodeled_affinity(together, apart)),
+        )
+
+    def _own_topologies(self, terms: Value) -> Iterator[str]:
+        """Yield the topology keys of the terms that are about its own pods; the empty one for those about others."""
+        for term in terms if is_list(terms) else ():
+            key = text_at(term, "topologyKey")
+            yield key if isinstance(key, str) and self._selects_itself(at(term, "labelSelector")) else ""
+
+    def _selects_itself(self, selector: Value) -> bool:
+        labels = selector_at(selector, "matchLabels")
+        by_expression = items_at(selector, "matchExpressions")
+        return (
+            is_object(selector)
+            and labels is not UNKNOWN
+            and not by_expression
+            and labels.items() <= self.labels.items()
+        )
+
+    @staticmethod
+    def _unmodeled_affinity(together: Sequence[str], apart: Sequence[str]) -> Iterator[str]:
+        if any(key != ZONE for key in together):
+            yield "whether its required pod affinity can be met is not judged"
+        if any(key != HOST for key in apart):
+            yield "whether its required pod anti-affinity can be met is not judged"
+
+
+def resources_of(amounts: Mapping[str, Fraction]) -> Resources:
+    """Return amounts in base units as resources, rounded up."""
+    own = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
+    none = Fraction(0)
+    return Resources(
+        cpu_millis=ceil(amounts.get("cpu", none) * 1000),
+        memory_mib=ceil(amounts.get("memory", none) / _MIB),
+        gpus=ceil(amounts.get(GPU_RESOURCE, none)),
+        efa=ceil(amounts.get(EFA_RESOURCE, none)),
+        devices={
+            name: ceil(amount / _MIB if is_in_bytes(name) else amount)
+            for name, amount in amounts.items()
+            if name not in own
+        },
+    )
+
+
+def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:
+    """Return the parts of a pod specification that decide its requests; UNKNOWN if any of them is."""
+
+    def container(value: Value) -> Value:
+        return {"resources": at(value, "resources"), "restartPolicy": at(value, "restartPolicy")}
+
+    parts: dict[str, Value] = {"overhead": at(spec, "overhead"), "resources": at(spec, "resources")}
+    for name in ("containers", "initContainers"):
+        listed = items_at(spec, name)
+        parts[name] = UNKNOWN if listed is UNKNOWN else [container(each) for each in listed]
+    known = _known(parts)
+    return UNKNOWN if known is UNKNOWN else mapping(known)
+
+
+def _known(value: Value) -> JsonValue | Unknown:
+    """Return the value as JSON; UNKNOWN if any part of it is."""
+    if value is UNKNOWN:
+        return UNKNOWN
+    if is_object(value):
+        pairs = {key: _known(each) for key, each in value.items()}
+        known = {key: each for key, each in pairs.items() if each is not UNKNOWN}
+        return known if len(known) == len(pairs) else UNKNOWN
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    items = [_known(each) for each in value] if is_list(value) else []
+    found = [each for each in items if each is not UNKNOWN]
+    return found if len(found) == len(items) else UNKNOWN
+
+
+def _terms(required: Value) -> tuple[Term, ...] | Unknown:
+    """Return the terms of a required node affinity; UNKNOWN if any part of them is."""
+    known = _known(required)
+    if known is UNKNOWN:
+        return UNKNOWN
+    return tuple(
+        tuple(
+            Requirement(
+                key=str(at(each, "key")),
+                # What fields a node has is not known before it exists.
+                operator=str(at(each, "operator")) if field == "matchExpressions" else "",
+                values=tuple(str(value) for value in _items(each, "values")),
+            )
+            for field in ("matchExpressions", "matchFields")
+            for each in _items(term, field)
+        )
+        for term in _items(known, "nodeSelectorTerms")
+    )
+
+
+def _is_spot(requirement: Requirement) -> bool:
+    wanted = SPOT_SELECTIONS.get(requirement.key)
+    return wanted is not None and requirement.operator == "In" and requirement.values == (wanted,)
+
+
+def _items(value: Value, *path: str) -> Sequence[Value]:
+    """Return the list at `path`; empty while it is not known."""
+    found = items_at(value, *path)
+    return () if found is UNKNOWN else found
+
+
+def _has_host_port(spec: Value) -> bool:
+    on_host = at(spec, "hostNetwork") is True
+    return any(
+        at(port, "hostPort") or (on_host and at(port, "containerPort"))
+        for each in _items(spec, "containers")
+        for port in _items(each, "ports")
+    )
+
+
+def _unmodeled(spec: Value) -> Iterator[str]:
+    for name, reason in _UNMODELED.items():
+        if at(spec, name) not in (None, "", "default-scheduler", []):
+            yield reason
+    spread = items_at(spec, "topologySpreadConstraints")
+    if spread is UNKNOWN or any(at(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
+        yield "whether its topologySpreadConstraints can be met is not judged"

@@ -1,0 +1,120 @@
+"""Jobs that a program creates itself are judged like shapes: JobSets and RayJobs by their walk down the ladder.
+
+Nothing moves a plain Job: it runs on the pool that it selects, or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs.jobs import JobKind, jobs_on, unreadable
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import SPOT
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.shape import Shape
+from holdfast.scheduling.reachability.walk import walk_together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.policies.inputs.jobs import DeclaredJob
+    from holdfast.policies.inputs.ladder_pools import LadderPools
+    from holdfast.policies.inputs.ladders import DeclaredLadder
+    from holdfast.policies.inputs.pod_templates import PodTemplate
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.reachability.walk import Walk
+
+STAYS: Final = "nothing moves a Job to on-demand. Create a JobSet or a RayJob, which follow the ladder"
+_LATER: Final = "is known only after the update, which checks it again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobVerdict:
+    """What is found about a job of the program.
+
+    `walk` is its way down the ladder, None if it has none or it is not known; `broken` is why it cannot follow its ladder
+    whatever the pools are, `open` why it is not judged, `note` what is said about it beside.
+    """
+
+    job: DeclaredJob
+    shapes: tuple[Shape, ...] = ()
+    walk: Walk | None = None
+    broken: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """The job in a message, with its shape if it has one."""
+        return f"{self.job.title}, {self.shapes[0].title}" if len(self.shapes) == 1 else self.job.title
+
+
+def job_verdicts(
+    ladder: DeclaredLadder, pools: LadderPools, resources: Sequence[StackResource]
+) -> Iterator[JobVerdict]:
+    """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
+    for job in jobs_on(ladder, resources):
+        if ladder.tiers is UNKNOWN or job.templates is UNKNOWN or job.label is UNKNOWN:
+            yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
+            continue
+        names = ladder.pools
+        followers = job.followers(names) if names else ()
+        if not followers:
+            continue
+        if job.kind is not JobKind.JOB and not _is_suited(job, followers, ladder, pools):
+            yield JobVerdict(job=job, note=_not_following(followers, names))
+            continue
+        yield _of_followers(job, followers, ladder, pools)
+
+
+def _of_followers(
+    job: DeclaredJob, followers: Sequence[PodTemplate], ladder: DeclaredLadder, pools: LadderPools
+) -> JobVerdict:
+    unknown = tuple(f"{part} {_LATER}" for part in unreadable(followers))
+    shapes = tuple(shape for each in followers if isinstance(shape := each.shape, Shape) and shape.pods)
+    start = job.start(ladder.pools)
+    tiers = [*pools.tiers(ladder)]
+    tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start), 0) :]
+    if job.kind is JobKind.JOB:
+        # It has no further tier, and is on this one for good.
+        tiers = [replace(tiers[0], max_failures=-1, has_timeout=False)]
+    return JobVerdict(
+        job=job,
+        shapes=shapes,
+        walk=walk_together(shapes, tiers) if shapes and not unknown else None,
+        broken=tuple(
+            messages.PINNED.sentence.format(name=each.name, keys=", ".join(each.pinned_by))
+            for each in followers
+            if each.pinned_by and job.kind is not JobKind.JOB
+        ),
+        open=unknown,
+    )
+
+
+def _is_suited(
+    job: DeclaredJob, followers: Sequence[PodTemplate], ladder: DeclaredLadder, pools: LadderPools
+) -> bool:
+    """Whether admission lets a job without the label follow: it requests GPUs if the ladder's machines have some."""
+    machines = [
+        each
+        for name in ladder.pools
+        for pool in pools.named(name)
+        if pool.facts.machines is not UNKNOWN
+        for each in pool.facts.machines
+    ]
+    if job.label or not machines:
+        return True
+    wants = any(each.requests is not UNKNOWN and each.requests.gpus for each in followers)
+    return wants == any(machine.capacity.gpus for machine in machines)
+
+
+def _not_following(followers: Sequence[PodTemplate], names: Sequence[str]) -> str:
+    wants = any(each.requests is not UNKNOWN and each.requests.gpus for each in followers)
+    why = messages.NO_GPUS_ON_LADDER if wants else messages.ONLY_GPUS_ON_LADDER
+    return messages.NOT_FOLLOWING.sentence.format(pools=", ".join(names), why=why)
+
+
+def is_on_spot(found: Walk) -> bool:
+    """Whether the tier on which a walk ends may have spot nodes."""
+    return any(SPOT in pool.capacity_types for pool in found.steps[-1].tier.node_pools)

@@ -1,0 +1,70 @@
+"""The effective resource requests of a pod, from its specification.
+
+The scheduler, Karpenter and the cluster autoscalers place a pod by these (k8s.io/component-helpers, resource.PodRequests).
+The fallback controller, the policies and the simulated autoscalers count with this one function.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.quantities import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Amounts: TypeAlias = dict[str, Fraction]
+
+
+def effective_requests(pod_spec: Json) -> Mapping[str, Fraction]:
+    """Return how much of each resource a pod requests, in base units, without resources of which it requests none.
+
+    Sidecars (init containers with restartPolicy Always) run beside the containers; each other init container runs alone,
+    with the sidecars started before it. Requests of the pod itself replace those of its containers. A limit without a
+    request counts as the request, as the API server fills it in.
+    """
+    running = _sum(_of_container(each) for each in _objects(pod_spec.get("containers")))
+    begun: Amounts = {}
+    peak: Amounts = {}
+    for each in _objects(pod_spec.get("initContainers")):
+        alone = _sum([begun, _of_container(each)])
+        peak = _larger(peak, alone)
+        if each.get("restartPolicy") == "Always":
+            begun = alone
+    of_containers = _larger(_sum([running, begun]), peak)
+    own = mapping(pod_spec.get("resources"))
+    needed = {
+        **_amounts(own.get("limits")),
+        **of_containers,
+        **_amounts(own.get("requests")),
+    }
+    total = _sum([needed, _amounts(pod_spec.get("overhead"))])
+    return {name: amount for name, amount in sorted(total.items()) if amount}
+
+
+def _objects(value: JsonValue) -> Iterable[Json]:
+    return map(mapping, sequence(value))
+
+
+def _of_container(container: Json) -> Amounts:
+    resources = mapping(container.get("resources"))
+    return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
+
+
+def _amounts(resources: JsonValue) -> Amounts:
+    return {name: parse_quantity(value) for name, value in mapping(resources).items()}
+
+
+def _sum(parts: Iterable[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, Fraction(0)) + amount
+    return total
+
+
+def _larger(one: Amounts, other: Amounts) -> Amounts:
+    zero = Fraction(0)
+    return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}

@@ -1,0 +1,134 @@
+"""The ledger of a job: what is counted, at which prices, when it is written, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.state_machine.actions import WriteState
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.ledger import of_on_demand, spending_text, with_ledger
+from holdfast.fallback.state_machine.observation import NodeKind, Outcome, PoolStatus
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+from holdfast.scheduling.labels import CapacityType
+from tests.support.builders.job_states import (
+    HOUR,
+    LAST,
+    MINUTE,
+    SPOT,
+    T0,
+    kinds,
+    observed,
+    policy,
+    running,
+    state_of,
+    suspending,
+    waiting,
+)
+
+NODES = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
+LADDER = policy(
+    tiers=(
+        replace(SPOT, price=0.5, facts=TierFacts(capacity=CapacityType.SPOT)),
+        replace(LAST, price=2.0, facts=TierFacts(capacity=CapacityType.ON_DEMAND)),
+    )
+)
+EMPTY = Ledger(counted_from=T0 - 9 * HOUR, counted_until=T0 - HOUR)
+FULL = Ledger(
+    counted_from=T0 - 60 * HOUR,
+    counted_until=T0,
+    uses=(
+        PoolUse(pool="a-spot", capacity=CapacityType.SPOT, node_time=31 * HOUR, ran=31 * HOUR, cost=9.3),
+        PoolUse(pool="od", capacity=CapacityType.ON_DEMAND, node_time=17 * HOUR, ran=17 * HOUR, cost=17.0),
+    ),
+    worked=48 * HOUR,
+    gang_time=48 * HOUR,
+)
+
+
+def counted(state: JobState, **fields: object) -> Ledger:
+    """The ledger of a state that was last written an hour ago, with two nodes on the spot tier since then."""
+    seen = replace(observed(node_time={NODES: 2 * HOUR}, uses_nodes=True), **fields)  # type: ignore[arg-type]  # fields of it
+    ledger = with_ledger(replace(state, ledger=state.ledger or EMPTY), seen, LADDER).ledger
+    assert ledger is not None, "a state that is counted has a ledger"
+    return ledger
+
+
+def test_an_hour_of_a_job_that_runs_is_work_at_the_price_of_its_tier() -> None:
+    ledger = counted(running())
+    use = PoolUse(pool="a-spot", capacity=CapacityType.SPOT, node_time=2 * HOUR, ran=HOUR, cost=1.0)
+    assert ledger.uses == (use,), "two nodes for an hour, at half a unit each"
+    assert (ledger.worked, ledger.lost, ledger.waited) == (HOUR, 0 * HOUR, 0 * HOUR), "all of it is work"
+    assert ledger.counted_until == T0, "and counted once"
+
+
+def test_a_price_that_is_observed_counts_more_than_the_declared_one() -> None:
+    assert counted(running(), pools={"a-spot": PoolStatus(price=0.25)}).cost == 0.5, (
+        "prices change by the hour"
+    )
+
+
+@pytest.mark.parametrize(
+    "state", [waiting(), suspending(), suspending(phase=Phase.PAUSED)], ids=lambda each: each.phase
+)
+def test_an_hour_without_all_nodes_is_waited(state: JobState) -> None:
+    ledger = counted(state)
+    assert (ledger.waited, ledger.worked + ledger.lost) == (HOUR, 0 * HOUR), "its gang does not train"
+    assert ledger.cost == 1.0, "what it has is paid for"
+    assert ledger.starting == LADDER.restart_cost, "its next start restores its progress first"
+
+
+@pytest.mark.parametrize("phase", [Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED])
+def test_an_hour_of_a_job_at_rest_is_nothing_it_waited_for(phase: Phase) -> None:
+    ledger = counted(running(phase=phase), node_time={})
+    assert (ledger.waited, ledger.worked, ledger.lost) == (0 * HOUR,) * 3, "its user may come back in a month"
+
+
+def test_the_first_of_a_run_is_lost_until_the_program_reports_otherwise() -> None:
+    started = replace(EMPTY, starting=15 * MINUTE)
+    ledger = counted(running(ledger=started))
+    assert (ledger.lost, ledger.worked, ledger.starting) == (15 * MINUTE, 45 * MINUTE, 0 * HOUR), "one start"
+    ledger = counted(running(ledger=started), work_done=50 * MINUTE)
+    assert (ledger.lost, ledger.worked) == (10 * MINUTE, 50 * MINUTE), "it knows better"
+    assert counted(running(), restarts=1).starting == LADDER.restart_cost, "a restart is a start"
+
+
+def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
+    state = running(ledger=replace(EMPTY, counted_until=T0 - 59 * MINUTE))
+    seen = observed(node_time={NODES: HOUR}, uses_nodes=True)
+    decision = decide(state, seen, LADDER)
+    assert (decision.actions, decision.state) == ((), state), "a write for each node is too much"
+    assert state_of(decision).ledger == state.ledger, "nothing is counted that is not written"
+    assert decision.requeue_at == T0 + MINUTE, "an hour is the most that is not written"
+    later = decide(state, replace(seen, now=T0 + MINUTE), LADDER)
+    assert kinds(later) == [WriteState], "then it is"
+    moved = state_of(decide(state, replace(seen, pods_placed=0), LADDER))
+    assert moved.ledger == counted(state, node_time=seen.node_time), "the phase that ends has its time"
+
+
+def test_a_job_at_rest_is_written_once_its_last_node_is_free() -> None:
+    state = running(phase=Phase.FINISHED, ledger=replace(EMPTY, counted_until=T0 - MINUTE))
+    seen = observed(outcome=Outcome.FAILED, node_time={NODES: HOUR}, uses_nodes=True)
+    assert kinds(decide(state, seen, LADDER)) == [], "its pods terminate"
+    assert kinds(decide(state, replace(seen, uses_nodes=False), LADDER)) == [WriteState], "nothing follows"
+
+
+def test_a_completed_job_says_what_it_cost() -> None:
+    assert spending_text(FULL, 1.0) == "31 h spot, 17 h on-demand: 0.55 of on-demand", (
+        "in the words of its users"
+    )
+    assert spending_text(FULL, None) == "31 h spot, 17 h on-demand", "without a price there is no share"
+    assert spending_text(EMPTY, 1.0) == "", "and nothing where nothing ran"
+    decision = decide(running(ledger=FULL), observed(outcome=Outcome.COMPLETED), LADDER)
+    assert decision.events[0].message == (
+        "The job has completed, on a-spot. It ran 31 h spot, 17 h on-demand: 0.27 of on-demand."
+    ), "beside the price of the ladder's on-demand tier"
+
+
+def test_lost_time_makes_a_job_dearer_than_on_demand() -> None:
+    lost = replace(FULL, worked=24 * HOUR, lost=24 * HOUR)
+    assert of_on_demand(lost, 0.5) == pytest.approx(26.3 / 12), "half of what it paid for was no work"
+    assert of_on_demand(replace(FULL, worked=timedelta(0)), 1.0) is None, "nothing to compare with"

@@ -1,0 +1,210 @@
+"""Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules.reachability import find_notes, find_unreachable
+from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL
+from tests.support.builders.program_jobs import (
+    JOB,
+    JOB_SET,
+    RAY_JOB,
+    declared,
+    declared_jobset,
+    job_program,
+    requesting,
+)
+from tests.support.builders.training_jobs import (
+    expression,
+    jobset,
+    pod_template,
+    rayjob,
+    replicated_job,
+    required_affinity,
+    worker_group,
+)
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.json import Json
+
+TITLE = {JOB_SET: "JobSet 'train'", RAY_JOB: "RayJob 'train'", JOB: "Job 'train'"}
+SIDECAR: Json = {**requesting(cpu="2"), "restartPolicy": "Always"}
+HOSTS: Json = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": "train"}},
+            }
+        ]
+    }
+}
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+
+def word(job: StackResource) -> Word | None:
+    """The word on a job; None if it is not judged at all."""
+    (found,) = verdicts(job_program(job), PACK_DEFAULTS)
+    return next((part.word for part in found.parts if part.about == TITLE[job.type]), None)
+
+
+def stopped(job: StackResource) -> list[str]:
+    return [each.message for each in find_unreachable(job_program(job), PACK_DEFAULTS) if each.proven]
+
+
+def noted(job: StackResource) -> list[str]:
+    return [each.message for each in find_notes(job_program(job), PACK_DEFAULTS)]
+
+
+def test_job_that_fits_on_its_ladder_is_proved() -> None:
+    assert word(declared_jobset({})) is Word.PROVED, "one pod of 3 CPUs on machines of 4"
+    assert not stopped(declared_jobset({})), "nothing stops the run"
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        ({"initContainers": [SIDECAR]}, "fits a pod of 5 CPU"),
+        ({"initContainers": [requesting(cpu="5")]}, "fits a pod of 5 CPU"),
+        ({"overhead": {"cpu": "1"}}, "fits a pod of 4 CPU"),
+        ({"resources": {"requests": {"cpu": "6"}}}, "fits a pod of 6 CPU"),
+        ({"containers": [requesting(**{"ephemeral-storage": "200Gi"})]}, "204800 MiB ephemeral-storage"),
+        ({"containers": [requesting(**{"hugepages-2Mi": "1Gi"})]}, "1024 MiB hugepages-2Mi"),
+        ({"containers": [requesting(**{"rdma/ib": "1"})]}, "1 rdma/ib"),
+        ({"containers": [{**requesting(), "resources": {"limits": {"cpu": "5"}}}]}, "fits a pod of 5 CPU"),
+        ({"nodeSelector": {POOL: "cpu-spot", "team": "vision"}}, "the pods select team=vision"),
+        ({"nodeSelector": {POOL: "cpu-spot", "kubernetes.io/arch": "arm64"}}, "kubernetes.io/arch=arm64"),
+        ({"affinity": required_affinity([expression("team", "Exists")])}, "no term of it matches its nodes"),
+        ({"affinity": required_affinity([expression(POOL, "In", "cpu-spot")])}, "binds it to one kind of capacity"),
+    ],
+    ids=["sidecar", "init", "overhead", "pod level", "disk", "huge pages", "device", "limit", "label", "arch", "affinity", "pinned"],
+)  # fmt: skip
+def test_job_whose_pods_no_tier_takes_stops_the_run(pod: Json, reason: str) -> None:
+    job = declared_jobset(pod)
+    assert word(job) is Word.BROKEN, "no pod of it is ever placed on on-demand"
+    assert reason in " ".join(stopped(job)), "the check that fails is named"
+
+
+@pytest.mark.parametrize(
+    ("pod", "room"),
+    [
+        ({"containers": [requesting(cpu="1")]}, True),
+        ({"containers": [requesting(cpu="1")], "affinity": HOSTS}, False),
+        ({"containers": [{**requesting(cpu="1"), "ports": [{"containerPort": 29500, "hostPort": 29500}]}]}, False),
+        ({"containers": [{**requesting(cpu="1"), "ports": [{"containerPort": 29500}]}], "hostNetwork": True}, False),
+    ],
+    ids=["side by side", "one per host", "host port", "host network"],
+)  # fmt: skip
+def test_gang_of_one_pod_per_host_needs_as_many_nodes(pod: Json, room: bool) -> None:
+    job = declared_jobset(pod, parallelism=5)
+    assert word(job) is (Word.PROVED if room else Word.BROKEN), "the pool has 4 nodes of 4 CPUs for 5 pods"
+
+
+def test_child_jobs_with_a_node_each_need_as_many_nodes() -> None:
+    template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]})
+    five: Json = {**replicated_job(template), "replicas": 5}
+    together = declared(JOB_SET, jobset(five))
+    apart = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE: "kubernetes.io/hostname"}))
+    racks = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE: "example.com/rack"}))
+    assert word(together) is Word.PROVED, "three fit on one machine"
+    assert word(apart) is Word.BROKEN, "the pool has 4 nodes"
+    assert word(racks) is Word.NOT_JUDGED, "how many racks there are is not known"
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
+        {"schedulerName": "volcano"},
+        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+    ],
+    ids=["spread", "scheduler", "claims"],
+)  # fmt: skip
+def test_job_that_no_check_models_is_not_judged(pod: Json) -> None:
+    job = declared_jobset(pod)
+    assert word(job) is Word.NOT_JUDGED, "it is neither proved nor broken"
+    assert not stopped(job), "what is not known stops nothing"
+
+
+@pytest.mark.parametrize("key", [POOL, "team"])
+def test_job_that_is_known_later_is_said(key: str) -> None:
+    job = declared_jobset({"nodeSelector": {POOL: "cpu-spot", "team": "vision"}}, unknown=key)
+    assert word(job) is Word.NOT_JUDGED, "it is neither proved nor broken"
+    assert any("is known only after the update" in each for each in noted(job)), "which judges it"
+    assert not stopped(job), "what is not known stops nothing"
+
+
+def test_templates_of_one_job_move_together() -> None:
+    halves = [
+        replicated_job(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="3")]}), name, {"parallelism": 3})
+        for name in ("left", "right")
+    ]  # fmt: skip
+    job = declared(JOB_SET, jobset(*halves))
+    assert word(job) is Word.BROKEN, "each half has room, both together do not: 18 of 16 CPUs"
+
+
+def test_rayjob_counts_the_workers_that_it_needs() -> None:
+    template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="3")]})
+    five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 8}
+    cluster: Json = {"workerGroupSpecs": [five], "enableInTreeAutoscaling": True}
+    fixed: Json = {"workerGroupSpecs": [five]}
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster}))) is Word.PROVED, (
+        "it needs one worker"
+    )
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed}))) is Word.BROKEN, "it needs five"
+
+
+def test_job_starts_on_the_tier_that_it_selects() -> None:
+    spot: Json = {"nodeSelector": {CAPACITY_TYPE: "spot"}}
+    assert word(declared_jobset(spot)) is Word.PROVED, "a selector of spot becomes one of the first tier"
+    assert word(declared_jobset({}, selector="cpu")) is Word.PROVED, "it starts on on-demand"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "selector"),
+    [
+        ({"labels": {FOLLOWS: "false"}}, "cpu-spot"),
+        ({"labels": {"kueue.x-k8s.io/queue-name": "team"}}, "cpu-spot"),
+        ({"namespace": "other"}, "cpu-spot"),
+        ({}, "elsewhere"),
+    ],
+    ids=["stays", "queued", "another namespace", "another pool"],
+)
+def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selector: str) -> None:
+    huge: Json = {"containers": [requesting(cpu="64")]}
+    assert word(declared_jobset(huge, selector=selector, metadata=metadata)) is None, (
+        "it is its author's business"
+    )
+
+
+def test_job_with_only_the_label_starts_on_the_first_tier() -> None:
+    template = pod_template(spec={"containers": [requesting(cpu="64")]})
+    job = declared(JOB_SET, jobset(replicated_job(template), labels={FOLLOWS: "true"}))
+    assert word(job) is Word.BROKEN, "no machine has 64 CPUs"
+
+
+def test_gpu_job_on_a_ladder_without_gpus_is_told_that_nothing_moves_it() -> None:
+    job = declared_jobset({"containers": [requesting(**{"nvidia.com/gpu": "1"})]})
+    assert word(job) is Word.ASSUMED, "admission does not select it"
+    assert any("the job requests GPUs, and no tier has any" in each for each in noted(job)), "the reason"
+    assert not stopped(job), "it may be intended"
+
+
+def plain(pool: str, cpu: str) -> StackResource:
+    template = pod_template({POOL: pool}, spec={"containers": [requesting(cpu=cpu)]})
+    metadata: Json = {"name": "train", "namespace": "vision"}
+    return declared(JOB, {"metadata": metadata, "spec": {"template": template, "parallelism": 2}})
+
+
+def test_plain_job_runs_on_its_pool_or_not_at_all() -> None:
+    assert word(plain("cpu", "3")) is Word.PROVED, "it runs on on-demand"
+    assert word(plain("cpu-spot", "3")) is Word.ASSUMED, "nothing moves it"
+    assert any("nothing moves a Job" in each for each in noted(plain("cpu-spot", "3"))), "it is said"
+    assert word(plain("cpu-spot", "64")) is Word.BROKEN, "the tier below is none for it"
+    assert any("can never run on tier 1" in each for each in stopped(plain("cpu-spot", "64"))), "and why"
