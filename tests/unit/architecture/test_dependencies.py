@@ -10,7 +10,7 @@ from tests.support.sources import PACKAGES, Module, modules
 ALLOWED = {
     "scheduling": frozenset[str](),
     "components": frozenset({"scheduling"}),
-    "infra": frozenset({"components", "scheduling"}),
+    "infra": frozenset({"components", "policies", "scheduling"}),
     "policies": frozenset({"scheduling"}),
     "fallback": frozenset({"scheduling"}),
     "analysis": frozenset({"fallback", "scheduling"}),

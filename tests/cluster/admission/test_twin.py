@@ -1,0 +1,91 @@
+"""What `holdfast policies twin` prints is in force on a real API server that has no component of this repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from holdfast.infra.twin.manifests import twin
+from holdfast.infra.twin.program import read_program
+from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.taints import SPOT
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.builders.training_jobs import jobset
+from tests.support.clusters.admission import make_namespace, wait_until_enforced
+from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
+from tests.support.json_objects import obj
+from tests.unit.infra.twin.test_twin import LADDER, POOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+NAMESPACE = "vision"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manifests of a program: two NodePools and a ladder."""
+    file = tmp_path_factory.mktemp("program") / "program.yaml"
+    file.write_text(yaml.safe_dump_all([LADDER, *POOLS]), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Generator[KubeClient]:
+    """A cluster to which the twin of the program is applied."""
+    with running_control_plane(tmp_path_factory.mktemp("twin")) as workspace:
+        found = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
+        define_kinds(found)
+        make_namespace(found, NAMESPACE, {TRAINING: TRAINING_VALUE})
+        for manifest in twin(read_program([program])):
+            found.apply(manifest, field_manager="tests", force=True)
+        wait_until_enforced(found, lambda client: "fits a pod" in refusal(client, job(cpu="9000")))
+        yield found
+        found.close()
+
+
+def job(pods: int = 2, *, cpu: str = "48", tolerates: bool = True) -> Json:
+    """A job on spot, whose author writes the toleration where nothing adds it."""
+    spec: Json = {"tolerations": [SPOT.as_toleration()]} if tolerates else {}
+    return jobset(gang(training(cpu=cpu, spec=spec), pods), namespace=NAMESPACE)
+
+
+def refusal(client: KubeClient, job: Json) -> str:
+    """In which words a job is rejected; empty if it is admitted."""
+    try:
+        admitted_job(client, job)
+    except KubeError as error:
+        return told(str(error)) if "can-fall-back" in str(error) else ""
+    return ""
+
+
+def test_job_that_can_fall_back_is_admitted_and_follows(client: KubeClient) -> None:
+    admitted = admitted_job(client, job())
+    assert obj(obj(admitted["metadata"])["labels"])["holdfast.dev/fallback"] == "true", (
+        "the controller moves it"
+    )
+
+
+def test_job_that_cannot_fall_back_is_rejected_in_the_words_of_the_pack(client: KubeClient) -> None:
+    too_many = messages.TOO_MANY.reason.format(room=2, pods=4)
+    assert too_many in refusal(client, job(4)), "192 CPUs are two machines, with a pod on each"
+    taint = messages.TAINT.reason.format(taint=f"{SPOT.key}={SPOT.value}:{SPOT.effect}")
+    assert refusal(client, job(tolerates=False)) == "", "the wait for tier 1 ends, and tier 2 has no taint"
+    assert taint not in refusal(client, job(4, tolerates=False)), "only the tier on which it ends is reported"
+
+
+def test_twin_that_warns_rejects_nothing(client: KubeClient, program: Path) -> None:
+    assert refusal(client, job(4)), "the twin rejects it"
+    for manifest in twin(read_program([program]), warn=True):
+        client.apply(manifest, field_manager="tests", force=True)
+    wait_until_enforced(client, lambda found: refusal(found, job(4)) == "")
