@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.policies.inputs.aks import aks_pools
+from holdfast.policies.inputs.daemon_sets import with_daemons
 from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
@@ -22,12 +23,13 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 @once
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
-    return (
+    found = (
         *karpenter_pools(resources),
         *gke_pools(resources),
         *aks_pools(resources),
         *eks_pools(resources),
     )
+    return tuple(with_daemons(pool, resources) for pool in found)
 
 
 @once

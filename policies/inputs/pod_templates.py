@@ -88,13 +88,18 @@ class PodTemplate:
     def selects_spot(self) -> bool:
         """Whether it certainly selects spot by a label, or by required affinity."""
         by_label = any(self.selected(key) == value for key, value in SPOT_SELECTIONS.items())
-        terms = _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
+        terms = self.terms
         return by_label or (terms is not UNKNOWN and any(_is_spot(each) for term in terms for each in term))
+
+    @property
+    def terms(self) -> tuple[Term, ...] | Unknown:
+        """The terms of its required node affinity."""
+        return _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
 
     @property
     def pinned_by(self) -> tuple[str, ...]:
         """The labels of its required affinity that bind it to one kind of capacity, so that no move can place it."""
-        terms = _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
+        terms = self.terms
         found = () if terms is UNKNOWN else (each for term in terms for each in term if not _is_spot(each))
         return tuple(sorted({each.key for each in found} & {*MOVED_LABELS}))
 
@@ -111,7 +116,7 @@ class PodTemplate:
         requests, selector = self.requests, self.selector
         tolerations = tolerations_at(spec, "tolerations")
         affinity = at(spec, "affinity")
-        terms = _terms(at(affinity, "nodeAffinity", _REQUIRED))
+        terms = self.terms
         if requests is UNKNOWN or selector is UNKNOWN or tolerations is UNKNOWN or terms is UNKNOWN:
             return UNKNOWN
         if self.pods is UNKNOWN or affinity is UNKNOWN:

@@ -179,6 +179,11 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
         yield Undetermined(
             check="machine", reason=f"which machine types {', '.join(pool.undecided_by)} allows is not known"
         )
+    if pool.unknown_daemons:
+        yield Undetermined(
+            check="machine",
+            reason=f"what DaemonSet {', '.join(pool.unknown_daemons)} takes of its nodes is not known",
+        )
     devices = {name for each in fitting for name in each.unknown_devices(shape.requests)}
     if devices and all(each.unknown_devices(shape.requests) for each in fitting):
         yield Undetermined(

@@ -70,8 +70,9 @@ class PoolFacts:
     may select by, except those that follow from the machine type. `machines` is UNKNOWN where none of its types could be read;
     `unknown_machine_types` are types that are in no machine table; `undecided_by` names requirements that may exclude some of
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
-    `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each other, None if that is not known. `added_tolerations` are given to pods that select this
-    pool, by admission or by the cloud.
+    `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
+    other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
+    `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
     name: str
@@ -87,6 +88,7 @@ class PoolFacts:
     min_values: Mapping[str, int] = field(default_factory=dict[str, int])
     is_static: bool = False
     is_compact: bool | None = None
+    unknown_daemons: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()

@@ -64,6 +64,18 @@ class Resources:
             devices={name: amount * count for name, amount in self.devices.items()},
         )
 
+    def without(self, taken: "Resources") -> "Resources":
+        """What is left of each resource after some is taken."""
+        return Resources(
+            cpu_millis=max(0, self.cpu_millis - taken.cpu_millis),
+            memory_mib=max(0, self.memory_mib - taken.memory_mib),
+            gpus=max(0, self.gpus - taken.gpus),
+            efa=max(0, self.efa - taken.efa),
+            devices={
+                name: max(0, amount - taken.devices.get(name, 0)) for name, amount in self.devices.items()
+            },
+        )
+
     def beside(self, requests: "Resources") -> "Resources":
         """The same amounts with no devices but those that are requested, as a message compares them."""
         devices = {name: amount for name, amount in self.devices.items() if name in requests.devices}

@@ -1,0 +1,96 @@
+"""What the DaemonSets of a program take of each node that they run on.
+
+Karpenter and the cluster autoscalers keep this much free on the nodes that they plan. What the DaemonSets of a cloud and of
+charts take is reserved as a fixed amount (`machine_capacity`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.pod_templates import PodTemplate
+from holdfast.policies.resources import at, once, text_at
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability.node_selection import matches
+from holdfast.scheduling.reachability.shape import Resources, Shape, total
+from holdfast.scheduling.taints import untolerated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.policies.inputs.pool import DeclaredPool
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.json import Unknown
+    from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+
+DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
+_NOTHING: Final = Resources(cpu_millis=0, memory_mib=0)
+
+
+def with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> DeclaredPool:
+    """Return a pool whose machines have only what the program's DaemonSets leave to jobs."""
+    daemons = [
+        (resource, template)
+        for resource, template in _daemons(resources)
+        if is_same_cluster(resource, pool.resource, resources) is not False
+    ]
+    facts = pool.facts
+    if not daemons or facts.machines is UNKNOWN:
+        return pool
+    unknown = tuple(
+        _name(resource)
+        for resource, template in daemons
+        if any(_runs_on(template, facts, machine) is UNKNOWN for machine in facts.machines)
+    )
+    machines = tuple(
+        _less(machine, [template for _, template in daemons], facts) for machine in facts.machines
+    )
+    return replace(pool, facts=replace(facts, machines=machines, unknown_daemons=unknown))
+
+
+def _name(resource: StackResource) -> str:
+    name = text_at(resource.props, "metadata", "name")
+    return name if isinstance(name, str) else resource.logical_name
+
+
+@once
+def _daemons(resources: Sequence[StackResource]) -> tuple[tuple[StackResource, PodTemplate], ...]:
+    return tuple(
+        (each, PodTemplate(name=each.logical_name, pods=1, template=at(each.props, "spec", "template")))
+        for each in resources
+        if each.type == DAEMON_SET
+    )
+
+
+def _less(machine: MachineCapacity, daemons: Sequence[PodTemplate], facts: PoolFacts) -> MachineCapacity:
+    taken = [*_taken(machine, daemons, facts)]
+    return replace(
+        machine,
+        allocatable=machine.allocatable.without(total(taken)) if taken else machine.allocatable,
+        max_pods=max(0, machine.max_pods - len(taken)),
+    )
+
+
+def _taken(machine: MachineCapacity, daemons: Sequence[PodTemplate], facts: PoolFacts) -> Iterator[Resources]:
+    """Yield what each DaemonSet that certainly runs on such nodes requests."""
+    for template in daemons:
+        if _runs_on(template, facts, machine) is True:
+            yield template.requests if isinstance(template.requests, Resources) else _NOTHING
+
+
+def _runs_on(template: PodTemplate, facts: PoolFacts, machine: MachineCapacity) -> bool | Unknown:
+    """Return whether its pods run on nodes of this type; UNKNOWN also if what they request is not known."""
+    shape = template.shape
+    if not isinstance(shape, Shape) or facts.taints is UNKNOWN:
+        return UNKNOWN
+    # It selects pools by the labels that a move of a job sets.
+    selector, terms = template.selector, template.terms
+    if selector is UNKNOWN or terms is UNKNOWN:
+        return UNKNOWN
+    shape = replace(shape, selector=selector, affinity=terms)
+    if untolerated(facts.taints, shape.tolerations):
+        return False
+    return matches(shape, facts, machine)
