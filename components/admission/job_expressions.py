@@ -73,7 +73,10 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
     tier = "variables.tiers[i]"
     # Without facts the last tier counts as on-demand, unless `maxFailures: -1` says that jobs stay on it.
     unsaid = f"i < size(variables.tiers) - 1 || {tier}.?maxFailures.orValue(0) == {UNLIMITED}"
-    is_spot = f"{tier}.?facts.?capacity.orValue({unsaid} ? {text(SPOT)} : {text(ON_DEMAND)}) == {text(SPOT)}"
+    # Jobs leave reserved capacity as they leave spot, so that they follow the ladder there too.
+    is_spot = (
+        f"{tier}.?facts.?capacity.orValue({unsaid} ? {text(SPOT)} : {text(ON_DEMAND)}) != {text(ON_DEMAND)}"
+    )
     keys = texts([selection.key for selection in capacity])
     return {
         "tiers": "params.spec.tiers",

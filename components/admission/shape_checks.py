@@ -162,9 +162,9 @@ def end_tier() -> str:
     or where the job may stay indefinitely.
     """
     has_timeout = f"{_TIER}.?procurementTimeout.hasValue()"
-    is_spot = f"{_TIER}.?facts.?capacity.orValue({text(ON_DEMAND)}) == {text(SPOT)}"
+    is_on_demand = f"{_TIER}.?facts.?capacity.orValue({text(ON_DEMAND)}) == {text(ON_DEMAND)}"
     stays = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED} && ({IS_LAST} || !{has_timeout})"
-    ends = f"size(variables.broken[i]) > 0 ? ({IS_LAST} || !{has_timeout}) : (!({is_spot}) || {stays})"
+    ends = f"size(variables.broken[i]) > 0 ? ({IS_LAST} || !{has_timeout}) : ({is_on_demand} || {stays})"
     return (
         "variables.start < 0 ? [] : lists.range(size(variables.tiers))"
         f".filter(i, i >= variables.start && ({ends}))"

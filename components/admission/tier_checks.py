@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, text, texts
 from holdfast.components.admission.rules import TolerationRule
-from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, POOL, SPOT
+from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, ON_DEMAND, POOL
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE
@@ -65,6 +65,8 @@ def _decimal(parts: str, of: int) -> str:
 
 
 LABELS: Final = "variables.labels[i]"
+#: The labels that follow from the machine type, of which each node has one of several values.
+VALUES: Final = "variables.labelValues[i]"
 #: The facts do not include the node labels.
 UNLABELLED: Final = "!variables.tiers[i].?facts.?labels.hasValue()"
 
@@ -74,16 +76,50 @@ def affinity_check() -> str:
     terms = affinity_terms("s.spec")
     expressions = "a.?matchExpressions.orValue([])"
     empty = f"size({expressions}) == 0 && size(a.?matchFields.orValue([])) == 0"
-    fails = f"{empty} || {expressions}.exists(e, {certainly_false('e')})"
+    fails = f"{empty} || {expressions}.exists(e, {certainly_false('e')}) || {_no_value_meets(expressions)}"
     keys = (
         f"{terms}.map(a, {expressions}.map(e, string(e.key))).flatten().distinct().sort().join({text(', ')})"
     )
     why = fill_sentence(messages.AFFINITY, keys=keys)
-    return f"{UNLABELLED} || size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
+    return f"size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
+
+
+def _no_value_meets(expressions: str) -> str:
+    """Return whether none of the values of a label meets all expressions on it."""
+    on_key = f"{expressions}.filter(e, e.key == k)"
+    keys = f"{expressions}.map(e, string(e.key)).filter(k, k in {VALUES}).distinct()"
+    return f"{keys}.exists(k, !{VALUES}[k].exists(v, {on_key}.all(e, {_accepts('e', 'v')})))"
+
+
+def _accepts(expression: str, value: str) -> str:
+    """Return whether a match expression may match a node with this value of its label."""
+    e, v, whole = expression, value, text("^[+-]?[0-9]{1,18}$")
+    values, bound = f"{e}.?values.orValue([])", f"string({e}.values[0])"
+    compares = f"size({values}) != 1 || !{bound}.matches({whole}) || {v}.matches({whole}) && int({v})"
+    ways = {
+        "In": f"{v} in {values}",
+        "NotIn": f"!({v} in {values})",
+        "DoesNotExist": "false",
+        "Gt": f"{compares} > int({bound})",
+        "Lt": f"{compares} < int({bound})",
+    }
+    rejected = " || ".join(f"{e}.operator == {text(name)} && !({accepts})" for name, accepts in ways.items())
+    return f"!({rejected})"
+
+
+def _selected_with_no_term() -> str:
+    """Return whether no term of the node affinity accepts the values that the selector has chosen."""
+    selected, terms = "s.spec.?nodeSelector.orValue({})", affinity_terms("s.spec")
+    conflict = f"e.key in {VALUES} && e.key in {selected} && !{_accepts('e', f'string({selected}[e.key])')}"
+    rejects = f"{terms}.all(a, a.?matchExpressions.orValue([]).exists(e, {conflict}))"
+    return f"size(variables.selecting[i][j]) + size(variables.requiring[i][j]) == 0 && size({terms}) > 0 && {rejects}"
 
 
 def certainly_false(expression: str) -> str:
-    """Return whether a match expression of a node affinity certainly does not match the nodes of tier `i`."""
+    """Return whether a match expression of a node affinity certainly does not match the nodes of tier `i`.
+
+    Labels with several values are checked by themselves, all expressions on one of them together.
+    """
     e, labels = expression, LABELS
     values = f"{e}.?values.orValue([])"
     there, whole = f"string({labels}[{e}.key])", text("^-?[0-9]{1,18}$")
@@ -100,9 +136,10 @@ def certainly_false(expression: str) -> str:
         f"{e}.operator == {text(operator)} && ({fails})" for operator, fails in known.items()
     )
     of_missing = (
-        f"{e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && !{is_undeclared_label(f'string({e}.key)')}"
+        f"!({UNLABELLED}) && {e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && "
+        f"!{is_undeclared_label(f'string({e}.key)')}"
     )
-    return f"({e}.key in {labels} ? ({of_known}) : ({of_missing}))"
+    return f"({e}.key in {VALUES} ? false : {e}.key in {labels} ? ({of_known}) : ({of_missing}))"
 
 
 def is_undeclared_label(key: str) -> str:
@@ -121,6 +158,11 @@ IS_LAST: Final = "i == size(variables.tiers) - 1"
 def tier_labels() -> str:
     """Return the known node labels of each tier."""
     return "variables.tiers.map(t, t.?facts.?labels.orValue({}))"
+
+
+def tier_label_values() -> str:
+    """Return the labels with several values of each tier."""
+    return "variables.tiers.map(t, t.?facts.?labelValues.orValue({}))"
 
 
 def tier_machines() -> str:
@@ -176,28 +218,32 @@ def tier_checks() -> Mapping[str, str]:
     }
     return {
         name: "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
-        f"i < variables.start ? [] : variables.shapes.map(s, {link}))"
+        f"i < variables.start ? [] : lists.range(size(variables.shapes)).map(j, [variables.shapes[j]].map(s, {link})[0]))"
         for name, link in found.items()
     }
 
 
 def capacity_check() -> str:
     """The last tier is on-demand, or has `maxFailures: -1`."""
-    is_spot = f"{_FACTS}.?capacity.orValue({text('')}) == {text(SPOT)}"
+    capacity = f"{_FACTS}.?capacity.orValue({text(ON_DEMAND)})"
     forever = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED}"
-    why = fill_sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
-    return f"{IS_LAST} && {is_spot} && !({forever}) ? [{why}] : []"
+    why = fill_sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=capacity)
+    return f"{IS_LAST} && {capacity} != {text(ON_DEMAND)} && !({forever}) ? [{why}] : []"
 
 
 def selector_check() -> str:
     """The nodes carry the labels that the pods select, beside the pool's name."""
     selected = "s.spec.?nodeSelector.orValue({})"
+    several = fill_template(messages.OTHER_LABEL, key="k", there=f"{VALUES}[k].join({text(' or ')})")
     other = fill_template(messages.OTHER_LABEL, key="k", there=f"string({LABELS}[k])")
-    has = f"k in {LABELS} ? {other} : {text(messages.NO_SUCH_LABEL)}"
+    has = f"k in {VALUES} ? {several} : k in {LABELS} ? {other} : {text(messages.NO_SUCH_LABEL)}"
     why = fill_sentence(messages.SELECTOR, key="k", value=f"string({selected}[k])", has=has)
     keys = f"{selected}.map(k, string(k)).filter(k, k != {text(POOL)}).sort()"
-    missing = f"k in {LABELS} ? {LABELS}[k] != {selected}[k] : !{is_undeclared_label('k')}"
-    return f"{UNLABELLED} ? [] : {keys}.filter(k, {missing}).map(k, {why})"
+    missing = (
+        f"k in {VALUES} ? !(string({selected}[k]) in {VALUES}[k]) : k in {LABELS} ? {LABELS}[k] != {selected}[k] : "
+        f"!({UNLABELLED}) && !{is_undeclared_label('k')}"
+    )
+    return f"{keys}.filter(k, {missing}).map(k, {why})"
 
 
 def repelling_taints() -> str:
@@ -249,7 +295,15 @@ def machine_check() -> str:
         nodes=integer_string("((s.pods + w - 1) / w)"),
     )
     gang = f"{_NODES}.hasValue() && {most} < s.pods ? [{few}] : []"
-    return f"size({_ROOMS}) == 0 ? [] : [{fitting}].map(w, w == 0 ? [{none}] : ({gang})).flatten()"
+    keys = (
+        f"(s.spec.?nodeSelector.orValue({{}}).map(k, string(k)) + {affinity_terms('s.spec')}.map(a, "
+        f"a.?matchExpressions.orValue([]).map(e, string(e.key))).flatten())"
+    )
+    known = f"{keys}.filter(k, k != {text(POOL)}).distinct().sort().join({text(', ')})"
+    at_once = f"[{fill_sentence(messages.NO_TYPE, keys=known)}]"
+    held = f"w == 0 ? [{none}] : ({gang})"
+    apart = f"{_selected_with_no_term()} ? {at_once} + (w == 0 ? [] : ({gang})) : ({held})"
+    return f"size({_ROOMS}) == 0 ? [] : [{fitting}].map(w, {apart}).flatten()"
 
 
 def total_check() -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.inputs import declared_pools
+from holdfast.policies.inputs.daemon_sets import DAEMON_SET
+from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
@@ -47,6 +49,10 @@ NODE_CLASS: Final = "tried"
 #: A pod can be bound, and evicted at once, while its node is just losing the taint that new nodes have.
 _NEW: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
 
+#: How the containers of a pod share its requests.
+Containers: TypeAlias = Literal["one", "two", "sidecar", "init", "both"]
+CONTAINERS: Final[tuple[Containers, ...]] = get_args(Containers)
+
 _ADMISSION: Final = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 
 
@@ -54,7 +60,8 @@ _ADMISSION: Final = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissio
 class TriedTier:
     """A tier and the pool that it names: one of ours, with what a hand may have written over it.
 
-    `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes. If
+    `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes.
+    `daemons_cpu_millis` is what a DaemonSet on its nodes requests. If
     `is_open`, its requirements are all there are. `beside` are more NodePools that have its label.
     """
 
@@ -72,6 +79,31 @@ class TriedTier:
     limits: Json | None = None
     max_failures: int | None = None
     has_timeout: bool = False
+    daemons_cpu_millis: int = 0
+
+    @property
+    def daemon_sets(self) -> tuple[Json, ...]:
+        """A DaemonSet on its nodes that requests so much, if anything."""
+        if not self.daemons_cpu_millis:
+            return ()
+        labels, amounts = {"agent": self.name}, {"cpu": f"{self.daemons_cpu_millis}m", "memory": "64Mi"}
+        spec: Json = {
+            "nodeSelector": {POOL: self.name},
+            "tolerations": [{"operator": "Exists"}],
+            # The agents are there before jobs: a job that came first gives way.
+            "priorityClassName": "system-node-critical",
+            "containers": [{"name": "agent", "image": "agent", "resources": {"requests": amounts}}],
+        }
+        manifest: Json = {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": f"{self.name}-agent", "namespace": ELSEWHERE},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": spec},
+            },
+        }
+        return (manifest,)
 
     @property
     def pool(self) -> Pool:
@@ -109,12 +141,17 @@ class TriedTier:
 
 @dataclass(frozen=True, kw_only=True)
 class TriedJob:
-    """A job and its ladder; `is_admitted`: its pods are made in a training namespace."""
+    """A job and its ladder; `is_admitted`: its pods are made in a training namespace.
+
+    `containers` is how the containers of a pod share its requests. The shape is read from the pods, if `is_read`.
+    """
 
     name: str
     shape: Shape
     tiers: tuple[TriedTier, ...]
     is_admitted: bool = True
+    containers: Containers = "one"
+    is_read: bool = False
 
     @property
     def namespace(self) -> str:
@@ -145,6 +182,49 @@ class TriedJob:
         }
 
     def _spec(self, tier: TriedTier) -> Json:
+        inits, containers = self._containers()
+        affinity: Json = {
+            **_affinity(self.shape),
+            **(_one_per_node(tier) if self.shape.one_per_node else {}),
+            **(_in_one_zone(tier) if self.shape.same_placement else {}),
+        }
+        return {
+            "nodeSelector": {**self.shape.selector, POOL: tier.name},
+            "affinity": affinity,
+            "tolerations": [_NEW, *(_written(each) for each in self.shape.tolerations)],
+            **({"initContainers": inits} if inits else {}),
+            "containers": containers,
+        }
+
+    def _containers(self) -> tuple[list[Json], list[Json]]:
+        """Its init containers and containers, which together request what the shape does."""
+        whole = self._resources()
+        requests = obj(whole["requests"])
+        cpu, memory = self.shape.requests.cpu_millis, self.shape.requests.memory_mib
+
+        def part(name: str, of_cpu: int, of_memory: int) -> Json:
+            amounts: Json = {"cpu": f"{of_cpu}m", "memory": f"{of_memory}Mi"}
+            return {"name": name, "image": "train", "resources": {"requests": amounts}}
+
+        def rest(of_cpu: int, of_memory: int) -> Json:
+            amounts: Json = {**requests, "cpu": f"{of_cpu}m", "memory": f"{of_memory}Mi"}
+            return {"name": "train", "image": "train", "resources": {**whole, "requests": amounts}}
+
+        side: Json = {**part("proxy", cpu // 4, memory // 4), "restartPolicy": "Always"}
+        match self.containers:
+            case "sidecar":
+                return [side], [rest(cpu - cpu // 4, memory - memory // 4)]
+            case "init":
+                return [part("fetch", cpu, memory)], [rest(cpu // 2, memory // 2)]
+            case "both":
+                fetch = part("fetch", cpu - cpu // 4, memory - memory // 4)
+                return [side, fetch], [rest(cpu // 2, memory // 2)]
+            case "two":
+                return [], [rest(cpu - cpu // 3, memory - memory // 3), part("log", cpu // 3, memory // 3)]
+            case _:
+                return [], [rest(cpu, memory)]
+
+    def _resources(self) -> Json:
         requests = self.shape.requests
         gpus = {GPU_RESOURCE: str(requests.gpus)} if requests.gpus else {}
         devices = {
@@ -158,13 +238,24 @@ class TriedJob:
             **devices,
         }
         limited = {name: amount for name, amount in devices.items() if name != EPHEMERAL_STORAGE}
-        resources: Json = {"requests": amounts, "limits": {**gpus, **limited}}
-        return {
-            "nodeSelector": {**self.shape.selector, POOL: tier.name},
-            "affinity": {**_affinity(self.shape), **(_one_per_node(tier) if self.shape.one_per_node else {})},
-            "tolerations": [_NEW, *(_written(each) for each in self.shape.tolerations)],
-            "containers": [{"name": "train", "image": "train", "resources": resources}],
-        }
+        return {"requests": amounts, "limits": {**gpus, **limited}}
+
+    def judged(self, tier: TriedTier) -> Shape:
+        """The shape that is judged: read from the pods as the policies read those of a program, where it is to be read."""
+        if not self.is_read:
+            return self.shape
+        template = obj(obj(self.gang(tier)["spec"])["template"])
+        read = PodTemplate(
+            name=self.name,
+            pods=self.shape.pods,
+            template=cast("Value", template),
+            labels={"tried": tier.name},
+        ).shape
+        assert isinstance(read, Shape), "nothing of it is unknown"
+        # The pods of these tests may select capacity, and name the zones of their volumes, by affinity.
+        return replace(
+            read, selector=self.shape.selector, affinity=self.shape.affinity, zones=self.shape.zones
+        )
 
     def facts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[PoolFacts, ...]:
         """What is read of a tier's NodePools in a program whose admission has these rules."""
@@ -173,12 +264,15 @@ class TriedJob:
             resource(NODE_POOL_TYPE, f"{tier.name}-{number}", node_pool)
             for number, node_pool in enumerate(tier.node_pools)
         ]
-        return tuple(read.facts for read in declared_pools([*made, *policies]))
+        agents = [
+            resource(DAEMON_SET, tier.name, cast("Mapping[str, Value]", each)) for each in tier.daemon_sets
+        ]
+        return tuple(read.facts for read in declared_pools([*made, *policies, *agents]))
 
     def results(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
         """What the proof has against the tier."""
         facts = TierFacts(number=1, pool=tier.name, node_pools=self.facts(tier, rules))
-        return tuple(check_tier(self.shape, facts, is_last=False))
+        return tuple(check_tier(self.judged(tier), facts, is_last=False))
 
     def walk(self, rules: Sequence[TolerationRule]) -> Walk:
         """The proof of the whole ladder."""
@@ -222,6 +316,12 @@ def _affinity(shape: Shape) -> Json:
         for term in (shape.affinity or ((),))
     ]
     return required_affinity(*terms) if any(terms) else {}
+
+
+def _in_one_zone(tier: TriedTier) -> Json:
+    """All pods of the gang in one zone."""
+    term: Json = {"labelSelector": {"matchLabels": {"tried": tier.name}}, "topologyKey": ZONE}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def _one_per_node(tier: TriedTier) -> Json:
@@ -350,7 +450,7 @@ def _tier(chance: Random, name: str, machine: str, nodes: int) -> TriedTier:
     return TriedTier(
         name=name,
         machines=machines,
-        capacity=chance.choice(tuple(CapacityType)),
+        capacity=chance.choice((CapacityType.SPOT, CapacityType.ON_DEMAND)),
         max_nodes=max(1, _mostly(chance, nodes, nodes - 1, nodes + 1)),
         zones=_mostly(chance, (), LOCAL_ZONES[:1], LOCAL_ZONES[1:]),
         labels=_mostly(chance, {TEAM: "vision", GENERATION: "5"}, {TEAM: "audio", GENERATION: "4"}, {}),

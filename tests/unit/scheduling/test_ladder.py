@@ -35,6 +35,7 @@ POOLS = (
     pool("cpu-spot", capacity=CapacityType.SPOT),
     pool("a100-spot", capacity=CapacityType.SPOT, has_gpus=True),
     pool("h100-spot", capacity=CapacityType.SPOT, has_gpus=True),
+    pool("h100-block", capacity=CapacityType.RESERVED, has_gpus=True),
     pool("a100", has_gpus=True),
     pool("h100", has_gpus=True),
 )
@@ -154,7 +155,7 @@ def test_valid_ladder_ends_on_demand_or_stays_and_its_end_is_reachable(listed: l
         "a valid end"
     )
     assert all(
-        tier.is_left_for_certain(may_be_spot=by_name[tier.pool].capacity is CapacityType.SPOT)
+        tier.is_left_for_certain(is_on_demand=by_name[tier.pool].capacity is CapacityType.ON_DEMAND)
         for tier in listed[:-1]
     ), "every tier above is left"
 
@@ -189,3 +190,12 @@ def test_timing_that_has_no_effect_is_a_problem() -> None:
     many = (Tier(pool="a", max_failures=MOST_TIMED_FAILURES + 1), Tier(pool="b"))
     (problem,) = timing_problems(Ladder(tiers=many, failure_window=HOUR), NAMESPACE)
     assert problem.field == f"{NAMESPACE}.failureWindow", "the time of each failure is recorded in the job"
+
+
+def test_a_reserved_tier_needs_a_time_limit_and_is_no_end() -> None:
+    block = Tier(pool="h100-block", max_failures=5)
+    (first,) = found(block, Tier(pool="a100"))
+    assert first.value.startswith('the reserved tier "h100-block"'), "while it is used up no pod runs there"
+    (last,) = found(spot(), Tier(pool="h100-block"))
+    assert "a reserved pool that is last" in last.allowed, "its size and its end are limits"
+    assert not found(spot(), Tier(pool="h100-block", max_failures=UNLIMITED)), "unless that is intended"

@@ -242,7 +242,7 @@ def test_a_reserved_pool_uses_only_its_reservation() -> None:
         "values": ["a100"],
     }, "another reservation of the project may be for another team"
     assert value(made, "nodeConfig", "spot") is False, "its machines are not preempted"
-    assert objects(mapping(made, "nodeConfig")["taints"]) == [
+    assert objects(made, "nodeConfig", "taints") == [
         {"key": CAPACITY_TYPE, "value": "reserved", "effect": "NO_SCHEDULE"}
     ], "only jobs that select it use it up"
 
