@@ -40,6 +40,7 @@ from holdfast.fallback.state_machine.tier_visit import (
     first_tier_visit,
     new_tier_visit,
     resume_tier_visit,
+    with_expected_restart,
 )
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
 
@@ -289,7 +290,8 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         return Step(state=state) if is_known else step_suspended_externally(state, observation)
     if state.phase in {Phase.STOPPED, Phase.FINISHED}:
         # The job may have been suspended for hours: the visit's timeouts start again, its counts continue.
-        state = replace(resume_tier_visit(state, observation), since=observation.now)
+        resumed = replace(resume_tier_visit(state, observation), since=observation.now)
+        state = with_expected_restart(resumed, state, observation)
     if observation.pool != state.pool:
         return _put_elsewhere(state, observation, policy)
     return step_running(state, observation, policy)

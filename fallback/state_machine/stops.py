@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.state import Phase, Purpose
-from holdfast.fallback.state_machine.tier_visit import at_rest, first_tier_visit, new_tier_visit
+from holdfast.fallback.state_machine.tier_visit import (
+    at_rest,
+    first_tier_visit,
+    new_tier_visit,
+    with_expected_restart,
+)
 from holdfast.scheduling.labels import FOLLOWS, STOP
 
 if TYPE_CHECKING:
@@ -23,7 +28,8 @@ _MOVES = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
 def stopped_state(state: JobState, observation: Observation) -> JobState:
     """Return the state of a job that its user must resume; a move that was under way counts as made."""
     if state.suspended_by_us and state.purpose in _MOVES:
-        state = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
+        entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
+        state = with_expected_restart(entered, state, observation)
     return at_rest(state, Phase.STOPPED)
 
 

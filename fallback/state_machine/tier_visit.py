@@ -71,6 +71,15 @@ def resume_tier_visit(state: JobState, observation: Observation) -> JobState:
     return _resumed(state, observation)
 
 
+def with_expected_restart(after: JobState, before: JobState, observation: Observation) -> JobState:
+    """Return the state of a job that its user stops or resumes: its operator may still restart it for the last outage.
+
+    A move deletes the child Jobs whose failure the operator has not seen yet; a user who resumes a job does not.
+    """
+    is_due = before.restart_expected and observation.restarts == before.restarts
+    return replace(after, restart_expected=is_due)
+
+
 def at_rest(state: JobState, phase: Phase) -> JobState:
     """Return the state in a phase in which the job neither waits nor moves."""
     return replace(

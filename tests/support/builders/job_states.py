@@ -22,11 +22,18 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import (
         ContendingGang,
         Deadline,
+        NodeKind,
         Outcome,
         Part,
         PoolStatus,
     )
-    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind, Pace, TimedFailure
+    from holdfast.fallback.state_machine.state import (
+        FailbackAttempt,
+        Ledger,
+        OutageKind,
+        Pace,
+        TimedFailure,
+    )
     from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
@@ -45,6 +52,7 @@ class TierFields(TypedDict, total=False):
     max_failures: int | None
     procurement_timeout: timedelta | None
     facts: TierFacts
+    price: float | None
 
 
 class PolicyFields(TypedDict, total=False):
@@ -96,6 +104,7 @@ class StateFields(TypedDict, total=False):
     entered_by_failback: bool
     recreations: int
     pace: Pace | None
+    ledger: Ledger | None
 
 
 class ObservationFields(TypedDict, total=False):
@@ -138,6 +147,9 @@ class ObservationFields(TypedDict, total=False):
     checkpointed_at: datetime | None
     deadline: Deadline | None
     notices: tuple[JobEvent, ...]
+    node_time: Mapping[NodeKind, timedelta]
+    uses_nodes: bool
+    work_done: timedelta | None
 
 
 def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:

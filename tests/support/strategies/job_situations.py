@@ -14,6 +14,7 @@ from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
     Loss,
+    NodeKind,
     Observation,
     Outcome,
     Part,
@@ -24,12 +25,15 @@ from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
+    Ledger,
     OutageKind,
     Phase,
+    PoolUse,
     Purpose,
     TimedFailure,
     UnreadableState,
 )
+from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import T0, UID
 
@@ -76,6 +80,29 @@ policies = ladders | st.builds(NoPolicy, problems=st.lists(st.text(), max_size=2
 attempts = st.builds(
     FailbackAttempt, pool=pools, stage=st.sampled_from(FailbackStage), since=times, requested_at=maybe(times)
 )
+capacities = maybe(st.sampled_from(CapacityType))
+ledgers = st.builds(
+    Ledger,
+    counted_from=times,
+    counted_until=times,
+    uses=st.lists(
+        st.builds(
+            PoolUse,
+            pool=pools,
+            capacity=capacities,
+            node_time=waits,
+            ran=waits,
+            cost=maybe(st.floats(0, 1e6)),
+        ),
+        max_size=3,
+        unique_by=lambda use: use.pool,
+    ).map(tuple),
+    worked=waits,
+    lost=waits,
+    waited=waits,
+    starting=waits,
+    gang_time=waits,
+)
 job_states = st.builds(
     JobState,
     uid=st.sampled_from((UID, UID, UID, "", "another")),
@@ -113,6 +140,7 @@ job_states = st.builds(
     short_failbacks=counts,
     entered_by_failback=st.booleans(),
     recreations=counts,
+    ledger=maybe(ledgers),
 )
 states = st.none() | job_states | st.builds(UnreadableState, problem=st.text())
 
@@ -180,6 +208,9 @@ observations = st.builds(
     checkpoints_on_request=st.booleans(),
     checkpoint_requested_at=maybe(times),
     checkpointed_at=maybe(times),
+    node_time=st.dictionaries(st.builds(NodeKind, pool=pools, capacity=capacities), waits, max_size=2),
+    uses_nodes=st.booleans(),
+    work_done=maybe(waits),
 )
 
 

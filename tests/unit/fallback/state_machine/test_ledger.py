@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,6 +30,11 @@ from tests.support.builders.job_states import (
     waiting,
 )
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from tests.support.builders.job_states import ObservationFields
+
 NODES = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LADDER = policy(
     tiers=(
@@ -49,9 +55,9 @@ FULL = Ledger(
 )
 
 
-def counted(state: JobState, **fields: object) -> Ledger:
+def counted(state: JobState, **fields: Unpack[ObservationFields]) -> Ledger:
     """The ledger of a state that was last written an hour ago, with two nodes on the spot tier since then."""
-    seen = replace(observed(node_time={NODES: 2 * HOUR}, uses_nodes=True), **fields)  # type: ignore[arg-type]  # fields of it
+    seen = replace(observed(node_time={NODES: 2 * HOUR}, uses_nodes=True), **fields)
     ledger = with_ledger(replace(state, ledger=state.ledger or EMPTY), seen, LADDER).ledger
     assert ledger is not None, "a state that is counted has a ledger"
     return ledger

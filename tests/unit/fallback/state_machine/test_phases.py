@@ -174,6 +174,21 @@ def test_a_job_is_stopped_by_its_annotation_in_the_middle_of_a_move(state: JobSt
     assert kinds(waits) == [WriteState], "child Jobs with pods are left to their operator"
 
 
+def test_a_job_that_its_user_resumes_is_not_charged_for_the_restart_of_an_outage_before() -> None:
+    hit = suspending(restart_expected=True, evictions=1)
+    stopped = state_of(decide(hit, observed_suspended(stop_requested=True), policy()))
+    assert stopped.phase is Phase.STOPPED, "its user stops it in the middle of the move"
+    on_next = observed(pool="b-spot", pods_placed=0)
+    resumed = state_of(decide(stopped, on_next, policy()))
+    late = state_of(decide(resumed, replace(on_next, restarts=1, now=T0 + 5 * MINUTE), policy()))
+    assert late.unexplained == 0, "the operator restarts it for what happened on the tier before"
+    again = state_of(decide(late, replace(on_next, restarts=2, now=T0 + 10 * MINUTE), policy()))
+    assert again.unexplained == 1, "a second restart is another outage"
+    seen = state_of(decide(stopped, replace(on_next, restarts=1), policy()))
+    later = state_of(decide(seen, replace(on_next, restarts=2, now=T0 + 10 * MINUTE), policy()))
+    assert later.unexplained == 1, "a restart that came before the job was resumed excuses none"
+
+
 def test_a_job_that_cannot_be_suspended_is_stopped_once_it_can() -> None:
     decision = decide(running(), observed(stop_requested=True, can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "its operator would ignore it"
