@@ -15,6 +15,7 @@ import sys
 import time
 
 from checkpoints import checkpoints_of
+from progress import Progress, progress_of
 
 STEPS = int(os.environ.get("STEPS", "3600"))
 STEPS_BETWEEN_CHECKPOINTS = int(os.environ.get("STEPS_BETWEEN_CHECKPOINTS", "60"))
@@ -42,17 +43,21 @@ class Notice:
 def train(checkpoints, *, saves=True, notice=None, step=None):
     """Train from the latest checkpoint to the last step. Only one worker of a job has `saves`."""
     notice, step = notice or Notice(), step or next_state
+    progress = progress_of(STEPS) if saves else Progress(STEPS, None)
     state = checkpoints.latest() or BEGINNING
     began = state["step"]
     print(f"goes on from step {began}", flush=True)
+    progress.report(began, at_once=True)
     while state["step"] < STEPS and not notice.is_heard:
         state = step(state)
         if saves and (state["step"] % STEPS_BETWEEN_CHECKPOINTS == 0 or state["step"] == STEPS):
             checkpoints.save(state)
+        progress.report(state["step"], at_once=state["step"] == STEPS)
     if state["step"] < STEPS:
         # The machine is about to stop: keep the steps since the last checkpoint.
         if saves and state["step"]:
             checkpoints.save(state)
+            progress.report(state["step"], at_once=True)
         print(f"stops after step {state['step']}", flush=True)
         print(summary(began, state), flush=True)
         raise SystemExit(STOPPED)

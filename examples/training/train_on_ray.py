@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import ray.train
 from fsspec.core import url_to_fs
+from progress import Progress, progress_of
 from pyarrow.fs import FileInfo, FileType, FSSpecHandler, PyFileSystem
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from train import BEGINNING, STEPS, STEPS_BETWEEN_CHECKPOINTS, next_state
@@ -30,12 +31,15 @@ def train():
     """Train on one worker. All workers take the same steps; the first one reports them."""
     state = restored(ray.train.get_checkpoint())
     is_first = ray.train.get_context().get_world_rank() == 0
+    progress = progress_of(STEPS) if is_first else Progress(STEPS, None)
     if is_first:
         print(f"goes on from step {state['step']}", flush=True)
+    progress.report(state["step"], at_once=True)
     while state["step"] < STEPS:
         state = next_state(state)
         if state["step"] % STEPS_BETWEEN_CHECKPOINTS == 0 or state["step"] == STEPS:
             report(state, is_first)
+        progress.report(state["step"], at_once=state["step"] == STEPS)
 
 
 def restored(checkpoint):

@@ -8,6 +8,7 @@ import os
 from urllib.parse import unquote, urlsplit
 
 import tensorflow as tf
+from progress import Progress, progress_of
 from train import BEGINNING, STEPS, STEPS_BETWEEN_CHECKPOINTS, STOPPED, Notice, next_state
 
 
@@ -32,19 +33,23 @@ class Model(tf.Module):
 def train(folder, *, saves=True, notice=None):
     """Train to the end from wherever the last attempt got to; `saves` is for one of a job's workers alone."""
     notice, model = notice or Notice(), Model()
+    progress = progress_of(STEPS) if saves else Progress(STEPS, None)
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(model=model), folder, max_to_keep=3, step_counter=model.step
     )
     manager.restore_or_initialize()
     step = int(model.step)
     print(f"goes on from step {step}", flush=True)
+    progress.report(step, at_once=True)
     while step < STEPS and not notice.is_heard:
         step = model.train_step()
         if saves and (step % STEPS_BETWEEN_CHECKPOINTS == 0 or step == STEPS):
             manager.save(checkpoint_number=step)
+        progress.report(step, at_once=step == STEPS)
     if step < STEPS:
         if saves and step:
             manager.save(checkpoint_number=step)
+            progress.report(step, at_once=True)
         print(f"stops after step {step}", flush=True)
         raise SystemExit(STOPPED)
     print(f"has trained {step} steps: {[float(each) for each in model.weights]}", flush=True)

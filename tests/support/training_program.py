@@ -21,7 +21,7 @@ TRAINING: Final = Path(__file__).parents[2] / "examples" / "training"
 _BEGAN: Final = re.compile(r"goes on from step (\d+)")
 _STEP: Final = re.compile(r"step (\d+)\b")
 _DONE: Final = re.compile(r"has trained \d+ steps: (\[.*\])")
-_MODULES: Final = ("train", "checkpoints")
+_MODULES: Final = ("train", "checkpoints", "progress")
 
 
 def loaded(monkeypatch: pytest.MonkeyPatch, name: str, environment: Mapping[str, str]) -> Any:
