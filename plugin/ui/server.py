@@ -48,7 +48,7 @@ class Feed:
     def __init__(self, read: Callable[[], Json]) -> None:
         self._read = read
         self._changed = threading.Condition()
-        self._line = b""
+        self._line: bytes = b""
         self._version = 0
         self._pages = 0
         self._is_closed = False
@@ -122,7 +122,7 @@ class PageServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: PageServer
+    server: PageServer  # type: ignore[reportIncompatibleVariableOverride]  # the class that makes it
     server_version = "holdfast"
     sys_version = ""
     # A client that sends nothing does not keep its thread.
