@@ -12,6 +12,7 @@ from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
+from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _number(checkpoints, "--evictions-per-hour", "of the job, not of a node")
     _number(checkpoints, "--losses-without-notice-per-hour", "crashes, vanished nodes", default=0.0)
+    reserved = commands.add_parser("reserved", help="from how much use a reservation pays")
+    _number(reserved, "--price", "of an hour, where on-demand is 1")
+    _number(reserved, "--hours", "that are reserved")
+    _number(reserved, "--used-hours", "of them that train")
+    _number(reserved, "--otherwise", "what an hour of training costs on the tiers below", default=1.0)
     curves = commands.add_parser("curves", help="draw savings and tolerated delay over the share on spot")
     _add_job(curves, hours=5.0, failures=5.0, hours_per_failure=0.2)
     curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
@@ -130,6 +136,17 @@ def _checkpoints(parsed: Namespace) -> str:
     )
 
 
+def _reserved(parsed: Namespace) -> str:
+    return reserved_report(
+        ReservedBlock(
+            price=parsed.price,
+            hours=parsed.hours,
+            used_hours=parsed.used_hours,
+            otherwise=parsed.otherwise,
+        )
+    )
+
+
 def _curves(parsed: Namespace) -> str:
     curves = (saving_curve(_job(parsed, 0.0)), tolerance_curve(parsed.spot_price))
     drawn = "\n\n".join(as_text(curve) for curve in curves)
@@ -155,5 +172,6 @@ ANSWERS: Mapping[str, Callable[[Namespace], str]] = {
     "ladder": lambda parsed: reports.ladder_report(compare_tiers(parsed.tiers)),
     "max-failures": _max_failures,
     "checkpoints": _checkpoints,
+    "reserved": _reserved,
     "curves": _curves,
 }
