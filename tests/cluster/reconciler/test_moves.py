@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.scheduling.labels import STATE, STOP
+from holdfast.scheduling.windows import format_time
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.reconciler import (
     NAMESPACE,
@@ -82,6 +85,70 @@ def test_a_move_waits_for_slowly_terminating_pods(cluster: LoopCluster, tmp_path
     )
 
 
+def test_a_job_is_stopped_by_its_user_in_the_middle_of_a_move_and_resumed_on_the_next_tier(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
+    with (
+        replica(cluster.kubeconfig, tmp_path) as controller,
+        watched_gangs(cluster.client, NAMESPACE) as gangs,
+    ):
+        controller.wait_ready()
+        cluster.apply(jobset("stops", terminates_in="3s"))
+        cluster.wait_on("stops", "spot-a")
+        cluster.evict_one("stops")
+        wait_until(lambda: cluster.state("stops").get("phase") == "Suspending", "the move begins")
+        _patch(cluster, "stops", {"metadata": {"annotations": {STOP: "true"}}})
+        wait_until(lambda: cluster.state("stops").get("phase") == "Stopped", "the move is not completed")
+        wait_until(lambda: not cluster.pods("stops"), "its pods terminate")
+        assert obj(cluster.job("stops")["spec"])["suspend"] is True, "it is not resumed"
+        _patch(cluster, "stops", {"metadata": {"annotations": {STOP: None}}, "spec": {"suspend": False}})
+        cluster.wait_on("stops", "spot-b")
+    assert not gangs.overlaps, "the gang of the next tier is created after the last pod of the old one"
+
+
+def test_a_job_whose_state_is_unreadable_in_the_middle_of_a_move_is_resumed(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
+    with (
+        replica(cluster.kubeconfig, tmp_path) as controller,
+        watched_gangs(cluster.client, NAMESPACE) as gangs,
+    ):
+        controller.wait_ready()
+        cluster.apply(jobset("rolled-back", terminates_in="3s"))
+        cluster.wait_on("rolled-back", "spot-a")
+        cluster.evict_one("rolled-back")
+        wait_until(lambda: cluster.state("rolled-back").get("phase") == "Suspending", "the move begins")
+        _patch(
+            cluster, "rolled-back", {"metadata": {"annotations": {STATE: '{"format": "of another version"}'}}}
+        )
+        cluster.wait_on("rolled-back", "spot-b")
+    assert "StateUnreadable" in cluster.said("rolled-back"), "an Event says that counting starts again"
+    assert not gangs.overlaps, "it is resumed after the last pod of the old gang"
+
+
+def test_a_job_leaves_a_block_that_ends(cluster: LoopCluster, tmp_path: Path) -> None:
+    def ladder(ends: datetime) -> Json:
+        window = {"begins": "2026-01-01T00:00:00Z", "ends": format_time(ends)}
+        block: Json = {
+            "pool": "spot-a",
+            "maxFailures": 9,
+            "procurementTimeout": "1h",
+            "facts": {"capacity": "reserved", "window": window},
+        }
+        return policy(block, {"pool": "on-demand"}, returnAfter="never")
+
+    with replica(cluster.kubeconfig, tmp_path) as controller:
+        controller.wait_ready()
+        cluster.apply(ladder(datetime.now(UTC) + timedelta(hours=1)))
+        cluster.apply(jobset("on-block"))
+        cluster.wait_on("on-block", "spot-a")
+        cluster.apply(ladder(datetime.now(UTC) - timedelta(seconds=1)))
+        cluster.wait_on("on-block", "on-demand")
+    said = cluster.said("on-block")
+    assert "CapacityEnds" in said, "an Event says why"
+    assert not {"EvictionCounted", "UnexplainedCounted"} & {*said}, "it left before a machine was taken"
+
+
 def test_pods_ended_by_a_restart_are_no_failures_however_late_they_are_removed(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
@@ -135,6 +202,10 @@ def test_a_kind_defined_later_is_watched(cluster: LoopCluster, tmp_path: Path) -
         controller.wait(
             lambda each: each.number(pools) == 0, "the cache is empty after the definition is deleted"
         )
+
+
+def _patch(cluster: LoopCluster, name: str, patch: Json) -> None:
+    cluster.client.merge_patch("jobset.x-k8s.io/v1alpha2", "JobSet", name, patch, namespace=NAMESPACE)
 
 
 def _status(cluster: LoopCluster) -> Json:
