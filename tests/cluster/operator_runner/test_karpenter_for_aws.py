@@ -1,10 +1,17 @@
 """AWS's Karpenter chart runs here with Karpenter's own core, on machines that are simulated."""
 
 from collections.abc import Generator
+from typing import cast
 
 import pytest
 
+from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling.json import Json, mapping, sequence
+from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, RESERVATION_ID, CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.taints import RESERVED as RESERVED_TAINT
 from tests.support.clusters.operators import (
     NAMESPACE,
     NODE_CLASS,
@@ -20,10 +27,14 @@ from tests.support.clusters.operators import (
 
 pytestmark = pytest.mark.cluster
 
+BLOCK = "cr-0123456789abcdef0"
+#: Two machines in one zone of the region of the system nodes.
+RESERVED: Json = {"instanceType": "c7i.xlarge", "availabilityZone": "us-east-1a", "instanceCount": 2}
+
 
 @pytest.fixture(scope="module")
 def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[KarpenterCluster]:
-    with karpenter_cluster(tmp_path_factory.mktemp("karpenter")) as found:
+    with karpenter_cluster(tmp_path_factory.mktemp("karpenter"), {BLOCK: RESERVED}) as found:
         yield found
 
 
@@ -135,3 +146,90 @@ def test_another_image_makes_machines_drift(karpenter: KarpenterCluster) -> None
     )
     assert condition_of(machine, "Drifted")["reason"] == "AMIDrift", "as AWS's provider calls it"
     assert is_running(karpenter.wait_for_pod("ages", is_running, "the pod")), "a budget of 0 leaves it alone"
+
+
+def reserved_pool(karpenter: KarpenterCluster, name: str, reservation: str) -> None:
+    """A pool of a reservation, as the components write it."""
+    pool = Pool(name=name, capacity=CapacityType.RESERVED, has_gpus=False, max_nodes=2)
+    machine_class = ec2_node_class(
+        Ec2NodeClassArgs(
+            node_role="holdfast-test-node",
+            subnet_ids=["subnet-0123456789abcdef0"],
+            security_group_ids=["sg-0123456789abcdef0"],
+            ami_alias="al2023@v20260801",
+            volume_gib=100,
+            reservation=reservation,
+        )
+    )
+    machines = [machine_catalogue("aws")["c7i.xlarge"]]
+    spec = node_pool_spec(
+        pool, machines, machine_class, name, 50, zones=["us-east-1a"], reservation=reservation
+    )
+    karpenter.apply(
+        {
+            "apiVersion": NODE_CLASS,
+            "kind": "EC2NodeClass",
+            "metadata": {"name": name},
+            "spec": cast("Json", machine_class.spec),
+        },
+        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec},
+    )
+    karpenter.client.wait_for(
+        "karpenter.sh/v1", "NodePool", name, timeout_seconds=180, condition=is_ready, what="the pool is ready"
+    )
+
+
+def reserved_pod(name: str, pool: str) -> Json:
+    """A pod as admission leaves it, which takes a whole machine."""
+    pod = job_pod(name, {POOL: pool})
+    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "3"}}}
+    tolerations = [RESERVED_TAINT.as_toleration()]
+    return {**pod, "spec": {**mapping(pod["spec"]), "containers": [container], "tolerations": tolerations}}
+
+
+def bought(claim: Json) -> tuple[str, str]:
+    """How a machine was bought: its capacity type and its reservation."""
+    labels = mapping(mapping(claim["metadata"])["labels"])
+    return str(labels.get(CAPACITY_TYPE)), str(labels.get(RESERVATION_ID))
+
+
+def refused_by_karpenter(karpenter: KarpenterCluster, prefix: str) -> None:
+    """Wait until Karpenter, and not only the scheduler, says that it has no machine for a pod."""
+
+    def refused(event: Json) -> bool:
+        about, source = mapping(event.get("involvedObject")), mapping(event.get("source"))
+        is_karpenter = "karpenter" in (source.get("component"), event.get("reportingComponent"))
+        return (
+            is_karpenter
+            and event.get("reason") == "FailedScheduling"
+            and str(about["name"]).startswith(prefix)
+        )
+
+    karpenter.client.wait_list(
+        "v1",
+        "Event",
+        timeout_seconds=180,
+        condition=lambda events: any(map(refused, events)),
+        what=f"Karpenter refuses {prefix}",
+    )
+
+
+def test_a_reserved_pool_gets_the_machines_of_its_reservation_and_no_more(
+    karpenter: KarpenterCluster,
+) -> None:
+    reserved_pool(karpenter, "block", BLOCK)
+    karpenter.apply(*(reserved_pod(f"gang-{number}", "block") for number in range(3)))
+    karpenter.wait_for_machines(
+        "block",
+        lambda found: [bought(claim) for claim in found] == [("reserved", BLOCK)] * 2,
+        "two machines of this reservation, as Karpenter labels them",
+    )
+    refused_by_karpenter(karpenter, "gang-")
+    assert len(karpenter.machines("block")) == 2, "the third pod waits, although machines are there on demand"
+
+
+def test_a_pool_of_an_unknown_reservation_gets_no_machine(karpenter: KarpenterCluster) -> None:
+    reserved_pool(karpenter, "unknown", "cr-0fedcba9876543210")
+    karpenter.apply(reserved_pod("waits", "unknown"))
+    refused_by_karpenter(karpenter, "waits")
+    assert not karpenter.machines("unknown"), "it takes no machine of another reservation, and none on demand"

@@ -15,15 +15,18 @@ import psutil
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.clouds.reservations import EC2_RESERVATION
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
     from holdfast.simulator.paths import Workspace
@@ -244,9 +247,16 @@ class KarpenterCluster:
 
 
 @contextmanager
-def karpenter_cluster(folder: Path) -> Generator[KarpenterCluster]:
-    """Karpenter for AWS, ready, for the length of the block."""
+def karpenter_cluster(
+    folder: Path, reservations: Mapping[str, Json] | None = None
+) -> Generator[KarpenterCluster]:
+    """Karpenter for AWS, ready, for the length of the block; `reservations` are EC2's, by id."""
     with operator_cluster(folder) as charts:
+        clouds = EngineFolder.of(STACK, charts.workspace).cloud_states
+        clouds.mkdir(parents=True, exist_ok=True)
+        with CloudState(clouds / "aws.json").changing() as account:
+            for name, inputs in (reservations or {}).items():
+                account.put(CloudObject(type=EC2_RESERVATION, id=name, urn="", inputs=inputs))
         charts.install("karpenter-crds", OWN_CHARTS / "karpenter-crds", NAMESPACE)
         charts.install("karpenter", charts.workspace.charts_dir / "karpenter", NAMESPACE, VALUES)
         yield KarpenterCluster(client=charts.client, charts=charts)
