@@ -119,12 +119,14 @@ function drawTimeline(job) {
   const pools = [...new Set(job.spans.map((span) => span.pool))];
   const times = [...job.spans.flatMap((span) => [span.start, span.end]), ...job.marks.map((mark) => mark.at), last.now].map(Date.parse);
   const [from, to] = [Math.min(...times), Math.max(...times)];
-  const x = (at) => 4 + (592 * (Date.parse(at) - from)) / Math.max(1, to - from);
+  // As wide as its place, so that its text has the size of the page's on a phone, too.
+  const width = $("timeline").clientWidth || 600;
+  const x = (at) => 4 + ((width - 8) * (Date.parse(at) - from)) / Math.max(1, to - from);
   const height = 42 * pools.length + 34;
-  const found = shape("svg", { viewBox: `0 0 600 ${height}`, role: "img" });
+  const found = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   found.append(shape("title", {}, job.spans.map((span) => `${span.phase} on ${span.pool} for ${span.lasts}`).join(", ")));
   pools.forEach((pool, row) => {
-    found.append(shape("text", { x: 4, y: 42 * row + 13 }, pool), shape("rect", { class: "track", x: 4, y: 42 * row + 18, width: 592, height: 18, rx: 3 }));
+    found.append(shape("text", { x: 4, y: 42 * row + 13 }, pool), shape("rect", { class: "track", x: 4, y: 42 * row + 18, width: width - 8, height: 18, rx: 3 }));
     for (const span of job.spans.filter((each) => each.pool === pool)) {
       const known = ["Running", "Waiting", "Suspending", "Paused", "GivenUp"].includes(span.phase);
       const box = shape("rect", { class: known ? span.phase : "other", x: x(span.start), y: 42 * row + 18, width: Math.max(2, x(span.end) - x(span.start)), height: 18 });
@@ -138,7 +140,7 @@ function drawTimeline(job) {
     found.append(dot);
   }
   const clock = (at) => new Date(at).toLocaleTimeString();
-  found.append(shape("text", { x: 4, y: height - 4 }, clock(from)), shape("text", { x: 596, y: height - 4, "text-anchor": "end" }, clock(to)));
+  found.append(shape("text", { x: 4, y: height - 4 }, clock(from)), shape("text", { x: width - 4, y: height - 4, "text-anchor": "end" }, clock(to)));
   return found;
 }
 
@@ -155,6 +157,7 @@ document.addEventListener("keydown", (event) => {
   if (by && step(by)) event.preventDefault();
   if (event.key === "Escape" && chosen) choose(null);
 });
+addEventListener("resize", () => { if (last) drawDetail(); });
 $("close").addEventListener("click", () => choose(null));
 
 async function follow() {
