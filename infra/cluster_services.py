@@ -17,6 +17,7 @@ from holdfast.components.admission.pod_admission import TrainingAdmission, Train
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import controller_images
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
+from holdfast.components.monitoring.component import Monitoring, MonitoringArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.training_namespace import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-    from holdfast.infra.config.ladder import ControllerSection
+    from holdfast.infra.config.ladder import ControllerSection, MonitoringSection
     from holdfast.infra.config.namespace import NamespaceSection
     from holdfast.scheduling.pools import PoolSummary
 
@@ -107,6 +108,20 @@ class ClusterServices:
             opts=self.after(),
         )
 
+    def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
+        """Install what the stack asks for to watch the controller."""
+        if not (monitoring.dashboard or monitoring.alerts):
+            return
+        Monitoring(
+            "monitoring",
+            MonitoringArgs(
+                has_dashboard=monitoring.dashboard,
+                has_alerts=monitoring.alerts,
+                labels={"release": monitoring.release} if monitoring.release else {},
+            ),
+            opts=self.after(fallback),
+        )
+
     def admission_and_fallback(
         self, controller: ControllerSection, plan: AdmissionPlan, *, pools: Sequence[pulumi.Resource]
     ) -> Sequence[pulumi.Resource]:
@@ -140,9 +155,12 @@ class ClusterServices:
         )
         fallback = FallbackController(
             "fallback-controller",
-            FallbackControllerArgs(images=images, replicas=self.replicas),
+            FallbackControllerArgs(
+                images=images, replicas=self.replicas, webhook_secret=controller.webhook_secret
+            ),
             opts=self.after(definition, *pools),
         )
+        self._monitoring(controller.monitoring, fallback)
         return [pods, definition, jobs, validation, fallback]
 
 

@@ -12,7 +12,11 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from holdfast.components.fallback_controller.access import ControllerAccess
-from holdfast.components.fallback_controller.program import program_of_container, volumes_of_pod
+from holdfast.components.fallback_controller.program import (
+    mounts_of_container,
+    program_of_container,
+    volumes_of_pod,
+)
 from holdfast.components.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_TOLERATIONS,
@@ -28,7 +32,7 @@ from holdfast.scheduling.labels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
     from pulumi_kubernetes.core.v1 import ServiceSpecArgsDict
@@ -69,8 +73,18 @@ _SCRAPE_ANNOTATIONS: Final[Mapping[str, str]] = {
 }
 
 
-def deployment_spec(images: ControllerImages, replicas: int) -> Json:
-    """Return the Deployment's specification; one replica is the leader, others stand by on other nodes."""
+#: The volume with the URL of the webhook, and the key of the URL in its Secret.
+_WEBHOOK: Final = "webhook"
+_WEBHOOK_FOLDER: Final = "/var/run/secrets/holdfast/webhook"
+WEBHOOK_KEY: Final = "url"
+
+
+def deployment_spec(images: ControllerImages, replicas: int, webhook_secret: str | None = None) -> Json:
+    """Return the Deployment's specification; one replica is the leader, others stand by on other nodes.
+
+    `webhook_secret`: the Secret with the URL that people are notified through; None for no notifications.
+    """
+    volumes = [*volumes_of_pod(images.archives), *_webhook_volumes(webhook_secret)]
     return {
         "replicas": replicas,
         "selector": {"matchLabels": LABELS},
@@ -82,14 +96,21 @@ def deployment_spec(images: ControllerImages, replicas: int) -> Json:
                 "tolerations": list(SYSTEM_TOLERATIONS),
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
-                "containers": [_container(images)],
-                **volumes_of_pod(images.archives),
+                "containers": [_container(images, has_webhook=webhook_secret is not None)],
+                **({"volumes": volumes} if volumes else {}),
             },
         },
     }
 
 
-def _container(images: ControllerImages) -> Json:
+def _webhook_volumes(secret: str | None) -> Sequence[Json]:
+    # Optional: a controller without notifications moves jobs all the same.
+    return [] if secret is None else [{"name": _WEBHOOK, "secret": {"secretName": secret, "optional": True}}]
+
+
+def _container(images: ControllerImages, *, has_webhook: bool) -> Json:
+    webhook: Json = {"name": _WEBHOOK, "mountPath": _WEBHOOK_FOLDER, "readOnly": True}
+    mounts = [*mounts_of_container(images.archives), *([webhook] if has_webhook else [])]
     return {
         "name": "controller",
         "image": images.controller,
@@ -100,7 +121,9 @@ def _container(images: ControllerImages) -> Json:
             f"--lease={LEASE}",
             f"--port={PORT}",
             f"--placeholder-image={images.placeholder}",
+            *([f"--webhook-url-file={_WEBHOOK_FOLDER}/{WEBHOOK_KEY}"] if has_webhook else []),
         ],
+        **({"volumeMounts": mounts} if mounts else {}),
         "ports": [{"name": "http", "containerPort": PORT}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
@@ -128,10 +151,14 @@ _POD_SECURITY = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 @dataclass(frozen=True, kw_only=True)
 class FallbackControllerArgs:
-    """With more than one replica, the others stand by for the leader."""
+    """With more than one replica, the others stand by for the leader.
+
+    `webhook_secret`: a Secret in the controller's namespace, whose key `url` is a webhook that people are notified through.
+    """
 
     images: ControllerImages
     replicas: int
+    webhook_secret: str | None = None
 
 
 class FallbackController(ComponentResource):
@@ -187,7 +214,9 @@ class FallbackController(ComponentResource):
         Deployment(
             f"{name}-deployment",
             metadata=metadata,
-            spec=cast("DeploymentSpecArgsDict", deployment_spec(args.images, args.replicas)),
+            spec=cast(
+                "DeploymentSpecArgsDict", deployment_spec(args.images, args.replicas, args.webhook_secret)
+            ),
             opts=inside,
         )
         Service(

@@ -90,17 +90,17 @@ def program_of_container(archives: Sequence[Archive]) -> Json:
             {"name": "PYTHONUNBUFFERED", "value": "1"},
             {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
         ],
-        "volumeMounts": [
-            {"name": archive.name, "mountPath": f"{_FOLDER}/{archive.name}", "readOnly": True}
-            for archive in archives
-        ],
     }
 
 
-def volumes_of_pod(archives: Sequence[Archive]) -> Json:
-    """Return the field of a pod that mounts the archives; none without archives."""
-    if not archives:
-        return {}
-    return {
-        "volumes": [{"name": archive.name, "configMap": {"name": archive.config_map}} for archive in archives]
-    }
+def mounts_of_container(archives: Sequence[Archive]) -> Sequence[Json]:
+    """Return the volume mounts of a container that runs the archives."""
+    return [
+        {"name": archive.name, "mountPath": f"{_FOLDER}/{archive.name}", "readOnly": True}
+        for archive in archives
+    ]
+
+
+def volumes_of_pod(archives: Sequence[Archive]) -> Sequence[Json]:
+    """Return the volumes of a pod that mounts the archives."""
+    return [{"name": archive.name, "configMap": {"name": archive.config_map}} for archive in archives]

@@ -11,6 +11,7 @@ from typing import Final
 
 from holdfast.fallback.api.client import EVENT, ApiError, Client, Kind, LeadershipLost, Unreachable
 from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import EVENT_COMPONENT
 
 # The cache size of Kubernetes' own recorders.
 _REMEMBERED: Final = 4096
@@ -21,7 +22,6 @@ _BURST: Final = 25
 _REFILL_SECONDS: Final = 300.0
 
 _MOST_CHARACTERS: Final = 1024
-_COMPONENT: Final = "holdfast-fallback"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +125,8 @@ def event_object(entry: AggregatedEvent, *, instance: str) -> Json:
         "reason": said.reason,
         "message": said.message[:_MOST_CHARACTERS],
         "type": "Warning" if said.is_warning else "Normal",
-        "source": {"component": _COMPONENT},
-        "reportingComponent": _COMPONENT,
+        "source": {"component": EVENT_COMPONENT},
+        "reportingComponent": EVENT_COMPONENT,
         "reportingInstance": instance[:128],
         "firstTimestamp": _written(entry.first),
         "lastTimestamp": _written(entry.last),

@@ -8,6 +8,7 @@ from datetime import datetime
 from holdfast.fallback.api.client import Client, RequestSender
 from holdfast.fallback.api.event_recorder import EventRecorder
 from holdfast.fallback.api.leader_election import Fence, LeaderElectionConfig, LeaderElector
+from holdfast.fallback.api.webhook import WebhookNotifier
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.action_executor import ActionExecutor, ReservationManager
 from holdfast.fallback.reconciler.caches import Caches
@@ -78,7 +79,7 @@ class Controller:
             self._queue,
             observer,
             ActionExecutor(client, caches, holder),
-            EventReporter(self._recorder, metrics),
+            EventReporter(self._recorder, metrics, notify=self._notifier.notify),
             self._job_index,
             metrics,
             is_leader=lambda: fence.is_open,
@@ -121,6 +122,7 @@ class Controller:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run())
+                group.create_task(self._notifier.run())
                 group.create_task(self._status_task.run())
                 group.create_task(self._orphan_task.run())
         finally:
@@ -145,6 +147,9 @@ class Controller:
 
     def _event_written(self, well: bool) -> None:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
+
+    def _notification_sent(self, well: bool) -> None:
+        self._metrics.notifications.labels("sent" if well else "dropped").inc()
 
     def _add_gauges(self, histories: PodHistories) -> None:
         show = self._metrics.gauge_on_scrape

@@ -31,8 +31,15 @@ _log = logging.getLogger(__name__)
 class EventReporter:
     """Records events as Kubernetes Events, log lines and metrics; a standing event when it is new or its message changes."""
 
-    def __init__(self, recorder: EventRecorder, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        recorder: EventRecorder,
+        metrics: Metrics,
+        *,
+        notify: Callable[[ObjectEvent], None] = lambda _: None,
+    ) -> None:
         self._recorder = recorder
+        self._notify = notify
         self._metrics = metrics
         self._standing: dict[JobKey, dict[str, str]] = {}
 
@@ -98,11 +105,11 @@ class EventReporter:
     def record_one(self, key: JobKey, uid: str, report: JobEvent) -> None:
         """Record one event, even if it was recorded before."""
         subject = InvolvedObject(kind=KIND_OF[key.kind], namespace=key.namespace, name=key.name, uid=uid)
-        self._recorder.record(
-            ObjectEvent(
-                subject=subject, reason=report.reason, message=report.message, is_warning=report.is_warning
-            )
+        said = ObjectEvent(
+            subject=subject, reason=report.reason, message=report.message, is_warning=report.is_warning
         )
+        self._recorder.record(said)
+        self._notify(said)
         self._metrics.job_events.labels(key.namespace, report.reason).inc()
         _log.log(
             logging.WARNING if report.is_warning else logging.INFO,

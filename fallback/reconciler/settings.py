@@ -23,7 +23,8 @@ class Settings:
 
     `kubeconfig` None: the pod's own service account. `namespace` has the Lease `lease`; `identity` is unique to this
     process. `address`, `port`: where metrics and health are served; port 0 for a free one. `workers`: how many jobs are
-    reconciled concurrently. `placeholder_image`: what placeholder pods run.
+    reconciled concurrently. `placeholder_image`: what placeholder pods run. `webhook_url_file`: has the URL that people are notified through;
+    None for no notifications.
     """
 
     kubeconfig: Path | None
@@ -35,6 +36,7 @@ class Settings:
     workers: int
     log_level: str
     placeholder_image: str
+    webhook_url_file: Path | None = None
 
     def access(self) -> ApiAccess:
         """Return the access to the API server. Raises ConfigError if it is unknown."""
@@ -76,6 +78,11 @@ def parse_settings(
         default=PLACEHOLDER_IMAGE,
         help="image of placeholder pods, which does nothing (default: %(default)s)",
     )
+    parser.add_argument(
+        "--webhook-url-file",
+        type=Path,
+        help="file with the URL of a webhook that is notified of moves, late jobs and jobs given up (default: none)",
+    )
     given = parser.parse_args(arguments)
     return Settings(
         kubeconfig=given.kubeconfig,
@@ -87,6 +94,7 @@ def parse_settings(
         workers=given.workers,
         log_level=given.log_level,
         placeholder_image=given.placeholder_image,
+        webhook_url_file=given.webhook_url_file,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import Duration, DurationOrNever, error_with_fix
+from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel, Duration, DurationOrNever, error_with_fix
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 
@@ -30,6 +30,26 @@ def _image(text: str) -> str:
 ImageReference = Annotated[str, Field(max_length=512), AfterValidator(_image)]
 
 
+class MonitoringSection(Section):
+    """What is shown of the fallback controller."""
+
+    fixes: ClassVar[Mapping[str, str]] = {"labels": "Write release, the value of the label release."}
+
+    dashboard: bool = Field(
+        default=False,
+        description="true for a ConfigMap with a Grafana dashboard, false for none",
+        examples=["true"],
+    )
+    alerts: bool = Field(
+        default=False,
+        description="true for a PrometheusRule and a ServiceMonitor, false for none",
+        examples=["true"],
+    )
+    release: DnsLabel | None = Field(
+        default=None, description=NAME_ALLOWED, examples=["kube-prometheus-stack"]
+    )
+
+
 class ControllerSection(Section):
     """The fallback controller of a stack."""
 
@@ -43,6 +63,14 @@ class ControllerSection(Section):
         default=None,
         description="an image with its registry, and its tag or digest",
         examples=["registry.example.com/fallback-controller:0.1.0"],
+    )
+    monitoring: MonitoringSection = Field(
+        default_factory=MonitoringSection,
+        description="a mapping of dashboard, alerts and release",
+        examples=["{dashboard: true, alerts: true}"],
+    )
+    webhook_secret: DnsLabel | None = Field(
+        default=None, description=NAME_ALLOWED, examples=["holdfast-webhook"]
     )
 
 

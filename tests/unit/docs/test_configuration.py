@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Policy
-from holdfast.infra.config.ladder import ControllerSection, FallbackSection
+from holdfast.infra.config.ladder import ControllerSection, FallbackSection, MonitoringSection
 from holdfast.infra.config.namespace import NamespaceSection, QuotaSection
 from holdfast.infra.config.shape import ShapeSection
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
@@ -39,6 +39,7 @@ def documented(heading: str) -> dict[str, list[str]]:
     [
         ("### How jobs move along their ladder", FallbackSection),
         ("## `fallback`", ControllerSection),
+        ("### Monitoring", MonitoringSection),
         ("### Shapes", ShapeSection),
         ("### Quota", QuotaSection),
     ],
