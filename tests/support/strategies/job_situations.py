@@ -80,29 +80,32 @@ policies = ladders | st.builds(NoPolicy, problems=st.lists(st.text(), max_size=2
 attempts = st.builds(
     FailbackAttempt, pool=pools, stage=st.sampled_from(FailbackStage), since=times, requested_at=maybe(times)
 )
-capacities = maybe(st.sampled_from(CapacityType))
-ledgers = st.builds(
-    Ledger,
-    counted_from=times,
-    counted_until=times,
-    uses=st.lists(
-        st.builds(
-            PoolUse,
-            pool=pools,
-            capacity=capacities,
-            node_time=waits,
-            ran=waits,
-            cost=maybe(st.floats(0, 1e6)),
-        ),
-        max_size=3,
-        unique_by=lambda use: use.pool,
-    ).map(tuple),
-    worked=waits,
-    lost=waits,
-    waited=waits,
-    starting=waits,
-    gang_time=waits,
-)
+
+
+def _ledger(number: int) -> Ledger:
+    """A ledger from one number: drawing each of its fields would take most of the time of the tests."""
+    time = timedelta(microseconds=number * 7919)
+    use = PoolUse(
+        pool=POOLS[number % 4],
+        capacity=(None, *CapacityType)[number % 3],
+        node_time=4 * time,
+        ran=time,
+        cost=None if number % 5 == 0 else number / 7,
+    )
+    until = T0 + timedelta(seconds=number % 20_000 - 10_000)
+    return Ledger(
+        counted_from=until - 3 * time,
+        counted_until=until,
+        uses=(use,) * (number % 3 > 0),
+        worked=time,
+        lost=time / 3,
+        waited=2 * time,
+        starting=time / 5,
+        gang_time=4 * time,
+    )
+
+
+ledgers = st.integers(0, 2**24).map(_ledger)
 job_states = st.builds(
     JobState,
     uid=st.sampled_from((UID, UID, UID, "", "another")),
@@ -208,7 +211,9 @@ observations = st.builds(
     checkpoints_on_request=st.booleans(),
     checkpoint_requested_at=maybe(times),
     checkpointed_at=maybe(times),
-    node_time=st.dictionaries(st.builds(NodeKind, pool=pools, capacity=capacities), waits, max_size=2),
+    node_time=st.sampled_from(
+        ({}, {NodeKind(pool="a-spot", capacity=CapacityType.SPOT): timedelta(minutes=90)})
+    ),
     uses_nodes=st.booleans(),
     work_done=maybe(waits),
 )
