@@ -31,8 +31,8 @@ _READ_SECONDS: Final = 60.0
 _START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 _REFUSED: Final = 300
-#: What `kubectl proxy` answers when it cannot reach the API server, or when a credential plugin fails.
-_BAD_GATEWAY: Final = 502
+#: What `kubectl proxy` answers, as plain text, when it cannot reach the API server or when a credential plugin fails.
+_OF_PROXY: Final = frozenset({500, 502})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,8 +191,8 @@ def _document(status: int, reason: str, content: bytes) -> Json:
         document = cast("Json", json.loads(content or b"{}"))
     except ValueError:
         document: Json = {"message": content[:500].decode(errors="replace").strip()}
-    if status == _BAD_GATEWAY:
-        raise Unreachable("the current context", str(document.get("message") or reason))
+        if status in _OF_PROXY:
+            raise Unreachable("the current context", str(document["message"] or reason)) from None
     if status >= _REFUSED:
         raise ApiError(status, str(document.get("reason") or reason), str(document.get("message") or ""))
     return document

@@ -1,0 +1,142 @@
+"""Requests through the real kubectl, to a small server that answers as an API server does."""
+
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.api.client import MERGE, ApiError, Unreachable
+from holdfast.plugin.command_line import open_cluster
+from holdfast.plugin.connection import Access, connected, find_target
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+
+class ApiServer(BaseHTTPRequestHandler):
+    """Answers with what it was sent; a path that ends in a status gets that status."""
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_PATCH(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+        """Nothing."""
+
+    def _answer(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        tail = self.path.rpartition("/")[2]
+        status = int(tail) if tail.isdigit() else 200
+        told = {
+            "method": self.command,
+            "path": self.path,
+            "type": self.headers.get("Content-Type"),
+            "as": self.headers.get("Impersonate-User"),
+            "body": self.rfile.read(length).decode(),
+            "reason": "Invalid",
+            "message": "spec.x: must be set",
+        }
+        content = b"404 page not found" if status == 404 else json.dumps(told).encode()
+        self.send_response(status)
+        self.send_header("Warning", '299 - "the field is deprecated"')
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture
+def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Access]:
+    """A kubeconfig for the server, with the kubectl of the locked packages on PATH."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiServer)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(proxy, raising=False)
+    file = tmp_path / "kubeconfig"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "training", "context": {"cluster": "c", "user": "u", "namespace": "vision"}}],
+        "current-context": "training",
+    }
+    file.write_text(json.dumps(config))
+    yield Access(kubeconfig=str(file))
+    server.shutdown()
+    server.server_close()
+    thread.join(30)
+
+
+def test_requests_arrive_as_they_are_sent_and_answers_with_their_warnings(access: Access) -> None:
+    target = find_target(access)
+    assert (target.context, target.namespace) == ("training", "vision"), "as kubectl chooses them"
+    with connected(access) as requests:
+        answer = requests.request(
+            "PATCH", "/api/v1/pods", query={"dryRun": "All"}, body={"a": 1}, content_type=MERGE
+        )
+        sent = answer.document
+        assert (sent["method"], sent["path"], sent["body"]) == (
+            "PATCH",
+            "/api/v1/pods?dryRun=All",
+            '{"a": 1}',
+        )
+        assert sent["type"] == MERGE, "the kind of patch"
+        assert answer.warnings == ("the field is deprecated",), "what the API server warns of"
+        for method in ("POST", "DELETE"):
+            assert requests.request(method, "/api/v1/pods", body={}).document["method"] == method, (
+                "all are sent"
+            )
+
+
+def test_rejections_have_the_servers_message_and_status(access: Access) -> None:
+    with connected(access) as requests:
+        with pytest.raises(ApiError, match=r"spec\.x: must be set") as failed:
+            requests.request("POST", "/api/v1/pods/422", body={})
+        assert (failed.value.status, failed.value.reason) == (422, "Invalid"), "as the server says"
+        with pytest.raises(ApiError, match="404 page not found") as missing:
+            requests.request("GET", "/apis/absent/404")
+        assert missing.value.is_missing, "a kind that is not served answers with a text"
+
+
+def test_impersonation_is_kubectls(access: Access) -> None:
+    with connected(Access(kubeconfig=access.kubeconfig, user="scientist")) as requests:
+        assert requests.request("GET", "/api").document["as"] == "scientist", "--as"
+
+
+def test_proxy_is_reachable_by_this_user_only_and_ends_with_the_block(access: Access, tmp_path: Path) -> None:
+    with connected(access) as requests:
+        path = requests._path  # type: ignore[attr-defined]
+        assert path.parent.stat().st_mode & 0o077 == 0, "no other user of the machine opens the socket"
+    assert not path.parent.exists(), "nothing is left"
+
+
+def test_silent_server_and_missing_context_are_errors_with_a_fix(access: Access, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    config = json.loads(file.read_text())
+    config["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:9"
+    file.write_text(json.dumps(config))
+    with connected(access) as requests, pytest.raises(Unreachable):
+        requests.request("GET", "/api")
+    with pytest.raises(ConfigError, match="Try `kubectl get pods`"), open_cluster(access) as cluster:
+        cluster.jobs()
+    with pytest.raises(ConfigError, match=r"kubeconfig: got context absent .*; allowed: "):
+        find_target(Access(kubeconfig=access.kubeconfig, context="absent"))
