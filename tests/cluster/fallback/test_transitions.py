@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.taints import SPOT
+from holdfast.scheduling.windows import format_time
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
@@ -197,6 +198,28 @@ def test_a_job_returns_to_a_tier_with_reserved_capacity(ladder: Ladder) -> None:
             assert not gangs.overlaps, "never two gangs at once"
     finally:
         ladder.sells("spot-a", anything=True)
+
+
+def test_a_job_goes_from_a_block_that_ends_to_spot_and_back_when_the_next_begins(ladder: Ladder) -> None:
+    def says(begins: timedelta, ends: timedelta) -> None:
+        now = datetime.now(UTC)
+        window: Json = {"begins": format_time(now + begins), "ends": format_time(now + ends)}
+        facts: Json = {"capacity": "reserved", "taints": [SPOT.as_taint()], "window": window}
+        block = tier("spot-a", procurementTimeout="2m", facts=facts)
+        ladder.says(block, tier("spot-b"), tier("cpu"), returnAfter="12h", holdTimeout="2m")
+
+    client, hour = ladder.client, timedelta(hours=1)
+    says(-hour, hour)
+    with applied(client, real_jobset("on-blocks")) as name, watched_gangs(client, NAMESPACE) as gangs:
+        ladder.wait_running(name, "spot-a")
+        says(-hour, timedelta(0))
+        ladder.wait_running(name, "spot-b")
+        assert "CapacityEnds" in ladder.said(name), "it left by itself, and said why"
+        says(timedelta(seconds=2), 24 * hour)
+        kept = ladder.wait_running(name, "spot-a")
+        assert kept["entered_by_failback"] is True, "at once: returnAfter is 12 hours"
+        assert not {"EvictionCounted", "UnexplainedCounted"} & ladder.said(name).keys(), "nothing was lost"
+        assert not gangs.overlaps, "never two gangs at once"
 
 
 def _held_nodes(client: KubeClient) -> list[str]:
