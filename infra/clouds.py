@@ -14,12 +14,14 @@ from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.bootstrap.command import Runner
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.pools import PoolSummary
 
@@ -42,6 +44,7 @@ class Cloud:
     the stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the
     Pulumi providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need
     and that is not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer.
+    `quota_uses` compares the quotas of the account with what the stack of that name asks, through the cloud's command line.
     """
 
     provider_packages: tuple[str, ...]
@@ -50,6 +53,7 @@ class Cloud:
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
+    quota_uses: Callable[[Json, Settings, str, Runner], Sequence[QuotaUse]] | None = None
 
 
 def _check_composable(platform: Platform, pools: Mapping[str, PoolSummary]) -> None:
@@ -109,6 +113,12 @@ def _missing_aws_command() -> Problem | None:
     return credential_plugin_problem()
 
 
+def _aws_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from holdfast.infra.aws.preflight.usage import quota_uses
+
+    return quota_uses(_read_aws(document, settings), stack, runner)
+
+
 _AZURE_LOCATION: Final = "azure-native:location"
 _AZURE_SUBSCRIPTION: Final = "azure-native:subscriptionId"
 _AZURE_TENANT: Final = "azure-native:tenantId"
@@ -146,6 +156,12 @@ def _unreachable_azure_api_server(document: Json, settings: Settings, stack: str
     return unreachable_api_server(_read_azure(document, settings), stack)
 
 
+def _azure_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from holdfast.infra.azure.preflight.usage import subscription_quota_uses
+
+    return subscription_quota_uses(_read_azure(document, settings), stack, runner)
+
+
 _GCP_PROJECT: Final = "gcp:project"
 _GCP_REGION: Final = "gcp:region"
 
@@ -171,6 +187,12 @@ def _missing_gcp_command() -> Problem | None:
     return credential_plugin_problem()
 
 
+def _gcp_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from holdfast.infra.gcp.preflight.usage import project_quota_uses
+
+    return project_quota_uses(_read_gcp(document, settings), stack, runner)
+
+
 CLOUDS: Final[Mapping[str, Cloud]] = {
     "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
     "aws": Cloud(
@@ -179,6 +201,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         build=_build_aws,
         settings=(_AWS_REGION, _AWS_PROFILE, _AWS_ROLES),
         missing_command=_missing_aws_command,
+        quota_uses=_aws_quota_uses,
     ),
     "azure": Cloud(
         provider_packages=("azure-native", "kubernetes"),
@@ -187,6 +210,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
         missing_command=_missing_azure_command,
         unreachable_api_server=_unreachable_azure_api_server,
+        quota_uses=_azure_quota_uses,
     ),
     "gcp": Cloud(
         provider_packages=("gcp", "kubernetes"),
@@ -194,6 +218,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         build=_build_gcp,
         settings=(_GCP_PROJECT, _GCP_REGION),
         missing_command=_missing_gcp_command,
+        quota_uses=_gcp_quota_uses,
     ),
 }
 

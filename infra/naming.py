@@ -94,6 +94,11 @@ def aks_cluster_name(stack: str) -> str:
     return f"{_CLUSTER_PREFIX}{_unique_label(stack, _MAX_AKS_CLUSTER - len(_CLUSTER_PREFIX))}"
 
 
+def aks_node_group(cluster_name: str) -> str:
+    """The resource group that AKS creates for the machines of a cluster."""
+    return f"{cluster_name}-nodes"
+
+
 def gke_cluster_name(stack: str) -> str:
     """The name of a stack's GKE cluster, unique for each stack; `gcloud container clusters list` shows it."""
     return f"{_CLUSTER_PREFIX}{_unique_label(stack, _MAX_GKE_CLUSTER - len(_CLUSTER_PREFIX))}"

@@ -15,9 +15,12 @@ from holdfast.infra.config.network_validation import placeholder_address_problem
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from holdfast.infra.bootstrap.command import Runner
     from holdfast.infra.clouds import Cloud, Platform, Settings
+    from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
 
 #: What a preview shows without access to the cluster. The Kubernetes provider then compares inputs with the state.
@@ -51,9 +54,31 @@ def load_platform(stack_file: Path) -> Platform:
 
     Raises ConfigError with every problem, including a file that cannot be read.
     """
+    cloud, document, settings = _cloud_in(stack_file)
+    return cloud.read(document, settings)
+
+
+def quota_uses(stack_file: Path, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    """Compare the quotas of a stack's account with what the stack asks, without running the engine. Raises ConfigError."""
+    cloud, document, settings = _cloud_in(stack_file)
+    if cloud.quota_uses is None:
+        raise ConfigError(
+            [
+                Problem(
+                    field=stack,
+                    value=f"a stack on {document.get('cloud')}",
+                    allowed="a stack on a cloud with quotas: aws, azure or gcp",
+                    fix="Select another stack.",
+                )
+            ]
+        )
+    return cloud.quota_uses(document, settings, stack, runner)
+
+
+def _cloud_in(stack_file: Path) -> tuple[Cloud, Json, Settings]:
     config = _in_file(stack_file)
     cloud, document = cloud_of(config.get(PLATFORM))
-    return cloud.read(document, {key: _text(config.get(key)) for key in cloud.settings})
+    return cloud, document, {key: _text(config.get(key)) for key in cloud.settings}
 
 
 def provider_packages(platform: Platform) -> tuple[str, ...]:

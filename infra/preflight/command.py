@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.preflight.usage import quota_uses
 from holdfast.infra.bootstrap.command import run_command
 from holdfast.infra.paths import in_project
 from holdfast.infra.preflight.quotas import report
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.infra.program import quota_uses
 
 if TYPE_CHECKING:
     import argparse
@@ -27,19 +24,7 @@ def run(parsed: argparse.Namespace) -> int:
 
     The command line of the cloud uses its own credentials: set AWS_PROFILE to the profile of the stack.
     """
-    platform = load_platform(Path(in_project(f"stacks/Pulumi.{parsed.stack}.yaml")))
-    if not isinstance(platform, AwsPlatform):
-        raise ConfigError(
-            [
-                Problem(
-                    field=parsed.stack,
-                    value=f"a stack on {platform.cloud}",
-                    allowed="a stack on aws",
-                    fix="The guide of the cloud has the commands that show its quotas.",
-                )
-            ]
-        )
-    uses = quota_uses(platform, parsed.stack, run_command)
+    uses = quota_uses(Path(in_project(f"stacks/Pulumi.{parsed.stack}.yaml")), parsed.stack, run_command)
     for line in report(uses):
         print(line)
     return int(any(use.blocks for use in uses))

@@ -259,7 +259,7 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
             )
 
 
-def increase_command(quota: Quota, vcpus: int, region: str) -> str:
+def increase_command(quota: Quota, vcpus: int | str, region: str) -> str:
     """The command that requests a larger quota."""
     return (
         f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "

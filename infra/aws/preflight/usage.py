@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.infra import labels
 from holdfast.infra.aws.preflight.checks import Quota, increase_command, quota_demands, quota_of
 from holdfast.infra.config.loader import PLATFORM
-from holdfast.infra.preflight.quotas import QuotaUse
+from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 
@@ -46,12 +46,6 @@ def quota_uses(platform: AwsPlatform, stack: str, runner: Runner) -> tuple[Quota
 def _use(
     quota: Quota, demands: Sequence[QuotaDemand], region: str, runner: Runner, used: float | None
 ) -> QuotaUse:
-    asked = sum(demand.vcpus for demand in demands)
-    # The system nodes all run from the beginning; a pool starts with one of its machines.
-    system = sum(demand.smallest * demand.count for demand in demands if demand.field == _SYSTEM)
-    pool = max(
-        (demand.smallest for demand in demands if demand.field != _SYSTEM and demand.is_all), default=0
-    )
     answer = runner(
         (
             *(
@@ -66,35 +60,35 @@ def _use(
             *("--query", "Quota.Value", "--output", "text", "--region", region),
         )
     )
-    granted = _number(answer.output) if answer.code == 0 else None
-    return QuotaUse(
-        name=quota.name,
-        unit="vCPUs",
-        asked=asked,
-        least=max(system, pool),
-        fields=tuple(demand.field.removeprefix(f"{PLATFORM}.") for demand in demands),
-        increase=increase_command(quota, asked, region),
-        granted=granted,
+    usage = Usage(
+        granted=_number(answer.output) if answer.code == 0 else None,
         used=used,
         reason=" ".join((answer.errors or answer.output).split()),
     )
+    return quota_use(
+        quota.name,
+        "vCPUs",
+        [_demand(each) for each in demands],
+        usage,
+        increase=increase_command(quota, "{}", region),
+    )
+
+
+def _demand(demand: QuotaDemand) -> Demand:
+    # The system nodes all run from the beginning; a pool starts with one of its machines.
+    if demand.field == _SYSTEM:
+        least = demand.smallest * demand.count
+    else:
+        least = demand.smallest if demand.is_all else 0
+    return Demand(field=demand.field, asked=demand.vcpus, least=least)
 
 
 def _used_by_others(region: str, stack: str, runner: Runner) -> Mapping[Quota, float] | None:
     """The vCPUs of the account's other machines, by quota; None if the caller may not list them."""
     answer = runner(
         (
-            *(
-                "aws",
-                "ec2",
-                "describe-instances",
-                "--region",
-                region,
-                "--output",
-                "json",
-                "--query",
-                _INSTANCES,
-            ),
+            *("aws", "ec2", "describe-instances", "--region", region, "--output", "json"),
+            *("--query", _INSTANCES),
             *("--filters", "Name=instance-state-name,Values=pending,running"),
         )
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.infra.azure.preflight.checks import Subscription, preflight_problems
+import pulumi
+
+from holdfast.infra.azure.preflight.checks import Subscription, preflight_problems, preflight_warnings
 from holdfast.infra.azure.preflight.queries import query_subscription
 from holdfast.scheduling.errors import ConfigError
 
@@ -17,10 +19,12 @@ __all__ = ["Subscription", "check_subscription"]
 def check_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     """Query the subscription of a stack, and check that it can hold the stack.
 
-    Raises ConfigError with every problem.
+    Logs warnings to the engine; raises ConfigError with every problem.
     """
     subscription = query_subscription(platform, stack)
     problems = list(preflight_problems(subscription))
     if problems:
         raise ConfigError(problems)
+    for warning in preflight_warnings(platform, subscription):
+        pulumi.log.warn(warning)
     return subscription

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
+from holdfast.infra.azure.preflight.quotas import quota_uses, size_warnings
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.preflight.quotas import advice
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.components.pools.aks import ExistingPool
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight.quotas import LocationLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +25,8 @@ class Subscription:
     """The subscription of a stack and its deployer, by id.
 
     `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant. `pools` are
-    the scale sets of the stack that exist, by the name of the configuration.
+    the scale sets of the stack that exist, by the name of the configuration. `limits` are those of its location, None if
+    the query failed; `failed_queries` has the reason.
     """
 
     subscription_id: str
@@ -29,6 +34,8 @@ class Subscription:
     deployer: str
     signed_in_to: str
     pools: Mapping[str, ExistingPool] = field(default_factory=dict[str, "ExistingPool"])
+    limits: LocationLimits | None = None
+    failed_queries: tuple[str, ...] = ()
 
 
 _SUBSCRIPTION: Final = "azure-native:subscriptionId"
@@ -58,6 +65,15 @@ def preflight_problems(subscription: Subscription) -> Iterator[Problem]:
             allowed="a user or a service principal, which the cluster can give access to",
             fix="Log in with `az login`, or as a service principal; check with `az ad signed-in-user show`.",
         )
+
+
+def preflight_warnings(platform: AzurePlatform, subscription: Subscription) -> Iterator[str]:
+    """Quotas that are too small, VM sizes that are not offered, and the checks that did not run: a line each."""
+    if subscription.limits is not None:
+        yield from size_warnings(platform, subscription.limits)
+        yield from advice(quota_uses(platform, subscription.limits))
+    if subscription.failed_queries:
+        yield f"not checked, because these queries failed: {'; '.join(subscription.failed_queries)}."
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:

@@ -2,46 +2,86 @@
 
 from __future__ import annotations
 
+import json
 import socket
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
-from pulumi_azure_native.authorization import get_client_config
+from pulumi_azure_native.authorization import get_client_config, get_client_token
 from pulumi_azure_native.containerservice import get_agent_pool, get_managed_cluster
 
 from holdfast.components.azure_names import agent_pool_name
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from holdfast.infra.azure.config.stack import FixedPlatform
 from holdfast.infra.azure.preflight.checks import Subscription
+from holdfast.infra.azure.preflight.quotas import MANAGEMENT, location_limits
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight.quotas import Get, LocationLimits
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     """The subscription of a stack: from its settings, otherwise from its credentials.
 
-    Raises ConfigError if the query fails. The provider has no function for what a location offers, such as versions of
-    Kubernetes, VM sizes and quotas.
+    Raises ConfigError if a query fails that the stack needs.
     """
     queries = CloudQueries(
         credentials="Azure credentials",
         fix="Log in with `az login`, or set ARM_CLIENT_ID and the related variables; check with `az account show`.",
     )
     client = queries.required("authorization:getClientConfig", get_client_config)
+    subscription_id = platform.subscription_id or client.subscription_id
     return Subscription(
-        subscription_id=platform.subscription_id or client.subscription_id,
+        subscription_id=subscription_id,
         tenant_id=platform.tenant_id or client.tenant_id,
         deployer=client.object_id,
         signed_in_to=client.tenant_id,
         # An update without their current number of nodes would fail, or remove nodes with jobs.
         pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
+        limits=queries.optional(
+            "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read",
+            lambda: _limits(subscription_id, platform.location),
+        ),
+        failed_queries=queries.failed,
     )
+
+
+#: Seconds for one answer of Azure Resource Manager.
+_PATIENCE: Final = 30.0
+
+
+def _limits(subscription_id: str, location: str) -> LocationLimits:
+    """Query the limits of a location: the provider has no function for them, but one for its token."""
+    token = get_client_token().token
+    if not token:
+        raise LookupError("the provider has no token for Azure Resource Manager")
+    return location_limits(subscription_id, location, getter(token))
+
+
+def getter(token: str) -> Get:
+    """Gets URLs of Azure Resource Manager with a token, which goes nowhere else."""
+
+    def get(url: str) -> Json:
+        if not url.startswith(f"{MANAGEMENT}/"):
+            raise LookupError(f"{url} is not a URL of Azure Resource Manager, for which the token is")
+        request = Request(url, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})  # noqa: S310 - checked above
+        try:
+            with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 - checked above
+                return mapping(cast("JsonValue", json.load(answer)))
+        except HTTPError as error:
+            raise LookupError(f"{error.code} {error.read().decode(errors='replace')}") from None
+
+    return get
 
 
 #: The end of Azure's error codes for an object that does not exist.

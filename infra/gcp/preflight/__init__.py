@@ -25,6 +25,6 @@ def check_project(platform: GcpPlatform, stack: str) -> Project:
     problems = list(preflight_problems(platform, project))
     if problems:
         raise ConfigError(problems)
-    for warning in preflight_warnings(project):
+    for warning in preflight_warnings(platform, project):
         pulumi.log.warn(warning)
     return project

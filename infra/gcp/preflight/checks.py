@@ -12,6 +12,8 @@ from holdfast.components.cluster.gke.access import AUTH_PLUGIN
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.gcp.config.network import GcpNewNetwork
+from holdfast.infra.gcp.preflight.quotas import quota_uses
+from holdfast.infra.preflight.quotas import advice
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.gcp.config.cluster import Channel
     from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.preflight.quotas import Granted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class Project:
     without zones. `zones` are those of the stack's region, in order, `offered` the stack's machine types that each of them
     offers, `newest` the newest version of each release channel. `subnetwork` has the ranges of the stack's subnetwork, and
     `buckets` whether each of its buckets has a hierarchical namespace, by name: both are empty before the first update.
-    The result of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
+    `granted` is what the project may use of each quota. The result of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
     number: str
@@ -50,6 +53,7 @@ class Project:
     newest: Mapping[Channel, str] = field(default_factory=dict["Channel", str])
     subnetwork: SubnetworkRanges | None = None
     buckets: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    granted: Granted | None = None
     failed_queries: tuple[str, ...] = ()
 
 
@@ -82,8 +86,9 @@ def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Prob
         )
 
 
-def preflight_warnings(project: Project) -> Iterator[str]:
-    """The checks that did not run: a line."""
+def preflight_warnings(platform: GcpPlatform, project: Project) -> Iterator[str]:
+    """Quotas that are too small, and the checks that did not run: a line each."""
+    yield from advice(quota_uses(platform, project.cluster_zones, project.granted))
     if project.failed_queries:
         yield f"not checked, because these queries failed: {'; '.join(project.failed_queries)}."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pulumi_gcp.cloudquota import get_s_quota_infos
 from pulumi_gcp.compute import get_machine_types, get_subnetwork, get_zones
 from pulumi_gcp.container import get_engine_versions
 from pulumi_gcp.organizations import get_project
@@ -14,6 +15,7 @@ from holdfast.infra import naming
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
+from holdfast.infra.gcp.preflight.quotas import QuotaRow, granted_in
 from holdfast.infra.labels import STACK_LABEL
 from holdfast.scheduling.machines import zones_of
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.preflight.quotas import Granted
 
 
 class ProjectQueries:
@@ -59,6 +62,7 @@ class ProjectQueries:
             newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
             subnetwork=queries.optional("compute.subnetworks.get", self._subnetwork),
             buckets=queries.optional("storage.buckets.list", self._buckets) or {},
+            granted=queries.optional("cloudquotas.quotas.get", self._granted),
             failed_queries=queries.failed,
         )
 
@@ -92,6 +96,24 @@ class ProjectQueries:
         answer = get_engine_versions(project=self._platform.project, location=self._platform.location)
         by_name = answer.release_channel_latest_version
         return {channel: by_name[channel.upper()] for channel in Channel if channel.upper() in by_name}
+
+    def _granted(self) -> Granted:
+        infos = get_s_quota_infos(
+            parent=f"projects/{self._platform.project}", service="compute.googleapis.com"
+        ).quota_infos
+        return granted_in(
+            self._platform.region,
+            (
+                QuotaRow(
+                    id=info.quota_id,
+                    dimensions=row.dimensions,
+                    locations=tuple(row.applicable_locations),
+                    value=int(row.details[0].value or 0) if row.details else 0,
+                )
+                for info in infos
+                for row in info.dimensions_infos
+            ),
+        )
 
     def _subnetwork(self) -> SubnetworkRanges | None:
         name = subnetwork_name(naming.gke_cluster_name(self._stack))

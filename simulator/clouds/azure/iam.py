@@ -19,6 +19,7 @@ from holdfast.simulator.clouds.azure.names import (
 )
 from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
@@ -104,6 +105,10 @@ def _client_config(call: Call) -> Json:
     }
 
 
+def _client_token(_: Call) -> Json:
+    raise RehearsalError("the limits of a location are not simulated; only a real subscription knows them")
+
+
 RESOURCES: Mapping[str, Rules] = {
     IDENTITY: Rules(
         name_property="resourceName",
@@ -130,6 +135,7 @@ RESOURCES: Mapping[str, Rules] = {
 }
 INVOKES: Mapping[str, Invoke] = {
     "azure-native:authorization:getClientConfig": _client_config,
+    "azure-native:authorization:getClientToken": _client_token,
 }
 
 

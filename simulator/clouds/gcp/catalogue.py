@@ -52,7 +52,13 @@ def _engine_versions(call: Call) -> Json:
     raise RehearsalError(f"the GKE versions of {location} are not simulated; only a real project knows them")
 
 
+def _quota_infos(call: Call) -> Json:
+    parent = call.arguments.get("parent")
+    raise RehearsalError(f"the quotas of {parent} are not simulated; only a real project knows them")
+
+
 INVOKES: Mapping[str, Invoke] = {
+    "gcp:cloudquota/getSQuotaInfos:getSQuotaInfos": _quota_infos,
     "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
     "gcp:compute/getZones:getZones": _zones,
     "gcp:container/getEngineVersions:getEngineVersions": _engine_versions,

@@ -15,6 +15,7 @@ from tests.support.fakes.pulumi_engine import asked_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.infra.gcp.preflight.quotas import Granted
     from holdfast.scheduling.json import Json
 
 NUMBER = "123456789012"
@@ -32,6 +33,7 @@ ZONE_NAMES = "gcp:compute/getZones:getZones"
 TYPES = "gcp:compute/getMachineTypes:getMachineTypes"
 SUBNETWORK = "gcp:compute/getSubnetwork:getSubnetwork"
 BUCKETS = "gcp:storage/getBuckets:getBuckets"
+QUOTAS = "gcp:cloudquota/getSQuotaInfos:getSQuotaInfos"
 VERSIONS = "gcp:container/getEngineVersions:getEngineVersions"
 STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 
@@ -44,6 +46,7 @@ def project(
     newest: Mapping[Channel, str] = NEWEST,
     subnetwork: SubnetworkRanges | None = None,
     buckets: Mapping[str, bool] | None = None,
+    granted: Granted | None = None,
     failed_queries: tuple[str, ...] = (),
 ) -> Project:
     """A project that has everything in every zone."""
@@ -57,6 +60,7 @@ def project(
         newest=newest,
         subnetwork=subnetwork,
         buckets=buckets or {},
+        granted=granted,
         failed_queries=failed_queries,
     )
 
@@ -78,6 +82,7 @@ def answers(token: str, arguments: Json) -> Json:
                 channel.value.upper(): version for channel, version in NEWEST.items()
             }
         },
+        QUOTAS: {"quotaInfos": []},
         **_NOTHING_YET,
         STORAGE_AGENT: {"emailAddress": AGENT, "member": f"serviceAccount:{AGENT}"},
     }[token]

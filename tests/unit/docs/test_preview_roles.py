@@ -66,13 +66,16 @@ def test_the_role_on_google_cloud_allows_every_query_and_only_reads() -> None:
     role = obj(yaml.safe_load((ROLES / "gcp-role.yaml").read_text("utf-8")))
     permissions = {str(each) for each in objects(role["includedPermissions"])}
     assert all(each.endswith((".get", ".list")) for each in permissions), "a pull request changes nothing"
-    needed = queried("gcp", r'"((?:compute|resourcemanager|storage)\.\w+\.(?:get|list))"')
+    needed = queried("gcp", r'"((?:cloudquotas|compute|resourcemanager|storage)\.\w+\.(?:get|list))"')
     assert needed <= permissions, "a preview warns about each query that fails, or stops"
 
 
 def test_the_role_on_azure_only_reads() -> None:
     role = document("azure-role.json")
     actions = [str(each) for each in (*objects(role["Actions"]), *objects(role["DataActions"]))]
+    needed = queried("azure", r"(Microsoft\.\w+/[\w/]+/read)")
+    assert needed, "the program names what it reads"
+    assert needed <= set(actions), "a preview warns about each query that fails"
     others = {each for each in actions if not each.endswith("/read")}
     assert others == {
         # Without local accounts it has no certificate or token: Entra ID authorizes each request.

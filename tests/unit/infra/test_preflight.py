@@ -86,6 +86,7 @@ GCP_OPTIONAL = (
     gcp_project.VERSIONS,
     gcp_project.SUBNETWORK,
     gcp_project.BUCKETS,
+    gcp_project.QUOTAS,
 )
 CLOUDS = {
     "aws": Cloud(check_aws, aws_account.answers, aws.credential_plugin_problem, "aws", "aws", "Install it", AWS, "AWS credentials", "pulumi config set aws:profile", AWS_OPTIONAL),

@@ -39,12 +39,24 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
+TOKEN = "azure-native:authorization:getClientToken"
 CLUSTER = "azure-native:containerservice:getManagedCluster"
 AGENT_POOL = "azure-native:containerservice:getAgentPool"
 DEPLOYER = "00000000-0000-0000-0000-00000000000d"
 STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
 
-FOUND = Subscription(subscription_id=SUBSCRIPTION, tenant_id=TENANT, deployer=DEPLOYER, signed_in_to=TENANT)
+#: Without a token, which the fake provider does not have, nothing asks Azure Resource Manager.
+UNCHECKED = (
+    "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read: the provider has no token for Azure Resource "
+    "Manager"
+)
+FOUND = Subscription(
+    subscription_id=SUBSCRIPTION,
+    tenant_id=TENANT,
+    deployer=DEPLOYER,
+    signed_in_to=TENANT,
+    failed_queries=(UNCHECKED,),
+)
 
 
 def answers(token: str, _: Json) -> Json:
@@ -56,6 +68,7 @@ def answers(token: str, _: Json) -> Json:
             "subscriptionId": "another-subscription",
             "tenantId": TENANT,
         },
+        TOKEN: {"token": ""},
         CLUSTER: {"fqdn": "train.hcp.azmk8s.io", "privateFQDN": "train.privatelink.azmk8s.io"},
     }[token]
 

@@ -69,7 +69,7 @@ def refused(platform: GcpPlatform, found: Project) -> list[str]:
 
 def test_a_project_with_everything_causes_no_problem_and_no_warning() -> None:
     assert not refused(gcp_platform(), project()), "there is nothing to refuse"
-    assert not list(preflight_warnings(project())), "nor to say"
+    assert not list(preflight_warnings(gcp_platform(), project())), "nor to say"
 
 
 def test_a_channel_without_the_version_is_a_problem_that_names_others() -> None:
@@ -199,7 +199,7 @@ def test_failed_queries_cause_one_warning_and_no_problem() -> None:
         zones=None, offered={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
     )
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
-    (warning,) = preflight_warnings(found)
+    (warning,) = preflight_warnings(gcp_platform(), found)
     assert "compute.zones.list: denied; x: denied" in warning, "what was asked"
     assert "\n" not in warning, "on one line"
 
