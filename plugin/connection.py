@@ -200,12 +200,22 @@ def _document(status: int, reason: str, content: bytes) -> Json:
 
 def _wait_until_open(path: Path, process: subprocess.Popen[str], access: Access) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while not path.exists():
+    while not _accepts(path):
         if process.poll() is not None or time.monotonic() > deadline:
             process.terminate()
             said = process.stderr.read() if process.stderr is not None else ""
             raise ConfigError([_no_kubeconfig(access, said)])
         time.sleep(_POLL_SECONDS)
+
+
+def _accepts(path: Path) -> bool:
+    """Whether the proxy listens: its socket is a file before it accepts connections."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def _program() -> str:
