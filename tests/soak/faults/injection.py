@@ -1,5 +1,6 @@
 """Injects the faults of a plan into a cluster."""
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from tests.soak.faults.plan import (
     Evict,
     KillController,
     KillServer,
+    Partition,
     PlannedFault,
     Recover,
     RunOut,
@@ -34,6 +36,8 @@ from tests.soak.faults.processes import API_SERVER, ETCD, RestartedController, S
 class KillAtWrite:
     """Counts the controller's writes, and calls a function at one of them."""
 
+    #: No request reaches the API server.
+    is_partitioned: bool = False
     _left: int = 0
     _fate: Fault = Fault.PASS
     _kill: Callable[[], None] | None = None
@@ -50,6 +54,8 @@ class KillAtWrite:
 
     def decide(self, request: ApiRequest) -> Fault:
         """Count a request; return the fault to inject."""
+        if self.is_partitioned:
+            return Fault.LOSE
         kill = self._kill
         if kill is None or not request.is_write:
             return Fault.PASS
@@ -73,7 +79,8 @@ _NAMED: Final = 3
 class Injector:
     """Injects faults. `vanished` are the nodes that were lost without notice, with the times; `struck` is what else was hit.
 
-    `struck` holds names of nodes and uids of pods; `kills` the times at which the controller or the API server was killed.
+    `struck` holds names of nodes and uids of pods; `kills` the times at which the controller
+    or the API server was killed, or one was separated from the other.
     """
 
     client: KubeClient
@@ -81,6 +88,7 @@ class Injector:
     kill_at_write: KillAtWrite
     controller: RestartedController
     servers: Servers
+    break_watches: Callable[[], None]
     say: Callable[[str], None]
     vanished: dict[str, datetime] = field(default_factory=dict[str, datetime])
     struck: set[str] = field(default_factory=set[str])
@@ -110,6 +118,8 @@ class Injector:
                 self.say(f"{' and '.join(names)} killed")
                 self.kills.append(datetime.now(UTC))
                 self.servers.kill(names)
+            case Partition():
+                self._separate(fault.seconds)
 
     def recover(self) -> None:
         """Let every tier have capacity and start machines without delay."""
@@ -123,6 +133,18 @@ class Injector:
     def _kill_controller(self) -> None:
         self.kills.append(datetime.now(UTC))
         self.controller.kill()
+
+    def _separate(self, seconds: int) -> None:
+        self.say(f"the controller does not reach the API server for {seconds} s")
+        self.kills.append(datetime.now(UTC))
+        self.kill_at_write.is_partitioned = True
+        try:
+            self.break_watches()
+            threading.Event().wait(seconds)
+        finally:
+            self.kill_at_write.is_partitioned = False
+        # What happened in the meantime is learned only now.
+        self.kills.append(datetime.now(UTC))
 
     def _evict(self, jobs: Iterable[int]) -> None:
         evicted: list[str] = []

@@ -277,9 +277,18 @@ class FaultRunResult:
 
 
 def check_records(
-    records: Sequence[Record], policy: Policy, *, overlaps: Sequence[object], deaths: int, writes: int
+    records: Sequence[Record],
+    policy: Policy,
+    *,
+    overlaps: Sequence[object],
+    leftovers: Sequence[str] = (),
+    deaths: int,
+    writes: int,
 ) -> FaultRunResult:
-    """Check every job against the state machine; `overlaps` are gangs of one job that ran together."""
+    """Check every job against the state machine.
+
+    `overlaps` are gangs of one job that ran together, `leftovers` reservations that no job needs.
+    """
     wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
     told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
     traces = [each.trace for each in records]
@@ -289,6 +298,6 @@ def check_records(
         restarts=sum(trace.last.restarts for trace in traces),
         deaths=deaths,
         writes=writes,
-        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps)),
+        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps), *leftovers),
         seen={each.trace.name: evidence(each) for each in records if each.trace.name in wrong},
     )

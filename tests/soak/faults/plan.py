@@ -76,8 +76,15 @@ class KillServer:
     with_etcd: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """The controller does not reach the API server for some seconds; both go on."""
+
+    seconds: int
+
+
 PlannedFault: TypeAlias = (
-    Evict | TakeNode | RunOut | Recover | SlowDown | Complete | KillController | KillServer
+    Evict | TakeNode | RunOut | Recover | SlowDown | Complete | KillController | KillServer | Partition
 )
 
 
@@ -89,6 +96,8 @@ _SHARE: Final = 0.3
 _COMPLETED_SHARE: Final = 0.1
 _SLOWEST: Final = 5
 _MOST_FAILURES: Final = 3
+#: Shorter and longer than the lease of the leader, which is 15 s.
+_PARTITION_SECONDS: Final = (5, 25)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,12 +165,14 @@ def _shortage_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
 
 
 def _server_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
-    """Kill the API server during moves, sometimes with etcd."""
+    """Separate the controller from the API server during moves, then kill the API server, sometimes with etcd."""
     return [
         Recover(),
         _complete(random, jobs),
         _evict(random, jobs),
         _take_node(random),
+        Partition(seconds=random.randint(*_PARTITION_SECONDS)),
+        _evict(random, jobs),
         KillServer(with_etcd=random.random() < 0.5),
     ]
 

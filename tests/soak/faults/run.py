@@ -1,6 +1,7 @@
 """Runs a plan of faults, from the first job to the checked result."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,10 +17,12 @@ from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.fault_proxy import running_proxy
 from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.injection import Injector, KillAtWrite
 from tests.soak.faults.invariants import FaultRunResult, check_records
+from tests.soak.faults.leftovers import read_leftovers
 from tests.soak.faults.manifests import NAMESPACE, OUTAGE_SECONDS, PODS, job, job_name, ladder
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
@@ -108,6 +111,8 @@ def _describe(trace: JobTrace) -> str:
 _ROUND_SECONDS: Final = 400.0
 _ROUND_SECONDS_PER_JOB: Final = 4.0
 _MOST_GRACE: Final = 3
+# The controller looks for reservations of jobs that do not exist any more once a minute.
+_RELEASE_SECONDS: Final = 180.0
 # Each job that moves at the same time adds load on the same two cores.
 _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
@@ -140,6 +145,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
             kill_at_write=kill_at_write,
             controller=controller,
             servers=Servers(environment.layout),
+            break_watches=proxy.break_watches,
             say=say,
         )
         settling = Settling(
@@ -155,11 +161,12 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         settling.wait()
         say("every job runs")
         _inject(plan, injector, settling, say)
+        left = _wait_for_releases(environment.client)
         while True:
             with recorder.frozen():
                 # A job may have started a failback since; the check needs settled jobs.
                 if settling.is_settled():
-                    return _result(recorder, names, injector, _parsed(policy), writes=proxy.writes)
+                    return _result(recorder, names, injector, _parsed(policy), left, writes=proxy.writes)
             settling.wait()
 
 
@@ -176,6 +183,14 @@ def _inject(plan: Plan, injector: Injector, settling: Settling, say: Callable[[s
     settling.wait()
 
 
+def _wait_for_releases(client: KubeClient) -> Sequence[str]:
+    """Wait until no reservation is left that no job needs; return those that are."""
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while (left := read_leftovers(client)) and time.monotonic() < deadline:
+        threading.Event().wait(1)
+    return left
+
+
 def _parsed(policy: Json) -> Policy:
     parsed = parse_policy(policy)
     if isinstance(parsed, NoPolicy):
@@ -184,7 +199,13 @@ def _parsed(policy: Json) -> Policy:
 
 
 def _result(
-    recorder: JobTimelineRecorder, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
+    recorder: JobTimelineRecorder,
+    names: Sequence[str],
+    injector: Injector,
+    policy: Policy,
+    left: Sequence[str],
+    *,
+    writes: int,
 ) -> FaultRunResult:
     until, kills = datetime.now(UTC), tuple(injector.kills)
     records = [
@@ -199,5 +220,10 @@ def _result(
         for name in names
     ]
     return check_records(
-        records, policy, overlaps=recorder.overlaps, deaths=injector.controller.deaths, writes=writes
+        records,
+        policy,
+        overlaps=recorder.overlaps,
+        leftovers=left,
+        deaths=injector.controller.deaths,
+        writes=writes,
     )

@@ -226,6 +226,13 @@ def test_two_gangs_of_a_job_at_the_same_time_are_a_problem() -> None:
     assert problem == "two gangs at once: train", "whatever the state machine decides"
 
 
+def test_a_reservation_that_no_job_needs_is_a_problem() -> None:
+    outcome = check_records(
+        [MOVED_RECORD], OUTCOME_POLICY, overlaps=(), leftovers=["n0 is still reserved"], deaths=0, writes=0
+    )
+    assert outcome.problems == ("n0 is still reserved",), "its capacity is lost to every other job"
+
+
 def test_the_timeline_of_a_job_with_a_problem_is_in_order() -> None:
     outcome = check_records([MOVED_RECORD], PATIENT_POLICY, overlaps=(), deaths=0, writes=0)
     assert outcome.problems[0].startswith("train: at 12:01:"), (

@@ -14,6 +14,7 @@ from tests.soak.faults.plan import (
     Evict,
     KillController,
     KillServer,
+    Partition,
     Plan,
     RunOut,
     TakeNode,
@@ -37,7 +38,7 @@ def test_the_same_seed_draws_the_same_faults(seed: int, jobs: int, rounds: int) 
 @given(seed=seeds, rounds=st.integers(3, 12))
 def test_three_rounds_contain_every_kind_of_fault(seed: int, rounds: int) -> None:
     found = kinds(draw_plan(seed, jobs=20, rounds=rounds))
-    assert {Evict, TakeNode, RunOut, KillController, KillServer, Complete} <= found, (
+    assert {Evict, TakeNode, RunOut, KillController, KillServer, Complete, Partition} <= found, (
         "no kind depends on the draw"
     )
 
@@ -101,6 +102,17 @@ def test_reads_leases_and_events_do_not_count(harmless: ApiRequest) -> None:
     died = deaths(deadly, 1)
     assert deadly.decide(harmless) is Fault.PASS, "it passes"
     assert not died, "there is no kill"
+
+
+def test_a_partition_loses_every_request_and_no_planned_kill() -> None:
+    deadly = KillAtWrite()
+    died = deaths(deadly, 1)
+    deadly.is_partitioned = True
+    lost = [deadly.decide(each) for each in (request(), request(method="GET"), request(path=LEASES))]
+    assert lost == [Fault.LOSE] * 3, "the leader cannot renew its lease either"
+    deadly.is_partitioned = False
+    assert deadly.decide(request()) is Fault.LOSE_ANSWER, "the kill is still planned"
+    assert died == ["it"], "at the first write that the API server could see"
 
 
 def test_a_cancelled_kill_does_not_happen() -> None:

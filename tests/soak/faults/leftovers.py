@@ -1,0 +1,49 @@
+"""Reservations that no job needs any more: placeholders and taints of no failback under way. Pure but for `read_leftovers`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from holdfast.fallback.api.objects import metadata_of, name_of
+from holdfast.fallback.reservations.reserved_capacity import reserved_for
+from holdfast.fallback.state_machine.state import JobState, read_state
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from tests.soak.faults.manifests import NAMESPACE
+
+_JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
+
+
+def leftovers(jobs: Iterable[Json], placeholders: Iterable[Json], nodes: Iterable[Json]) -> list[str]:
+    """Return a sentence for each placeholder and each reserved node whose job does not fail back now."""
+    returning = {str(metadata_of(job).get("uid")) for job in jobs if _is_returning(job)}
+    pods = [
+        f"the placeholder {name_of(pod)} is left"
+        for pod in placeholders
+        if mapping(metadata_of(pod).get("labels")).get(RESERVED_FOR) not in returning
+    ]
+    tainted = [
+        f"the node {name_of(node)} is still reserved for {holder}"
+        for node in nodes
+        if (holder := _holder(node)) is not None and holder not in returning
+    ]
+    return [*pods, *tainted]
+
+
+def _is_returning(job: Json) -> bool:
+    text = mapping(metadata_of(job).get("annotations")).get(STATE)
+    state = read_state(text) if isinstance(text, str) else None
+    return isinstance(state, JobState) and state.failback is not None
+
+
+def _holder(node: Json) -> str | None:
+    """Return the job that a node's taint or label names."""
+    label = mapping(metadata_of(node).get("labels")).get(RESERVED_FOR)
+    return reserved_for(node) or (label if isinstance(label, str) else None)
+
+
+def read_leftovers(client: KubeClient) -> Sequence[str]:
+    """Return the leftovers on a cluster now. The reservations are read before the jobs that may need them."""
+    placeholders = client.list("v1", "Pod", namespace=RESERVATION_NAMESPACE)
+    nodes = client.list("v1", "Node")
+    return leftovers(client.list(*_JOBSET, namespace=NAMESPACE), placeholders, nodes)
