@@ -184,6 +184,7 @@ def _context_variables(
         "given": links.tolerated_taints(rules),
         "givenToGpus": links.tolerated_taints_with_gpus(rules),
         "labels": links.tier_labels(),
+        "labelValues": links.tier_label_values(),
         "rooms": links.tier_machines(),
         "taints": links.repelling_taints(),
     }

@@ -81,7 +81,8 @@ def affinity_check() -> str:
         f"{terms}.map(a, {expressions}.map(e, string(e.key))).flatten().distinct().sort().join({text(', ')})"
     )
     why = fill_sentence(messages.AFFINITY, keys=keys)
-    return f"size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
+    unknown = f"{UNLABELLED} && size({VALUES}) == 0"
+    return f"{unknown} || size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
 
 
 def _no_value_meets(expressions: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
-from holdfast.scheduling.reachability.machine_capacity import non_dominated
+from holdfast.scheduling.reachability.machine_capacity import listed_label_values, non_dominated
 from holdfast.scheduling.reachability.shape import format_device, is_in_bytes
 from holdfast.scheduling.windows import ALWAYS, format_time
 
@@ -40,9 +40,16 @@ def facts_object(facts: PoolSummary) -> Json:
             if facts.machine_capacities
             else {}
         ),
+        **label_values_object(facts.machine_capacities),
         "maxNodes": facts.max_nodes,
         **({} if facts.window == ALWAYS else {"window": window_object(facts.window)}),
     }
+
+
+def label_values_object(machines: Sequence[MachineCapacity]) -> Json:
+    """Return the labels that follow from these machine types, as a field of the facts."""
+    values = listed_label_values(machines)
+    return {"labelValues": {key: [*each] for key, each in values.items()}} if values else {}
 
 
 def window_object(window: CapacityWindow) -> Json:

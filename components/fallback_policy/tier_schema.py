@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Final
 from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
 from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
-from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
+from holdfast.scheduling.reachability.machine_capacity import (
+    LISTED_LABELS,
+    MOST_CAPACITIES,
+    MOST_LABEL_VALUES,
+)
 from holdfast.scheduling.windows import TIME_PATTERN
 
 if TYPE_CHECKING:
@@ -103,6 +107,20 @@ def facts_schema() -> Json:
                 "maxProperties": MOST_LABELS,
                 "additionalProperties": LABEL_VALUE,
                 "description": "The labels of the pool's nodes.",
+            },
+            "labelValues": {
+                "type": "object",
+                "maxProperties": len(LISTED_LABELS),
+                "additionalProperties": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MOST_LABEL_VALUES,
+                    "items": LABEL_VALUE,
+                    "x-kubernetes-list-type": "atomic",
+                },
+                "description": (
+                    "Labels that follow from the machine type, such as kubernetes.io/arch: each node has one of the values."
+                ),
             },
             "taints": {
                 "type": "array",

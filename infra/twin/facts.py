@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.components.fallback_policy.ladder import machine_capacity_object
+from holdfast.components.fallback_policy.ladder import label_values_object, machine_capacity_object
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_NODES, MOST_TAINTS
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT, CapacityType
@@ -38,6 +38,7 @@ def tier_facts(pools: Sequence[PoolFacts]) -> Json | None:
         "machine": _smallest(machines),
         "machines": [machine_capacity_object(each) for each in non_dominated(machines)] or None,
         "maxNodes": _most_nodes(pools),
+        **label_values_object(machines),
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -158,7 +158,8 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if not pool.machines:
         yield Undetermined(check="machine", reason="it names no machine type")
         return
-    if not matching and not [*selector(shape, pool), *affinity(shape, pool), *zones(shape, pool)]:
+    single = (*selector(shape, pool), *affinity(shape, pool), *zones(shape, pool))
+    if not matching and not any(isinstance(each, Failed) for each in single):
         yield Failed.by("selector", messages.NO_TYPE, keys=", ".join(keys_of(alternatives(shape))))
         return
     if fitting:

@@ -8,12 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.node_labels import MachineLabel, Provisioner, machine_labels
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, MAX_PODS_PER_NODE, Resources, widest
 
 #: The most machine types of a pool that its FallbackPolicy lists: the API server reads the list in CEL.
 MOST_CAPACITIES: Final = 8
+
+#: The labels of which a FallbackPolicy lists all values that the machine types have, unless there are more than this.
+LISTED_LABELS: Final = (INSTANCE_TYPE, ARCH, OS)
+MOST_LABEL_VALUES: Final = 32
 
 #: The name of the entry that stands for the machine types beyond MOST_CAPACITIES.
 OTHERS: Final = "another"
@@ -99,6 +105,17 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
         labels=machine_labels(machine, provisioner),
         has_all_devices=reservation.has_all_devices,
     )
+
+
+def listed_label_values(capacities: Sequence[MachineCapacity]) -> Mapping[str, tuple[str, ...]]:
+    """The values of LISTED_LABELS on nodes of these types, sorted; without labels of which one is not known."""
+    found = {key: {each.labels.get(key, UNKNOWN) for each in capacities} for key in LISTED_LABELS}
+    known = {key: sorted(each for each in values if isinstance(each, str)) for key, values in found.items()}
+    return {
+        key: tuple(values)
+        for key, values in known.items()
+        if 0 < len(values) == len(found[key]) <= MOST_LABEL_VALUES
+    }
 
 
 def non_dominated(capacities: Sequence[MachineCapacity]) -> tuple[MachineCapacity, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,20 +12,20 @@ import yaml
 
 from holdfast.infra.twin.manifests import twin
 from holdfast.infra.twin.program import read_program
-from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.taints import SPOT
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import jobset
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
-from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
 from tests.unit.infra.twin.test_twin import LADDER, POOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
@@ -41,23 +44,31 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, program: Path) -> Generator[KubeClient]:
-    """A cluster to which the twin of the program is applied."""
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """That of a cluster without any object of this repository."""
     with running_control_plane(tmp_path_factory.mktemp("twin")) as workspace:
-        found = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
+        yield workspace.kubeconfig("local")
+
+
+@pytest.fixture(scope="module")
+def client(kubeconfig: Path, program: Path) -> Generator[KubeClient]:
+    """The cluster, with the twin of the program."""
+    with closing(KubeClient.from_kubeconfig(kubeconfig)) as found:
         define_kinds(found)
         make_namespace(found, NAMESPACE, {TRAINING: TRAINING_VALUE})
         for manifest in twin(read_program([program])):
             found.apply(manifest, field_manager="tests", force=True)
         wait_until_enforced(found, lambda client: "fits a pod" in refusal(client, job(cpu="9000")))
         yield found
-        found.close()
 
 
-def job(pods: int = 2, *, cpu: str = "48", tolerates: bool = True) -> Json:
+def job(
+    pods: int = 2, *, cpu: str = "48", tolerates: bool = True, selector: Mapping[str, str] | None = None
+) -> Json:
     """A job on spot, whose author writes the toleration where nothing adds it."""
     spec: Json = {"tolerations": [SPOT.as_toleration()]} if tolerates else {}
-    return jobset(gang(training(cpu=cpu, spec=spec), pods), namespace=NAMESPACE)
+    selected = {CAPACITY_TYPE: SPOT.value, **(selector or {})}
+    return jobset(gang(training(selected, cpu=cpu, spec=spec), pods), namespace=NAMESPACE)
 
 
 def refusal(client: KubeClient, job: Json) -> str:
@@ -84,8 +95,48 @@ def test_job_that_cannot_fall_back_is_rejected_in_the_words_of_the_pack(client: 
     assert taint not in refusal(client, job(4, tolerates=False)), "only the tier on which it ends is reported"
 
 
+def test_job_that_selects_what_no_machine_of_its_ladder_has_is_rejected(client: KubeClient) -> None:
+    for key, there, other in ((INSTANCE_TYPE, "p4d.24xlarge", "p5.48xlarge"), (ARCH, "amd64", "arm64")):
+        reason = messages.SELECTOR.reason.format(
+            key=key, value=other, has=messages.OTHER_LABEL.format(key=key, there=there)
+        )
+        assert reason in refusal(client, job(selector={key: other})), "the pack says the same of a shape"
+        assert refusal(client, job(selector={key: there})) == "", "the machines have it"
+
+
+def sections(page: str) -> Mapping[str, tuple[Sequence[str], ...]]:
+    """The commands of each block of a section, by its title."""
+    return {
+        section.partition("\n")[0]: tuple(
+            [line for line in block.splitlines() if line.startswith("kubectl ")]
+            for block in section.split("```")[1::2]
+        )
+        for section in page.split("\n## ")[1:]
+    }
+
+
+@pytest.mark.parametrize("title", ["One namespace", "The whole cluster"])
+def test_commands_of_the_emergency_page_let_jobs_in_and_are_undone(
+    client: KubeClient, kubeconfig: Path, title: str
+) -> None:
+    done, undone = sections((CHECKOUT / "docs" / "emergencies.md").read_text("utf-8"))[title]
+    assert refusal(client, job(4)), "the twin rejects it"
+    for commands, is_admitted in ((done, True), (undone, False)):
+        for command in commands:
+            subprocess.run(
+                [*shlex.split(command), f"--kubeconfig={kubeconfig}"], check=True, capture_output=True
+            )
+        wait_until_enforced(
+            client, lambda found, wanted=is_admitted: (refusal(found, job(4)) == "") is wanted
+        )
+
+
 def test_twin_that_warns_rejects_nothing(client: KubeClient, program: Path) -> None:
     assert refusal(client, job(4)), "the twin rejects it"
-    for manifest in twin(read_program([program]), warn=True):
-        client.apply(manifest, field_manager="tests", force=True)
+    warning = [each for each in twin(read_program([program]), warn=True) if "Binding" in str(each["kind"])]
+    for manifest in warning:
+        metadata, spec = obj(manifest["metadata"]), obj(manifest["spec"])
+        client.merge_patch(
+            str(manifest["apiVersion"]), str(manifest["kind"]), str(metadata["name"]), {"spec": spec}
+        )
     wait_until_enforced(client, lambda found: refusal(found, job(4)) == "")

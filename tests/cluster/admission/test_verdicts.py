@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    FOLLOWS,
+    INSTANCE_TYPE,
+    OS,
+    SPOT,
+    TRAINING,
+    TRAINING_VALUE,
+)
 from holdfast.scheduling.ladder import Ladder, Tier
-from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
+from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
@@ -121,6 +130,11 @@ def tier(number: int, *, is_last: bool) -> Json:
     facts: Json = {
         "capacity": "on-demand" if is_last else "spot",
         "labels": {f"example.com/label-{place}": "there" for place in range(MOST_LABELS)},
+        "labelValues": {
+            INSTANCE_TYPE: [f"m-{size}" for size in range(MOST_LABEL_VALUES)],
+            ARCH: ["amd64", "arm64"],
+            OS: ["linux"],
+        },
         "taints": [
             {"key": f"example.com/taint-{place}", "value": "there", "effect": "NoSchedule"}
             for place in range(MOST_TAINTS)
@@ -157,7 +171,14 @@ def large_job(cpu: str) -> Json:
             {"key": f"example.com/taint-{place}", "operator": "Exists"} for place in range(MOST_TAINTS)
         ],
     }
-    selector = {CAPACITY_TYPE: SPOT, **{f"example.com/label-{place}": "there" for place in range(4)}}
+    last = f"m-{MOST_LABEL_VALUES - 1}"
+    for term in terms:
+        term += [expression(INSTANCE_TYPE, "NotIn", "m-0"), expression(INSTANCE_TYPE, "In", last)]
+    selector = {
+        CAPACITY_TYPE: SPOT,
+        INSTANCE_TYPE: last,
+        **{f"example.com/label-{place}": "there" for place in range(4)},
+    }
     jobs = [
         gang(training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec), 2, f"worker-{number}")
         for number in range(TEMPLATES)

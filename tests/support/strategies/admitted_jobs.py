@@ -17,6 +17,7 @@ from holdfast.components.admission.job_validation import (
 from holdfast.components.admission.rules import DO_NOT_DISRUPT
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.labels import (
+    ARCH,
     CAPACITY_TYPE,
     FOLLOWS,
     GPU_NODE,
@@ -34,7 +35,12 @@ from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, non_dominated
+from holdfast.scheduling.reachability.label_values import LabelValues
+from holdfast.scheduling.reachability.machine_capacity import (
+    Provisioner,
+    listed_label_values,
+    non_dominated,
+)
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
@@ -92,7 +98,12 @@ def shapes_of(jobset: Json) -> tuple[Shape, ...]:
 
 def _shape(name: str, job: Json) -> Shape:
     pod = obj(obj(job["template"])["spec"])
-    selector = {key: str(value) for key, value in obj(pod.get("nodeSelector")).items() if key != POOL}
+    # Admission replaces the capacity type by the pool of the tier.
+    selector = {
+        key: str(value)
+        for key, value in obj(pod.get("nodeSelector")).items()
+        if key not in {POOL, CAPACITY_TYPE}
+    }
     required = obj(
         obj(obj(pod.get("affinity")).get("nodeAffinity")).get(
             "requiredDuringSchedulingIgnoredDuringExecution"
@@ -164,9 +175,15 @@ def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
         name=name,
         title=f"pool {name}",
         capacity_types=frozenset({facts.capacity.value}),
-        labels=facts.labels,
+        labels={
+            **facts.labels,
+            **{
+                key: LabelValues(values=frozenset(values))
+                for key, values in listed_label_values(facts.machine_capacities).items()
+            },
+        },
         taints=facts.taints,
-        # A FallbackPolicy does not list the labels that follow from a machine type.
+        # A FallbackPolicy does not list which labels follow from which machine type.
         machines=tuple(replace(each, labels={}) for each in non_dominated(facts.machine_capacities)),
         limits=Limits(nodes=facts.max_nodes),
         added_tolerations=(
@@ -301,7 +318,7 @@ TAINTS = (
     Taint(key="old", value="yes", effect="PreferNoSchedule"),
 )
 MACHINES = (
-    Machine(name="small", vcpus=8, memory_mib=16 * 1024, gpus=0, hourly_price=1.0),
+    Machine(name="small", vcpus=8, memory_mib=16 * 1024, gpus=0, hourly_price=1.0, arch="arm64"),
     Machine(name="wide", vcpus=32, memory_mib=32 * 1024, gpus=0, hourly_price=2.0),
     Machine(name="deep", vcpus=16, memory_mib=128 * 1024, gpus=1, hourly_price=4.0, accelerator="a10g"),
     Machine(name="eight", vcpus=96, memory_mib=1_153_000, gpus=8, hourly_price=32.0, accelerator="a100"),
@@ -313,8 +330,8 @@ _DECLARED = {
     GPU_NODE: ("true", "false"),
     "example.com/rack": ("7",),
 }
-#: The labels that a job may select. No pool declares a machine type: the machine decides that label.
-_VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "p5")}
+#: The labels that a job may select. No pool declares the last two: its machine types decide them.
+_VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "small", "p5"), ARCH: ("amd64", "arm64")}
 _OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 

@@ -329,6 +329,16 @@ def test_pods_that_select_another_zone_than_their_volumes_are_in_run_nowhere():
     assert checks(shape(zones=volumes, affinity=away), anywhere) == ["selector"], "the affinity excludes it"
 
 
+def test_label_that_is_not_known_hides_no_contradiction_of_others():
+    pool = on_demand(labels={ARCH: LabelValues(values=frozenset({"amd64", "arm64"})), "disk": UNKNOWN})
+    job = shape(
+        selector={ARCH: "amd64", "disk": "fast"},
+        affinity=((Requirement(key=ARCH, operator="NotIn", values=("amd64",)),),),
+    )
+    assert checks(job, pool) == ["selector"], "no node is amd64 and is not"
+    assert checks(job, pool, Undetermined) == ["selector"], "whatever its disk is"
+
+
 def test_pool_whose_requirements_exclude_every_machine_takes_no_pods():
     assert checks(shape(), on_demand(machines=(), unsatisfiable=("zone",))) == ["machine"], (
         "Karpenter makes no node"

@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.reachability.machine_capacity import (
     MOST_CAPACITIES,
+    MOST_LABEL_VALUES,
     OTHERS,
     MachineCapacity,
     Provisioner,
+    listed_label_values,
     machine_capacity,
     non_dominated,
 )
@@ -140,3 +143,17 @@ def test_merged_list_never_refuses_a_pod_that_fits(machines: list[MachineCapacit
     kept = non_dominated(machines)
     assert len(kept) <= MOST_CAPACITIES, "the list is bounded"
     assert most_pods(kept, pod) >= most_pods(machines, pod), "however many machine types there are"
+
+
+def test_listed_label_values_are_those_of_all_machine_types_unless_one_is_not_known() -> None:
+    table = machine_catalogue("local")
+    known = [machine_capacity(table[name], Provisioner.LOCAL) for name in ("m7i.large", "c7i.4xlarge")]
+    found = listed_label_values(known)
+    assert found[INSTANCE_TYPE] == ("c7i.4xlarge", "m7i.large"), "a node is one of them"
+    assert found[ARCH] == ("amd64",), "both have it"
+    assert ARCH not in listed_label_values([*known, replace(known[0], labels={})]), "that of one is not known"
+    many = [
+        replace(known[0], labels={INSTANCE_TYPE: f"m-{number}"}) for number in range(MOST_LABEL_VALUES + 1)
+    ]
+    assert listed_label_values(many) == {}, "too many for the API server's cost limit"
+    assert listed_label_values(()) == {}, "no machine type is known"
