@@ -145,10 +145,13 @@ def _prepare(
 
 def _read_target(cluster: Cluster, node: str, pods: list[Json]) -> Target:
     """Return what the user may read of the node."""
-    found, claims = None, list[Json]()
+    found: Json | None = None
+    claims: list[Json] = []
     # Without the right to read nodes there is none to take them either: that is said with the right's name.
     with suppress(ConfigError):
-        found, claims = cluster.find(NODE, node), cluster.list(NODECLAIM, everywhere=True)
+        found = cluster.find(NODE, node)
+    with suppress(ConfigError):
+        claims = cluster.list(NODECLAIM, everywhere=True)
     return target_of(node, found, claims, pods)
 
 
