@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 Amounts: TypeAlias = dict[str, Fraction]
 
 
-def effective_requests(pod_spec: Json) -> Mapping[str, Fraction]:
+def effective_requests(pod_spec: Json, defaults: Json | None = None) -> Mapping[str, Fraction]:
     """Return how much of each resource a pod requests, in base units, without resources of which it requests none.
+
+    `defaults` are the requests that a LimitRange gives to containers without their own.
 
     Sidecars (init containers with restartPolicy Always) run beside the containers; each other init container runs alone,
     with the sidecars started before it. Requests of the pod itself replace those of its containers. A limit without a
     request counts as the request, as the API server fills it in.
     """
-    running = _sum(_of_container(each) for each in _objects(pod_spec.get("containers")))
+    filled = _amounts(defaults)
+    running = _sum(_of_container(each, filled) for each in _objects(pod_spec.get("containers")))
     begun: Amounts = {}
     peak: Amounts = {}
     for each in _objects(pod_spec.get("initContainers")):
-        alone = _sum([begun, _of_container(each)])
+        alone = _sum([begun, _of_container(each, filled)])
         peak = _larger(peak, alone)
         if each.get("restartPolicy") == "Always":
             begun = alone
@@ -48,9 +51,9 @@ def _objects(value: JsonValue) -> Iterable[Json]:
     return map(mapping, sequence(value))
 
 
-def _of_container(container: Json) -> Amounts:
+def _of_container(container: Json, defaults: Amounts) -> Amounts:
     resources = mapping(container.get("resources"))
-    return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
+    return {**defaults, **_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
 
 
 def _amounts(resources: JsonValue) -> Amounts:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
 from holdfast.policies.resources import Value, at, count, items_at, labels_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
@@ -29,6 +30,9 @@ _JOBSET_LABEL: Final = "jobset.sigs.k8s.io"
 _EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
+)
+_NO_CLASS: Final = (
+    "whether its PriorityClass {name} exists is not known: without it the API server rejects its pods"
 )
 _MOST: Final = 2**31 - 1
 
@@ -106,10 +110,10 @@ def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple
 def declared_jobs(resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
     """Return the jobs of the program."""
     found = ((each, _KIND.fullmatch(each.type)) for each in resources)
-    return tuple(_job(each, JobKind(match["kind"])) for each, match in found if match is not None)
+    return tuple(_job(each, JobKind(match["kind"]), resources) for each, match in found if match is not None)
 
 
-def _job(resource: StackResource, kind: JobKind) -> DeclaredJob:
+def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResource]) -> DeclaredJob:
     props = resource.props
     name, namespace = text_at(props, "metadata", "name"), text_at(props, "metadata", "namespace")
     label = at(props, "metadata", "labels", FOLLOWS)
@@ -121,8 +125,24 @@ def _job(resource: StackResource, kind: JobKind) -> DeclaredJob:
         namespace=namespace or "default",
         label=label if isinstance(label, str) or label is UNKNOWN else "",
         is_queued=bool(at(props, "metadata", "labels", _QUEUE)) or at(props, "spec", "managedBy") is not None,
-        templates=templates if templates is UNKNOWN else tuple(templates),
+        templates=templates
+        if templates is UNKNOWN
+        else tuple(_admitted(each, resource, str(namespace or "default"), resources) for each in templates),
     )
+
+
+def _admitted(
+    template: PodTemplate, job: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> PodTemplate:
+    """Return a template as the API server admits its pods: with the defaults of LimitRanges."""
+    ranges = limit_ranges_near(job, namespace, resources)
+    defaults = {
+        key: value for each in ranges if each.kind == "Container" for key, value in each.requests.items()
+    }
+    named = template.priority
+    is_known = named is None or named in priority_classes(resources)
+    unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
+    return replace(template, defaults=defaults, unmodeled=(*template.unmodeled, *unmodeled))
 
 
 def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:

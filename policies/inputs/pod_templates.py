@@ -65,7 +65,7 @@ class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
     `labels` are those of its pods, those that the job's controller adds included. `one_per_node` and `unmodeled` are those of
-    a shape, as far as the job itself decides them.
+    a shape, as far as the job itself decides them; `defaults` the requests that a LimitRange gives to its containers.
     """
 
     name: str
@@ -74,6 +74,7 @@ class PodTemplate:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
     unmodeled: tuple[str, ...] = ()
+    defaults: Mapping[str, Value] | None = None
 
     @property
     def selector(self) -> Mapping[str, str] | Unknown:
@@ -107,7 +108,25 @@ class PodTemplate:
     def requests(self) -> Resources | Unknown:
         """The effective requests of one pod."""
         spec = _requesting_parts(at(self.template, "spec"))
-        return UNKNOWN if spec is UNKNOWN else resources_of(effective_requests(spec))
+        defaults = _known(self.defaults or {})
+        if spec is UNKNOWN or defaults is UNKNOWN:
+            return UNKNOWN
+        return resources_of(effective_requests(spec, mapping(defaults)))
+
+    @property
+    def priority(self) -> str | Unknown | None:
+        """The name of its PriorityClass, None if it names none."""
+        return text_at(self.template, "spec", "priorityClassName")
+
+    @property
+    def containers(self) -> Sequence[tuple[str, Value, Value]]:
+        """The name, the requests and the limits of each of its containers, init containers included."""
+        spec = at(self.template, "spec")
+        return [
+            (str(text_at(each, "name")), at(each, "resources", "requests"), at(each, "resources", "limits"))
+            for kind in ("initContainers", "containers")
+            for each in _items(spec, kind)
+        ]
 
     @property
     def shape(self) -> Shape | Unknown:

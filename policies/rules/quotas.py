@@ -5,76 +5,98 @@ A quota that is too small for a shape keeps its jobs from running: some pods of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.inputs.jobs import JobKind, jobs_on
 from holdfast.policies.inputs.ladders import candidates, training_namespaces
-from holdfast.policies.resources import at, count, cpu_millis, is_object, memory_mib, text_at
+from holdfast.policies.inputs.namespace_limits import limit_ranges_near, quotas_of
+from holdfast.policies.resources import at, count, cpu_millis, memory_mib
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
-from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
+from holdfast.scheduling.reachability.shape import Resources, Shape, is_in_bytes, total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.policies.inputs.ladders import TrainingNamespace
+    from holdfast.policies.inputs.jobs import DeclaredJob
+    from holdfast.policies.inputs.ladders import DeclaredLadder, TrainingNamespace
+    from holdfast.policies.inputs.namespace_limits import LimitRange, Quota
+    from holdfast.policies.inputs.pod_templates import PodTemplate
     from holdfast.policies.resources import StackResource, Value
     from holdfast.policies.rule import Settings
-    from holdfast.scheduling.reachability.shape import Shape
+    from holdfast.scheduling.json import Unknown
 
-_QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Counted:
-    """A resource that a quota limits: how its amount is parsed, and how much of it the gang of a shape uses."""
-
-    read: Callable[[Value], int | Unknown | None]
-    gang: Callable[[Shape], int]
-
-
-_PODS: Final = _Counted(read=count, gang=lambda shape: shape.pods)
-_GPUS: Final = _Counted(read=count, gang=lambda shape: shape.pods * shape.requests.gpus)
-_CPUS: Final = _Counted(read=cpu_millis, gang=lambda shape: shape.pods * shape.requests.cpu_millis)
-_MEMORY: Final = _Counted(read=memory_mib, gang=lambda shape: shape.pods * shape.requests.memory_mib)
-
-#: The keys of a quota that bound how much of the pools a job can use; those of limits do not.
-_COUNTED: Final[Mapping[str, _Counted]] = {
-    f"requests.{GPU_RESOURCE}": _GPUS,
-    "pods": _PODS,
-    "count/pods": _PODS,
-    "requests.cpu": _CPUS,
-    "cpu": _CPUS,
-    "requests.memory": _MEMORY,
-    "memory": _MEMORY,
-}
+_PREFIX: Final = "requests."
+_OBJECTS: Final = "count/"
+_JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
+_RAY_JOBS: Final = "rayjobs.ray.io"
+_JOBS: Final = "jobs.batch"
+#: The resources that bound how much of the pools a job can use; those of limits do not.
+_BOUNDING: Final = frozenset(
+    {
+        f"{_PREFIX}{GPU_RESOURCE}",
+        "pods",
+        f"{_OBJECTS}pods",
+        "cpu",
+        "memory",
+        f"{_PREFIX}cpu",
+        f"{_PREFIX}memory",
+    }
+)
+#: The resources that every container has to request, or limit, where a quota counts them.
+_REQUIRED: Final = ("cpu", "memory")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Quota:
-    """A ResourceQuota; `hard` is UNKNOWN if not even its keys are known."""
+class _Gang:
+    """Pods that run together: what a quota counts of them.
+
+    `objects` are the objects that the job consists of, by resource. `priority` and `has_deadline` are None where they are not
+    declared, as for shapes. `templates` are those of a job of the program.
+    """
 
     title: str
-    namespace: str | Unknown
-    hard: Mapping[str, Value] | Unknown
-    covers_all_pods: bool
+    pods: int
+    requests: Resources
+    largest: Sequence[Resources]
+    objects: Mapping[str, int] = field(default_factory=dict[str, int])
+    priority: str | None = None
+    has_deadline: bool | None = None
+    templates: Sequence[PodTemplate] = ()
+
+    def uses(self, key: str) -> int | None:
+        """How much of a quota's resource it uses; None if that is not known."""
+        if key.startswith(_OBJECTS):
+            return self.pods if key == f"{_OBJECTS}pods" else self.objects.get(key.removeprefix(_OBJECTS))
+        if key == "pods":
+            return self.pods
+        name, asked = key.removeprefix(_PREFIX), self.requests
+        known = {
+            "cpu": asked.cpu_millis,
+            "memory": asked.memory_mib,
+            GPU_RESOURCE: asked.gpus,
+            EFA_RESOURCE: asked.efa,
+            **asked.devices,
+        }
+        return known.get(name)
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
-    """Return the training namespaces without an effective ResourceQuota, and quotas that are too small for a shape."""
-    quotas = [_quota(each) for each in resources if each.type in _QUOTAS]
+    """Return the training namespaces without an effective ResourceQuota, and limits that admit no whole gang."""
     return tuple(
         Finding(urn=namespace.resource.urn, message=f"{namespace.title} {problem}", proven=is_proven)
         for namespace in training_namespaces(resources)
         if namespace.proven and namespace.name is not UNKNOWN
-        for problem, is_proven in _problems(namespace, quotas, resources)
+        for problem, is_proven in _problems(namespace, quotas_of(resources), resources)
     )
 
 
 def _problems(
-    namespace: TrainingNamespace, quotas: Sequence[_Quota], resources: Sequence[StackResource]
+    namespace: TrainingNamespace, quotas: Sequence[Quota], resources: Sequence[StackResource]
 ) -> Iterator[tuple[str, bool]]:
-    """Yield what is wrong with the quotas of a namespace, and whether its jobs certainly cannot run."""
+    """Yield what is wrong with the limits of a namespace, and whether its jobs certainly cannot run."""
     here = [each for each in quotas if each.namespace == namespace.name]
     may_have_more = any(each.namespace is UNKNOWN or each.hard is UNKNOWN for each in quotas)
     if not here and not may_have_more and namespace.is_declared:
@@ -93,45 +115,139 @@ def _problems(
             ),
             False,
         )
+    ranges = limit_ranges_near(namespace.resource, str(namespace.name), resources)
     for ladder in candidates(namespace, resources).certain:
-        for shape in ladder.known_shapes:
+        for gang in _gangs(ladder, resources):
             for quota in here:
-                yield from ((problem, True) for problem in _too_small(quota, shape))
+                yield from ((problem, True) for problem in _rejected(quota, gang, ranges))
+            yield from ((problem, True) for limit in ranges for problem in _beyond(limit, gang))
 
 
-def _too_small(quota: _Quota, shape: Shape) -> Iterator[str]:
-    if not quota.covers_all_pods or quota.hard is UNKNOWN:
+def _gangs(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[_Gang]:
+    """Yield the gangs of a ladder's shapes, and of the jobs of the program that follow it."""
+    for shape in ladder.known_shapes:
+        yield _Gang(
+            title=shape.title,
+            pods=shape.pods,
+            requests=shape.requests.times(shape.pods),
+            largest=(shape.requests,),
+        )
+    for job in jobs_on(ladder, resources):
+        followers = job.followers(ladder.pools) if ladder.pools else ()
+        shapes = [each.shape for each in followers]
+        known = [each for each in shapes if isinstance(each, Shape)]
+        if known and len(known) == len(shapes):
+            yield _of_job(job, followers, known)
+
+
+def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence[Shape]) -> _Gang:
+    own = {JobKind.JOB_SET: _JOB_SETS, JobKind.RAY_JOB: _RAY_JOBS, JobKind.JOB: _JOBS}[job.kind]
+    named = {each.priority for each in followers}
+    deadlines = [at(each.template, "spec", "activeDeadlineSeconds") for each in followers]
+    priority = named.pop() if len(named) == 1 else None
+    return _Gang(
+        title=job.title,
+        pods=sum(shape.pods for shape in shapes),
+        requests=total([shape.requests.times(shape.pods) for shape in shapes]),
+        largest=tuple(shape.requests for shape in shapes),
+        # A JobSet needs a Job for each of its replicated jobs, one or more.
+        objects={own: 1, **({_JOBS: len(shapes)} if job.kind is JobKind.JOB_SET else {})},
+        priority=priority if isinstance(priority, str) else None,
+        has_deadline=None if UNKNOWN in deadlines else _common([each is not None for each in deadlines]),
+        templates=followers,
+    )
+
+
+def _common(values: Sequence[bool]) -> bool | None:
+    """Return the value that all have; None if they differ."""
+    return values[0] if len({*values}) == 1 else None
+
+
+def _rejected(quota: Quota, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterator[str]:
+    if quota.hard is UNKNOWN:
         return
-    for name, counted in _COUNTED.items():
-        bound, needed = counted.read(quota.hard.get(name)), counted.gang(shape)
-        if isinstance(bound, int) and bound < needed:
+    for key, given in quota.hard.items():
+        needed, bound = gang.uses(key), _amount(key, given)
+        # Scopes select pods; objects are counted whatever the scopes are.
+        covers = key.startswith(_OBJECTS) or quota.covers(
+            priority=gang.priority, has_deadline=gang.has_deadline
+        )
+        if covers is not True:
+            continue
+        if needed is not None and isinstance(bound, int) and bound < needed:
             yield (
-                f"cannot run {shape.title}: {quota.title} has `{name}: {quota.hard[name]}`, too little for the whole gang. "
+                f"cannot run {gang.title}: {quota.title} has `{key}: {given}`, too little for the whole gang. "
                 "Raise it, or declare a smaller shape."
+            )
+        for name in _without_required(key, gang, ranges):
+            yield (
+                f"cannot run {gang.title}: {quota.title} counts `{key}`, so the API server rejects its pods, whose container "
+                f"{name} sets none. Set it, or give a default in a LimitRange."
             )
 
 
-def _bounds(quota: _Quota) -> bool:
-    return quota.hard is not UNKNOWN and not _COUNTED.keys().isdisjoint(quota.hard)
+def _without_required(key: str, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterator[str]:
+    """Yield the containers without an amount of a resource that a quota counts."""
+    of_limits = key.startswith("limits.")
+    name = key.removeprefix("limits.").removeprefix(_PREFIX)
+    defaults = [each for each in ranges if each.kind == "Container"]
+    if name not in _REQUIRED or any(
+        name in (each.limits if of_limits else each.requests) for each in defaults
+    ):
+        return
+    for template in gang.templates:
+        if at(template.template, "spec", "resources") is not None:
+            continue
+        for container, requests, limits in template.containers:
+            found = at(limits, name) if of_limits else (at(requests, name) or at(limits, name))
+            if found is None:
+                yield container
 
 
-def _quota(resource: StackResource) -> _Quota:
-    hard = at(resource.props, "spec", "hard")
-    name = text_at(resource.props, "metadata", "name")
-    return _Quota(
-        title=f"ResourceQuota {name if isinstance(name, str) else resource.logical_name!r}",
-        namespace=text_at(resource.props, "metadata", "namespace") or "default",
-        hard=UNKNOWN if hard is UNKNOWN else hard if is_object(hard) else {},
-        covers_all_pods=not at(resource.props, "spec", "scopes")
-        and at(resource.props, "spec", "scopeSelector") is None,
-    )
+def _beyond(limit: LimitRange, gang: _Gang) -> Iterator[str]:
+    """Yield what of a gang is more than a LimitRange allows."""
+    for key, given in limit.most.items():
+        bound = _amount(key, given)
+        if not isinstance(bound, int):
+            continue
+        if limit.kind == "Pod":
+            asked = [each.uses(key) for each in map(_alone, gang.largest)]
+        elif limit.kind == "Container":
+            asked = [
+                _amount(key, at(limits, key) if at(limits, key) is not None else at(requests, key))
+                for template in gang.templates
+                for _, requests, limits in template.containers
+            ]
+        else:
+            continue
+        if any(isinstance(each, int) and each > bound for each in asked):
+            yield (
+                f"cannot run {gang.title}: {limit.title} allows at most `{key}: {given}` for each {limit.kind.lower()}, so the "
+                "API server rejects its pods. Raise it, or request less."
+            )
+
+
+def _alone(requests: Resources) -> _Gang:
+    return _Gang(title="", pods=1, requests=requests, largest=())
+
+
+def _amount(key: str, given: Value) -> int | Unknown | None:
+    """Return an amount in the unit in which `Resources` has this resource."""
+    name = key.removeprefix(_PREFIX)
+    if name == "cpu":
+        return cpu_millis(given)
+    return memory_mib(given) if name == "memory" or is_in_bytes(name) else count(given)
+
+
+def _bounds(quota: Quota) -> bool:
+    return quota.hard is not UNKNOWN and not _BOUNDING.isdisjoint(quota.hard)
 
 
 RULE: Final = Rule(
     name="training-namespaces-have-quotas",
     title="Training namespaces have quotas",
     description="A training namespace has a ResourceQuota for GPUs, CPUs or pods, with room for the gang of every shape that "
-    "the namespace declares.",
+    "the namespace declares and of every job of the program, and no LimitRange rejects their pods.",
     fix="Add one with `requests.nvidia.com/gpu` or `pods`, at least as large as the largest gang.",
     level=Level.MANDATORY,
     severity=RuleSeverity.HIGH,

@@ -8,15 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import quotas
+from holdfast.policies.rules.verdicts import verdicts
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
+from tests.support.builders.program_jobs import declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value
+    from holdfast.scheduling.json import Json, JsonValue
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
+LIMIT_RANGE = "kubernetes:core/v1:LimitRange"
 FINETUNE: Value = {"name": "finetune", "pods": 4.0, "cpu": "48", "memory": "512Gi", "gpus": 8.0}
 
 
@@ -108,3 +113,98 @@ def test_gang_is_reported_exactly_if_it_has_more_pods_than_the_quota(pods: int, 
 
 def test_namespace_without_training_needs_no_quota() -> None:
     assert messages(*compliant()[1:], namespace(labels={"team": "web"})) == [], "it is not for training"
+
+
+def on_jobs(*limits: StackResource, **pod: JsonValue) -> list[str]:
+    """What is proven about a JobSet of four pods, each with 3 CPUs and 8 GiB unless it has other containers."""
+    stack = [*job_program(declared_jobset(pod, parallelism=4)), *limits]
+    return [each.message for each in quotas.find(stack, {}) if each.proven]
+
+
+TITLE = "cannot run JobSet 'train'"
+WITHOUT: Json = {"containers": [requesting(memory="1Gi")]}
+
+
+@pytest.mark.parametrize(
+    ("hard", "named"),
+    [
+        ({"pods": "4", "requests.cpu": "12"}, ""),
+        ({"pods": "3"}, "`pods: 3`"),
+        ({"requests.cpu": "11"}, "`requests.cpu: 11`"),
+        ({"count/jobs.batch": "0"}, "`count/jobs.batch: 0`"),
+        ({"count/jobsets.jobset.x-k8s.io": "0"}, "`count/jobsets.jobset.x-k8s.io: 0`"),
+        ({"count/rayjobs.ray.io": "0"}, ""),
+        ({"count/configmaps": "0"}, ""),
+        ({"limits.cpu": "100"}, "container train sets none"),
+    ],
+)
+def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, named: str) -> None:
+    found = on_jobs(quota(hard))
+    assert bool(found) is bool(named), f"a job that is rejected by {hard} never runs: {found}"
+    assert all(TITLE in each and named in each for each in found), "the job and the resource are named"
+
+
+@pytest.mark.parametrize(
+    ("spec", "pod", "counts"),
+    [
+        ({"scopes": ["NotBestEffort"]}, {}, True),
+        ({"scopes": ["BestEffort"]}, {}, False),
+        ({"scopes": ["Terminating"]}, {}, False),
+        ({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 3600}, True),
+        ({"scopes": ["NotTerminating"]}, {}, True),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["low"]}]}}, {"priorityClassName": "low"}, True),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["low"]}]}}, {"priorityClassName": "high"}, False),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["low"]}]}}, {}, False),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": UNKNOWN}]}}, {"priorityClassName": "low"}, False),
+    ],
+)  # fmt: skip
+def test_quota_with_scopes_counts_the_pods_that_it_covers(
+    spec: dict[str, Value], pod: dict[str, JsonValue], counts: bool
+) -> None:
+    assert bool(on_jobs(quota({"pods": "3"}, **spec), **pod)) is counts, "the others are not counted"
+
+
+def limit_range(**item: Value) -> StackResource:
+    metadata: Value = {"name": "defaults", "namespace": "vision"}
+    return resource(LIMIT_RANGE, "defaults", {"metadata": metadata, "spec": {"limits": [item]}})
+
+
+@pytest.mark.parametrize(
+    ("item", "rejected"),
+    [
+        ({"type": "Pod", "max": {"cpu": "2"}}, True),
+        ({"type": "Pod", "max": {"cpu": "3"}}, False),
+        ({"type": "Container", "max": {"memory": "4Gi"}}, True),
+        ({"type": "Container", "max": {"memory": "8Gi"}}, False),
+        ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, False),
+    ],
+)
+def test_limit_range_that_rejects_the_pods_is_named(item: dict[str, Value], rejected: bool) -> None:
+    found = on_jobs(quota({"pods": "100"}), limit_range(**item))
+    assert bool(found) is rejected, f"{found}"
+    assert all("LimitRange 'defaults' allows at most" in each for each in found), "what rejects them is named"
+
+
+def test_containers_without_requests_get_those_of_a_limit_range() -> None:
+    counted = quota({"requests.cpu": "100", "requests.memory": "100Gi"})
+    assert "container train sets none" in " ".join(on_jobs(counted, **WITHOUT)), "the API server rejects them"
+    default = limit_range(type="Container", defaultRequest={"cpu": "2"})
+    assert not on_jobs(counted, default, **WITHOUT), "the default is counted"
+    assert on_jobs(quota({"requests.cpu": "7"}), default, **WITHOUT), "four pods of 2 CPUs"
+
+
+def test_default_of_a_limit_range_counts_on_machines() -> None:
+    large = limit_range(type="Container", default={"cpu": "64"})
+    (found,) = verdicts([*job_program(declared_jobset(WITHOUT)), large], PACK_DEFAULTS)
+    assert "fits a pod of 64 CPU" in str(found), "no machine has 64 CPUs"
+
+
+def test_priority_class_that_may_not_exist_is_not_judged() -> None:
+    named: Json = {"priorityClassName": "training"}
+    made = resource(
+        "kubernetes:scheduling.k8s.io/v1:PriorityClass", "training", {"metadata": {"name": "training"}}
+    )
+    (found,) = verdicts(job_program(declared_jobset(named)), PACK_DEFAULTS)
+    assert "PriorityClass training exists is not known" in str(found), "without it no pod is created"
+    (found,) = verdicts(job_program(declared_jobset(named), made), PACK_DEFAULTS)
+    assert "JobSet 'train': proved" in str(found), "the program makes it"

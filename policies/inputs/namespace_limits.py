@@ -1,0 +1,156 @@
+"""Reads what limits the pods of a namespace: ResourceQuotas, LimitRanges, and the PriorityClasses that pods may name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.resources import at, is_object, items_at, once, text_at
+from holdfast.scheduling.json import UNKNOWN, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.policies.resources import StackResource, Value
+
+_QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
+_LIMIT_RANGES: Final = frozenset({"kubernetes:core/v1:LimitRange", "kubernetes:core/v1:LimitRangePatch"})
+_PRIORITY_CLASS: Final = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
+#: Classes that every cluster has.
+_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """One scope of a quota: it counts only the pods that match."""
+
+    name: str
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+    def covers(self, *, priority: str | None, has_deadline: bool | None) -> bool | Unknown:
+        """Whether it covers pods that request CPUs; None for a priority class or a deadline that is not declared."""
+        match self.name:
+            case "BestEffort":
+                return False
+            case "NotBestEffort":
+                return True
+            case "Terminating" | "NotTerminating" if has_deadline is not None:
+                return has_deadline is (self.name == "Terminating")
+            case "PriorityClass" if priority is not None:
+                return {
+                    "In": priority in self.values,
+                    "NotIn": priority not in self.values,
+                    "Exists": True,
+                    "DoesNotExist": False,
+                }.get(self.operator, UNKNOWN)
+            case _:
+                return UNKNOWN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """A ResourceQuota; `hard` is UNKNOWN if not even its keys are known, `scopes` if not all of them are."""
+
+    title: str
+    namespace: str | Unknown
+    hard: Mapping[str, Value] | Unknown
+    scopes: tuple[Scope, ...] | Unknown
+
+    def covers(self, *, priority: str | None, has_deadline: bool | None) -> bool | Unknown:
+        """Whether it counts pods that request CPUs."""
+        if self.scopes is UNKNOWN:
+            return UNKNOWN
+        found = [each.covers(priority=priority, has_deadline=has_deadline) for each in self.scopes]
+        return False if False in found else UNKNOWN if UNKNOWN in found else True
+
+
+@once
+def quotas_of(resources: Sequence[StackResource]) -> tuple[Quota, ...]:
+    """Return the program's ResourceQuotas."""
+    return tuple(_quota(each) for each in resources if each.type in _QUOTAS)
+
+
+def _quota(resource: StackResource) -> Quota:
+    hard = at(resource.props, "spec", "hard")
+    return Quota(
+        title=f"ResourceQuota {_name(resource)}",
+        namespace=text_at(resource.props, "metadata", "namespace") or "default",
+        hard=UNKNOWN if hard is UNKNOWN else hard if is_object(hard) else {},
+        scopes=_scopes(at(resource.props, "spec")),
+    )
+
+
+def _scopes(spec: Value) -> tuple[Scope, ...] | Unknown:
+    names, selected = items_at(spec, "scopes"), items_at(spec, "scopeSelector", "matchExpressions")
+    if names is UNKNOWN or selected is UNKNOWN or UNKNOWN in names:
+        return UNKNOWN
+    scopes = [Scope(name=str(each)) for each in names]
+    for each in selected:
+        parts = (at(each, "scopeName"), at(each, "operator"), items_at(each, "values"))
+        if UNKNOWN in parts or parts[2] is UNKNOWN or UNKNOWN in parts[2]:
+            return UNKNOWN
+        scopes.append(Scope(name=str(parts[0]), operator=str(parts[1]), values=tuple(map(str, parts[2]))))
+    return tuple(scopes)
+
+
+def _name(resource: StackResource) -> str:
+    name = text_at(resource.props, "metadata", "name")
+    return repr(name if isinstance(name, str) else resource.logical_name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitRange:
+    """A limit of one type, `Pod` or `Container`, in a LimitRange.
+
+    `requests` and `limits` are what a container without its own gets; `most` is the most that is allowed.
+    """
+
+    title: str
+    kind: str
+    requests: Mapping[str, Value]
+    limits: Mapping[str, Value]
+    most: Mapping[str, Value]
+
+
+def limit_ranges_near(
+    resource: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> tuple[LimitRange, ...]:
+    """Return the limits of a namespace in the cluster of a resource."""
+    return tuple(
+        limit
+        for each in resources
+        if each.type in _LIMIT_RANGES
+        and (text_at(each.props, "metadata", "namespace") or "default") == namespace
+        and is_same_cluster(each, resource, resources) is True
+        for limit in _limits(each)
+    )
+
+
+def _limits(resource: StackResource) -> Iterator[LimitRange]:
+    listed = items_at(resource.props, "spec", "limits")
+    for each in () if listed is UNKNOWN else listed:
+        most, least, default, requests = (
+            _amounts(at(each, field)) for field in ("max", "min", "default", "defaultRequest")
+        )
+        limits = {**most, **default}
+        # The API server fills in the defaults in this order.
+        yield LimitRange(
+            title=f"LimitRange {_name(resource)}",
+            kind=str(at(each, "type")),
+            requests={**least, **limits, **requests},
+            limits=limits,
+            most=most,
+        )
+
+
+def _amounts(value: Value) -> Mapping[str, Value]:
+    return value if is_object(value) else {}
+
+
+@once
+def priority_classes(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the PriorityClasses that the program makes, and those that every cluster has."""
+    made = (text_at(each.props, "metadata", "name") for each in resources if each.type == _PRIORITY_CLASS)
+    return frozenset({*_SYSTEM, *(name for name in made if isinstance(name, str))})
