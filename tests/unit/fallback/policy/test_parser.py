@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +15,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.pools import MachineSize, PoolSummary
 from holdfast.scheduling.taints import SPOT
+from holdfast.scheduling.windows import CapacityWindow
 from tests.support.builders.job_states import policy
 from tests.support.strategies.any_json import any_json
 
@@ -46,6 +47,11 @@ MISTAKES: list[tuple[Json, str, str]] = [
     ({"failures": "all"}, 'spec.failures: got "all"', "any or evictions"),
     ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
     ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "an integer"),
+    (
+        {"tiers": [{"pool": "a", "facts": {"window": {"ends": "tomorrow"}}}]},
+        'spec.tiers[0].facts.window.ends: got "tomorrow"',
+        "Set an allowed value",
+    ),
     (
         {"tiers": [{"pool": "a", "facts": {"capacity": "cheap"}}]},
         'facts.capacity: got "cheap"',
@@ -112,6 +118,11 @@ def test_every_field_is_parsed() -> None:
     ), "each field has its namesake"
 
 
+WINDOW = CapacityWindow(
+    begins=datetime(2026, 12, 1, 11, 30, tzinfo=UTC), ends=datetime(2026, 12, 8, 10, 45, tzinfo=UTC)
+)
+
+
 def test_a_policy_written_by_a_stack_is_parsed() -> None:
     ladder = Ladder(
         tiers=(Tier(pool="a-spot", max_failures=-1, procurement_timeout=MINUTE), Tier(pool="a")),
@@ -126,6 +137,7 @@ def test_a_policy_written_by_a_stack_is_parsed() -> None:
         machine=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
         largest=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
         max_nodes=4,
+        window=WINDOW,
     )
     policy = parse_policy({"spec": ladder_spec(ladder, {"a-spot": facts})})
     assert isinstance(policy, Policy), f"the stack's own object is a ladder: {policy}"
@@ -133,6 +145,7 @@ def test_a_policy_written_by_a_stack_is_parsed() -> None:
     assert (first.max_failures, first.procurement_timeout) == (-1, MINUTE), "as configured"
     assert first.facts.machine == Machine(cpu=96_000, memory=1152 * 2**20, gpus=8), "in millicores and bytes"
     assert (first.facts.taints, first.facts.max_nodes) == ((SPOT,), 4), "with what keeps pods away"
+    assert first.facts.window == WINDOW, "and when its capacity is there"
     assert (policy.application_failures, policy.return_after) == (3, 60 * MINUTE), "and how it is walked"
 
 

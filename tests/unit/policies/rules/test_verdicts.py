@@ -50,12 +50,26 @@ def words(stack: Sequence[StackResource], **settings: list[str]) -> dict[str, Wo
     return {"namespace": found.word} | {part.about.partition(" (")[0]: part.word for part in found.parts}
 
 
+BLOCK = node_pool("block", capacity_requirement("reserved"), TYPES)
+
+
+def reserved_first(begins: str, ends: str) -> list[StackResource]:
+    """A ladder that begins on reserved capacity with this window."""
+    facts: Value = {"capacity": "reserved", "window": {"begins": begins, "ends": ends}}
+    tier: Value = {"pool": "block", "maxFailures": 5, "procurementTimeout": "15m", "facts": facts}
+    return [*with_ladder(tier, A100), BLOCK]
+
+
 CASES: list[tuple[str, Sequence[StackResource], str, Word]] = [
     ("a ladder that ends on on-demand", compliant(), "ladder", Word.PROVED),
     ("a spot tier with a timeout", compliant(), "tier 1 → pool a100-spot", Word.PROVED),
     ("an on-demand tier that is last", compliant(), "tier 2 → pool a100", Word.PROVED),
     ("a ladder that ends on spot", with_ladder(A100_SPOT), "ladder", Word.BROKEN),
     ("a ladder that declares to stay", with_ladder({"pool": "a100-spot", "maxFailures": -1}), "ladder", Word.ASSUMED),
+    ("a block that is there", reserved_first("2020-01-01T00:00:00Z", "2126-01-01T00:00:00Z"), "tier 1 → pool block", Word.PROVED),
+    ("a block that begins later", reserved_first("2126-01-01T00:00:00Z", "2126-02-01T00:00:00Z"), "tier 1 → pool block", Word.ASSUMED),
+    ("a block that is over", reserved_first("2020-01-01T00:00:00Z", "2020-02-01T00:00:00Z"), "tier 1 → pool block", Word.BROKEN),
+    ("a ladder that ends on reserved capacity", [*with_ladder(A100, {"pool": "block"}), BLOCK], "ladder", Word.BROKEN),
     ("no ladder", [namespace(), *pools()], "ladder", Word.BROKEN),
     ("a spot tier without a timeout", with_ladder({"pool": "a100-spot", "maxFailures": 5}, A100), "tier 1 → pool a100-spot", Word.BROKEN),
     ("a timeout that is not known", with_ladder({**A100_SPOT, "procurementTimeout": UNKNOWN}, A100), "tier 1 → pool a100-spot", Word.NOT_JUDGED),
