@@ -250,7 +250,8 @@ class Client:
     ) -> None:
         """Delete an object if it has this `uid` (and this `version`, if given).
 
-        An object that does not exist any more, or has been replaced, is left as it is.
+        An object that does not exist any more, or has been replaced, is left as it is. Raises ApiError (a conflict) if it has
+        changed since `version`.
         """
         conditions: Json = {"uid": uid, **_given({"resourceVersion": version})}
         options: dict[str, JsonValue] = {"propagationPolicy": propagation, "preconditions": conditions}
@@ -259,8 +260,9 @@ class Client:
         try:
             await self._send("DELETE", kind.item(namespace, name), body=options, seconds=seconds)
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
-                raise
+            if error.is_missing or (error.is_conflict and version is None):
+                return
+            raise
 
     async def _send(
         self,

@@ -66,6 +66,8 @@ class FaultyConnection:
             raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=1)
         if fate == "fail":
             raise ApiError(500, "InternalError", "etcd is gone")
+        if fate == "conflict":
+            raise ApiError(409, "Conflict", "the object has been modified")
         answer = await self.api.request(
             method, path, query=query, body=body, content_type=content_type, seconds=seconds
         )
@@ -209,6 +211,28 @@ async def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str
     assert state is not None, "it is kept"
     assert state.moves == 1, "once"
     assert not cluster.operator.overlaps, "one gang at a time"
+    await process.end()
+    await cluster.end()
+
+
+@virtually
+async def test_a_child_job_whose_status_changes_before_its_deletion_does_not_stop_the_move() -> None:
+    cluster = Cluster(1)
+    await cluster.begin("train")
+    process = Process(cluster.api)
+    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
+    conflicts = iter(["conflict"])
+
+    def refuse_first_deletion(method: str, path: str) -> str:
+        return next(conflicts, "pass") if method == "DELETE" and "/jobs/" in path else "pass"
+
+    process.connection.fate = refuse_first_deletion
+    await cluster.evict_one("train")
+    await cluster.until(
+        lambda: cluster.runs_on("train", "spot-b"),
+        "no other event of the job follows: the controller itself must try again",
+    )
+    assert next(conflicts, None) is None, "the deletion was refused once"
     await process.end()
     await cluster.end()
 
