@@ -17,6 +17,7 @@ from holdfast.components.fallback_controller.program import (
     program_of_container,
     volumes_of_pod,
 )
+from holdfast.components.fallback_controller.write_policy import ControllerWritePolicy
 from holdfast.components.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_TOLERATIONS,
@@ -166,7 +167,7 @@ class FallbackController(ComponentResource):
 
     Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
     for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
-    its permissions (ControllerAccess). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
+    its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
 
@@ -190,6 +191,9 @@ class FallbackController(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         access = ControllerAccess(f"{name}-access", opts=ResourceOptions(parent=self, depends_on=namespaces))
+        writes = ControllerWritePolicy(
+            f"{name}-writes", args.images.placeholder, opts=ResourceOptions(parent=self)
+        )
         programs = [
             ConfigMap(
                 f"{name}-{archive.name}-{archive.digest[:16]}",
@@ -205,7 +209,7 @@ class FallbackController(ComponentResource):
             )
             for archive in args.images.archives
         ]
-        inside = ResourceOptions(parent=self, depends_on=[*namespaces, priority, access, *programs])
+        inside = ResourceOptions(parent=self, depends_on=[*namespaces, priority, access, writes, *programs])
         metadata: ObjectMetaArgsDict = {
             "name": CONTROLLER,
             "namespace": CONTROLLER_NAMESPACE,

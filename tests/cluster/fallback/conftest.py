@@ -25,6 +25,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[LadderCluster
 def ladder(cluster: LadderCluster, tmp_path_factory: pytest.TempPathFactory) -> Generator[Ladder]:
     """The controller on that cluster, with short timeouts."""
     folder = tmp_path_factory.mktemp("controller")
-    with replica(cluster.kubeconfig, folder, "tests.support.clusters.impatient_controller") as controller:
+    module = "tests.support.clusters.impatient_controller"
+    with replica(cluster.controller_kubeconfig, folder, module) as controller:
         controller.wait_ready()
         yield Ladder(cluster.client, controller)

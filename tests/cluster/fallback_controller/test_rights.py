@@ -6,24 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from holdfast.components.fallback_controller.access import (
-    CLUSTER_RULES,
-    JOB_RULES,
-    JOBS_ROLE,
-    LEASE_RULES,
-    PLACEHOLDER_RULES,
-    SUBJECT,
-    role_ref,
-)
-from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
+from holdfast.components.fallback_controller.write_policy import ACCOUNT
+from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.controller_rights import rights
 from tests.support.controller_calls import CALLS, Place
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
 
     from holdfast.scheduling.json import Json
 
@@ -31,8 +24,6 @@ pytestmark = pytest.mark.cluster
 
 TRAINING: Final = "vision"
 ELSEWHERE: Final = "web"
-RBAC: Final = "rbac.authorization.k8s.io/v1"
-ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
 
 #: In which namespaces what is allowed at a place is allowed.
 REACH: Final = {
@@ -63,42 +54,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
         for namespace in (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE):
             make_namespace(client, namespace, {})
-        for manifest in rights():
+        for manifest in rights(TRAINING):
             client.apply(manifest, field_manager="tests")
         yield client
         client.close()
-
-
-def rights() -> Sequence[Json]:
-    """The roles as the components make them, and their bindings."""
-    return [
-        role("ClusterRole", CONTROLLER, CLUSTER_RULES),
-        role("ClusterRole", JOBS_ROLE, JOB_RULES),
-        binding("ClusterRole", CONTROLLER),
-        binding("ClusterRole", JOBS_ROLE, TRAINING),
-        role("Role", CONTROLLER, LEASE_RULES, CONTROLLER_NAMESPACE),
-        binding("Role", CONTROLLER, CONTROLLER_NAMESPACE),
-        role("Role", CONTROLLER, PLACEHOLDER_RULES, RESERVATION_NAMESPACE),
-        binding("Role", CONTROLLER, RESERVATION_NAMESPACE),
-    ]
-
-
-def role(kind: str, name: str, rules: Sequence[Json], namespace: str | None = None) -> Json:
-    return {"apiVersion": RBAC, "kind": kind, "metadata": metadata(name, namespace), "rules": list(rules)}
-
-
-def binding(kind: str, name: str, namespace: str | None = None) -> Json:
-    return {
-        "apiVersion": RBAC,
-        "kind": "ClusterRoleBinding" if namespace is None else "RoleBinding",
-        "metadata": metadata(name, namespace),
-        "roleRef": role_ref(kind, name),
-        "subjects": [SUBJECT],
-    }
-
-
-def metadata(name: str, namespace: str | None) -> Json:
-    return {"name": name} if namespace is None else {"name": name, "namespace": namespace}
 
 
 def may(cluster: KubeClient, verb: str, group: str, resource: str, namespace: str, name: str = "") -> bool:

@@ -46,6 +46,7 @@ from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
+from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster, bare_operator_cluster
 from tests.support.json_objects import obj, objects
 
@@ -193,6 +194,11 @@ class LadderCluster:
         """The administrator's kubeconfig."""
         return self.workspace.kubeconfig(self.stack)
 
+    @property
+    def controller_kubeconfig(self) -> Path:
+        """A kubeconfig of the controller's service account."""
+        return controller_kubeconfig(self.client, self.kubeconfig)
+
 
 @contextmanager
 def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
@@ -201,6 +207,7 @@ def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
         charts.apply(system_node("system-0"))
         _install_operators(charts)
         _make_training_namespace(charts.client)
+        limit_controller(charts.client)
         charts.apply(*(obj for pool in POOLS for obj in pool_objects(pool)))
         yield LadderCluster(client=charts.client, workspace=charts.workspace)
 

@@ -413,9 +413,16 @@ class Ladder:
             f"{obj(pod['metadata'])['name']} {obj(pod['status']).get('phase')} on {obj(pod['spec']).get('nodeName')}"
             for pod in pods_of(self.client, name)
         ]
+        children = [
+            f"{obj(child['metadata']).get('name')} {child['spec']} {child.get('status')}"
+            for child in self.client.list("batch/v1", "Job", namespace=NAMESPACE)
+            if str(obj(child["metadata"])["name"]).startswith(name)
+        ]
+        job = self.client.get(KINDS[kind].api_version, kind, name, NAMESPACE) or {}
         return (
             f"it never came about: {what}\nstate {self.state(name, kind)}\n"
             f"suspended {self.is_suspended(name, kind)}\npods {pods}\nsaid {self.said(name)}\n"
+            f"job {job.get('spec')} {job.get('status')}\nchildren {children}\n"
             + "\n".join(str(line) for line in self._controller.log()[-40:])
         )
 

@@ -1,0 +1,107 @@
+"""The fallback controller's service account on a test cluster, with its permissions and the policy on its writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.fallback_controller.access import (
+    CLUSTER_RULES,
+    JOB_RULES,
+    JOBS_ROLE,
+    LEASE_RULES,
+    PLACEHOLDER_RULES,
+    SUBJECT,
+    role_ref,
+)
+from holdfast.components.fallback_controller.write_policy import NAME, binding_spec, policy_spec
+from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
+from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.admission import wait_until_enforced
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_TOKEN_SECONDS: Final = 24 * 3600
+
+
+def rights(*training: str) -> Sequence[Json]:
+    """The roles as the components make them, and their bindings; without `training` the whole cluster is for training."""
+    return [
+        _role("ClusterRole", CONTROLLER, CLUSTER_RULES),
+        _role("ClusterRole", JOBS_ROLE, JOB_RULES),
+        _binding("ClusterRole", CONTROLLER),
+        *(_binding("ClusterRole", JOBS_ROLE, each) for each in training),
+        *([] if training else [_binding("ClusterRole", JOBS_ROLE)]),
+        _role("Role", CONTROLLER, LEASE_RULES, CONTROLLER_NAMESPACE),
+        _binding("Role", CONTROLLER, CONTROLLER_NAMESPACE),
+        _role("Role", CONTROLLER, PLACEHOLDER_RULES, RESERVATION_NAMESPACE),
+        _binding("Role", CONTROLLER, RESERVATION_NAMESPACE),
+    ]
+
+
+def _role(kind: str, name: str, rules: Sequence[Json], namespace: str | None = None) -> Json:
+    return {"apiVersion": _RBAC, "kind": kind, "metadata": _metadata(name, namespace), "rules": list(rules)}
+
+
+def _binding(kind: str, name: str, namespace: str | None = None) -> Json:
+    return {
+        "apiVersion": _RBAC,
+        "kind": "ClusterRoleBinding" if namespace is None else "RoleBinding",
+        "metadata": _metadata(name, namespace),
+        "roleRef": role_ref(kind, name),
+        "subjects": [SUBJECT],
+    }
+
+
+def _metadata(name: str, namespace: str | None) -> Json:
+    return {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+
+
+def limit_controller(client: KubeClient) -> None:
+    """Create the controller's account and permissions, and enforce the policy on its writes.
+
+    Its namespaces must exist, and the kinds of jobs: the policy names them.
+    """
+    account: Json = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(_account())}
+    policy: Json = {"metadata": {"name": NAME}, "spec": policy_spec(PLACEHOLDER_IMAGE)}
+    binding: Json = {"metadata": {"name": NAME}, "spec": binding_spec()}
+    for manifest in (
+        account,
+        *rights(),
+        {"apiVersion": _ADMISSION, "kind": "ValidatingAdmissionPolicy", **policy},
+        {"apiVersion": _ADMISSION, "kind": "ValidatingAdmissionPolicyBinding", **binding},
+    ):
+        client.apply(manifest, field_manager="test")
+
+
+def _account() -> Json:
+    return {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
+
+
+def controller_kubeconfig(client: KubeClient, administrator: Path) -> Path:
+    """Write a kubeconfig with a token of the controller's account beside the administrator's, and return its path."""
+    token = client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, _TOKEN_SECONDS)
+    path = administrator.with_name(f"{administrator.name}.{CONTROLLER}")
+    path.write_text(render_kubeconfig(CONTROLLER, read_cluster(administrator), {"token": token}))
+    return path
+
+
+def wait_until_limited(controller: KubeClient, node: str) -> None:
+    """Wait until the API server enforces the policy on the client of the controller's account."""
+
+    def is_enforced(client: KubeClient) -> bool:
+        try:
+            client.merge_patch("v1", "Node", node, {"metadata": {"labels": {"example.com/planted": "yes"}}})
+        except KubeError as error:
+            return NAME in str(error)
+        return False
+
+    wait_until_enforced(controller, is_enforced)
