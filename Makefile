@@ -62,6 +62,10 @@ up: tools ## bring up the local platform
 demo: tools ## a spot eviction on the local platform, step by step
 	@$(RUN) demo local
 
+.PHONY: picture
+picture: tools ## run the demo on the platform that is up, and draw it for the documentation
+	@$(RUN) demo local --picture docs/pictures/ladder.svg
+
 .PHONY: down
 down: tools ## drain and remove the local platform
 	@$(RUN) down local
@@ -98,6 +102,11 @@ workflows: tools ## lint the GitHub workflows
 	@$$($(RUN) tools which actionlint)
 	@$(BIN)/zizmor --offline --quiet .github/workflows
 
+.PHONY: site
+site: venv ## build the documentation as a site in .tools/site; a link to nothing fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site: .tools/site/index.html"
+
 .PHONY: unit
 unit: venv ## tests that need no tool: pure logic and components under mocks
 	@$(PYTEST) -n 2 -m "not (engine or cluster or registry or soak)" tests/unit
@@ -110,7 +119,7 @@ slow: tools ## tests on the real engine and on real control planes; FOLDER=tests
 test: tools ## everything on a pull request: lint, types, unit, engine, cluster and registry tests
 	@# The slow tests wait more than they compute: lint and unit tests run beside them, with lower priority.
 	@mkdir -p .tools/logs; log=.tools/logs/test-beside.log; \
-	$(BESIDE) lint unit workflows > $$log 2>&1 & beside=$$!; \
+	$(BESIDE) lint unit workflows site > $$log 2>&1 & beside=$$!; \
 	trap 'kill $$beside 2>/dev/null || true' EXIT; \
 	slow=0; $(SEEDED) $(PYTEST) -n $(WORKERS) $(SLOW_CACHE) $(SLOW) || slow=$$?; \
 	failed=0; wait $$beside || failed=$$?; \
@@ -138,6 +147,10 @@ bench: tools ## measure preview and up against an empty program, and moves again
 .PHONY: cli
 cli: tools ## run the local stack with the pulumi command and the published plugin, and time its preview
 	@$(SOAK) cli
+
+.PHONY: judges
+judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
+	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
 
 .PHONY: soak
 soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours

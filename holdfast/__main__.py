@@ -52,6 +52,13 @@ def _stack_and_force(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _stack_and_picture(parser: argparse.ArgumentParser) -> None:
+    _stack(parser)
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="write the walk down the ladder and back up as SVG"
+    )
+
+
 def _stacks(**_: object) -> list[str]:
     return sorted(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
 
@@ -85,7 +92,11 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "down": _of_stack(
             "destroy the stack, then end every process of it", "down_stack", arguments=_stack_and_force
         ),
-        "demo": _of_stack("run the spot eviction scenarios on a stack that is up", "demo_stack"),
+        "demo": _of_stack(
+            "run the spot eviction scenarios on a stack that is up",
+            "demo_stack",
+            arguments=_stack_and_picture,
+        ),
         "rehearse": _of_stack(
             "run the whole lifecycle of a stack, preview to destroy, on a control plane of its own",
             "rehearse_stack",

@@ -10,6 +10,8 @@ from typing import Final
 from holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
 from holdfast.rehearsal.output import color, say, silence_libraries
 from holdfast.rehearsal.scenarios.demo import demo
+from holdfast.rehearsal.scenarios.ladder_walk import walk_picture
+from holdfast.rehearsal.timeline.picture import render_svg
 from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
@@ -61,8 +63,11 @@ def down_stack(parsed: argparse.Namespace) -> int:
 
 
 def demo_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast demo STACK`."""
-    demo(enter_workspace(), parsed.stack, say=say)
+    """`holdfast demo STACK [--picture FILE]`."""
+    result = demo(enter_workspace(), parsed.stack, say=say)
+    if parsed.picture is not None:
+        parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
+        say(f"picture: {parsed.picture}")
     return 0
 
 

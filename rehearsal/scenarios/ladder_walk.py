@@ -13,8 +13,9 @@ from holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
 from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from holdfast.rehearsal.timeline.picture import Picture, picture_of
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder, WatchTarget, WatchThread
-from holdfast.rehearsal.timeline.traces import JobTrace, Move, moves_of
+from holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
@@ -86,7 +87,7 @@ class LadderWalk:
     """The result of the scenario.
 
     `pools` are the ladder's, first tier first; `evictions` counted on the first tier, the last of them at `evicted_at`;
-    `restarts` is the JobSet's own count; `overlaps` names each time that two gangs ran together.
+    `restarts` is the JobSet's own count; `overlaps` names each time that two gangs ran together; `gang` are all its pods.
     """
 
     jobset: str
@@ -96,14 +97,32 @@ class LadderWalk:
     moves: tuple[Move, ...]
     evicted_at: datetime
     overlaps: tuple[str, ...]
+    gang: tuple[PodTrace, ...]
+    ended_at: datetime
 
 
 HEADS = ("move", "reason", "decided", "pods gone", "resumed", "all placed", "total")
 
 
+def walk_reasons(seen: LadderWalk) -> tuple[str, ...]:
+    """Return why each move of a walk as expected was made."""
+    return (f"{seen.evictions} evictions", "no capacity", "capacity reserved above")
+
+
+def walk_picture(seen: LadderWalk) -> Picture:
+    """Return the walk as a picture."""
+    return picture_of(
+        f"JobSet {seen.jobset} on the ladder {', '.join(seen.pools)}",
+        seen.pools,
+        seen.gang,
+        seen.moves,
+        walk_reasons(seen),
+        seen.ended_at,
+    )
+
+
 def walk_rows(seen: LadderWalk) -> list[tuple[str, ...]]:
     """Return a row for each move, with the seconds of each of its steps."""
-    why = (f"{seen.evictions} evictions", "no capacity", "capacity reserved above")
     return [
         (
             f"{move.source} → {move.target}",
@@ -114,7 +133,7 @@ def walk_rows(seen: LadderWalk) -> list[tuple[str, ...]]:
             _seconds(move.resumed_at, move.bound_at),
             _seconds(move.suspended_at, move.bound_at),
         )
-        for number, (move, reason) in enumerate(zip(seen.moves, why, strict=False))
+        for number, (move, reason) in enumerate(zip(seen.moves, walk_reasons(seen), strict=False))
     ]
 
 
@@ -210,6 +229,8 @@ class _Walk:
                 moves=moves_of(self.trace, self.pods),
                 evicted_at=evicted_at,
                 overlaps=tuple(self.recorder.overlaps),
+                gang=tuple(self.trace.pods.values()),
+                ended_at=datetime.now(UTC),
             )
 
     def _evict(self) -> datetime:

@@ -7,7 +7,7 @@ from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
 from holdfast.rehearsal.scenarios.placement import Placement
 from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
-from holdfast.rehearsal.timeline.traces import Move
+from holdfast.rehearsal.timeline.traces import Move, PodTrace
 
 SPOT = Placement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
 PLAIN = Placement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)
@@ -82,6 +82,7 @@ def walk(
         move("a", "a-spot", 100, bound=1.5),
     ),
     overlaps: tuple[str, ...] = (),
+    gang: tuple[PodTrace, ...] = (),
 ) -> LadderWalk:
     """Three evictions, no capacity, and back up."""
     return LadderWalk(
@@ -92,4 +93,6 @@ def walk(
         moves=moves,
         evicted_at=START + timedelta(seconds=59.5),
         overlaps=overlaps,
+        gang=gang,
+        ended_at=START + timedelta(seconds=120),
     )
