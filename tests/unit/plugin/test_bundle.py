@@ -24,7 +24,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_same_sources_give_the_same_bytes_whatever_the_order_of_the_files() -> None:
     files = plugin_files(ROOT)
-    backwards = dict(reversed(files.items()))
+    backwards = dict(reversed(list(files.items())))
     assert archive(files) == archive(backwards), "two machines publish one file"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sysconfig
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from holdfast.scheduling.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
+
+    from holdfast.scheduling.json import Json
 
 
 class ApiServer(BaseHTTPRequestHandler):
@@ -71,7 +74,7 @@ def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Access]
     for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(proxy, raising=False)
     file = tmp_path / "kubeconfig"
-    config = {
+    config: Json = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
@@ -122,11 +125,14 @@ def test_impersonation_is_kubectls(access: Access) -> None:
         assert requests.request("GET", "/api").document["as"] == "scientist", "--as"
 
 
-def test_proxy_is_reachable_by_this_user_only_and_ends_with_the_block(access: Access, tmp_path: Path) -> None:
-    with connected(access) as requests:
-        path = requests._path  # type: ignore[attr-defined]
-        assert path.parent.stat().st_mode & 0o077 == 0, "no other user of the machine opens the socket"
-    assert not path.parent.exists(), "nothing is left"
+def test_proxy_is_reachable_by_this_user_only_and_ends_with_the_block(
+    access: Access, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with connected(access):
+        (folder,) = tmp_path.glob("holdfast-*")
+        assert folder.stat().st_mode & 0o077 == 0, "no other user of the machine opens the socket"
+    assert not folder.exists(), "nothing is left"
 
 
 def test_silent_server_and_missing_context_are_errors_with_a_fix(access: Access, tmp_path: Path) -> None:

@@ -44,14 +44,14 @@ def server(there: Json) -> NamespaceRequests:
     return NamespaceRequests(objects={JOB: there, POLICY: LADDER})
 
 
-def annotations(found: NamespaceRequests) -> Json:
+def notes_of(found: NamespaceRequests) -> Json:
     return mapping(obj(found.objects[JOB]["metadata"]).get("annotations"))
 
 
 def controller(found: NamespaceRequests) -> None:
     """Suspend a job that is asked to stop, as the fallback controller and JobSet do."""
     there = found.objects[JOB]
-    is_asked = annotations(found).get(STOP) == "true"
+    is_asked = notes_of(found).get(STOP) == "true"
     if is_asked and obj(there["spec"])["suspend"] is not True:
         stopped: Json = {
             "metadata": {"annotations": {STATE: write_state(on_spot(Phase.STOPPED))}},
@@ -70,7 +70,7 @@ def selected(found: NamespaceRequests) -> object:
 def test_stop_sets_the_annotation_and_nothing_else() -> None:
     found = server(job(on_spot()))
     said = stop_job(Cluster(found, NAMESPACE), KEY)
-    assert annotations(found)[STOP] == "true", "the controller does the rest"
+    assert notes_of(found)[STOP] == "true", "the controller does the rest"
     assert obj(found.objects[JOB]["spec"])["suspend"] is False, (
         "a suspension alone would be reverted in a move"
     )
@@ -80,7 +80,7 @@ def test_stop_sets_the_annotation_and_nothing_else() -> None:
 def test_resume_removes_the_annotation_and_the_suspension_in_one_write() -> None:
     found = server(job(on_spot(Phase.STOPPED), suspend=True, **{STOP: "true"}))
     resume_job(Cluster(found, NAMESPACE), KEY)
-    assert STOP not in annotations(found), "otherwise it is stopped again"
+    assert STOP not in notes_of(found), "otherwise it is stopped again"
     assert obj(found.objects[JOB]["spec"])["suspend"] is False, "it runs"
     assert found.sent == [("PATCH", JOB)], "no state in between"
 
@@ -108,16 +108,14 @@ def test_move_stops_then_selects_then_resumes(monkeypatch: pytest.MonkeyPatch) -
 
     def react(there: NamespaceRequests) -> None:
         controller(there)
-        seen.append(
-            (annotations(there).get(STOP), obj(there.objects[JOB]["spec"])["suspend"], selected(there))
-        )
+        seen.append((notes_of(there).get(STOP), obj(there.objects[JOB]["spec"])["suspend"], selected(there)))
 
     found.after = react
     move_job(Cluster(found, NAMESPACE), KEY, "on-demand", PATIENT)
     assert seen == [("true", True, "spot-a"), ("true", True, "on-demand"), (None, False, "on-demand")], (
         "the pool changes only while the job is stopped"
     )
-    recorded = annotations(found)[STATE]
+    recorded = notes_of(found)[STATE]
     assert recorded == write_state(on_spot(Phase.STOPPED)), "the controller's record stays the controller's"
 
 

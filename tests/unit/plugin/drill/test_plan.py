@@ -25,6 +25,7 @@ from holdfast.plugin.drill.report import DrillResult, report_object, report_text
 from holdfast.scheduling.labels import STATE, CapacityType
 from tests.support.builders.fallback_objects import UID, jobset, ray_worker, worker
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, T0, observed, policy, running, tier, waiting
+from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.fallback.state_machine.state import JobState
@@ -80,7 +81,8 @@ def test_node_with_the_fewest_pods_is_taken_and_never_a_ray_heads() -> None:
     assert choose_node(pods, "n1") == "n1", "the user's choice"
     assert choose_node(pods, "n9") is None, "the job has no pod there"
     head = ray_worker("head", node="n3")
-    marked = {**head, "metadata": {**dict(head["metadata"]), "labels": {"ray.io/node-type": "head"}}}  # type: ignore[arg-type]
+    metadata: Json = {**obj(head["metadata"]), "labels": {"ray.io/node-type": "head"}}
+    marked: Json = {**head, "metadata": metadata}
     assert choose_node([marked], None) is None, "its loss ends the attempt"
 
 

@@ -15,10 +15,12 @@ from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, 
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from holdfast.fallback.policy.policy import Policy
     from holdfast.fallback.state_machine.state import JobState
+    from holdfast.plugin.ui.board import Span
 
 
 def reading(*states: JobState, now: datetime = T0, ladder: Policy | NoPolicy | None = None) -> Reading:
@@ -70,7 +72,7 @@ def test_timeline_has_a_span_for_each_pool_and_phase_without_gaps() -> None:
         (T0 + 2 * MINUTE, waiting(uid=UID, waiting_since=T0 + 2 * MINUTE)),
         (T0 + 3 * MINUTE, running(uid=UID, pool="b-spot", rank=1)),
     ]
-    spans = {}
+    spans: Mapping[str, tuple[Span, ...]] = {}
     for now, state in course:
         spans = with_spans(spans, views_of(reading(state, now=now)), now)
     assert [(each.pool, each.phase) for each in spans[UID]] == [
@@ -85,7 +87,7 @@ def test_timeline_has_a_span_for_each_pool_and_phase_without_gaps() -> None:
 
 
 def test_timeline_of_a_deleted_job_is_dropped_and_a_long_one_is_cut() -> None:
-    spans = {}
+    spans: Mapping[str, tuple[Span, ...]] = {}
     for number in range(MOST_SPANS + 5):
         state = running(uid=UID) if number % 2 else waiting(uid=UID)
         spans = with_spans(spans, views_of(reading(state)), T0 + number * SECOND)
