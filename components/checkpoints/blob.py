@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, Output, ResourceOptions
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Input
-    from pulumi_azure_native.storage import ManagementPolicyRuleArgsDict
+    from pulumi_azure_native.storage import (
+        EncryptionArgsDict,
+        IPRuleArgsDict,
+        ManagementPolicyRuleArgsDict,
+        NetworkRuleSetArgsDict,
+    )
 
 
 #: The fewest and the most days for which Blob Storage keeps deleted data.
@@ -41,22 +47,39 @@ _ONLY: Final = "default"
 
 
 @dataclass(frozen=True, kw_only=True)
+class CustomerKey:
+    """A key of the user's: its vault's URL, its name, and the ID of the managed identity with which the account uses it.
+
+    Without a version the account uses the newest one.
+    """
+
+    vault: str
+    name: str
+    identity_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
-    `location` is the cluster's. `namespaces` are the training namespaces; each gets a container.
+    `location` is the cluster's. Only clients in the subnet `subnet_id`, which has a service endpoint for storage, and
+    clients with a public address in `allowed_cidrs` reach the account. `namespaces` are the training namespaces; each gets a container.
     `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored. `redundancy` is
     where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
-    retained when the stack is destroyed; otherwise it is deleted with its checkpoints.
+    retained when the stack is destroyed; otherwise it is deleted with its checkpoints. `key` encrypts the
+    checkpoints; None for Azure's keys.
 
     Raises ValueError for values that Blob Storage would reject during an update.
     """
 
     location: str
+    subnet_id: Input[str]
     namespaces: Sequence[str]
     retain_days: int
     protected: bool
     redundancy: Redundancy = "Standard_ZRS"
+    allowed_cidrs: Sequence[str] = ()
+    key: CustomerKey | None = None
 
     def __post_init__(self) -> None:
         fewest, most = RETAIN_DAYS
@@ -73,7 +96,7 @@ class CheckpointBucket(ComponentResource):
     """The checkpoint store on Azure (`holdfast:index:CheckpointBucket`): a container for each namespace.
 
     Creates a ResourceGroup of its own, so that deleting another group does not delete the checkpoints; a
-    StorageAccount without public access, shared keys or plain HTTP; versioning with soft delete for blobs and
+    StorageAccount closed to other networks, without public access, shared keys or plain HTTP; versioning with soft delete for blobs and
     containers; a lifecycle that deletes old versions and never a current blob; and the BlobContainers. The
     group and the account have generated names, so that a new stack does not collide with an account that an
     old stack left behind. `name` has up to 16 letters and digits, not counting hyphens: the account's name
@@ -99,6 +122,13 @@ class CheckpointBucket(ComponentResource):
             allow_cross_tenant_replication=False,
             enable_https_traffic_only=True,
             minimum_tls_version="TLS1_2",
+            # The rules below apply to the public endpoint, which the service endpoint uses, too.
+            public_network_access="Enabled",
+            network_rule_set=_network_rules(args.subnet_id, args.allowed_cidrs),
+            encryption=None if args.key is None else _encryption(args.key),
+            identity=None
+            if args.key is None
+            else {"type": "UserAssigned", "user_assigned_identities": [args.key.identity_id]},
             opts=retained,
         )
         service = BlobServiceProperties(
@@ -143,15 +173,49 @@ class CheckpointBucket(ComponentResource):
         return self._container(namespace).id
 
     def uri(self, namespace: str) -> Output[str]:
-        """The `abfss://` address of a namespace's checkpoints."""
+        """The `abfss://` address of a namespace's checkpoints.
+
+        At the account's blob endpoint: its dfs endpoint rejects requests, because the account has soft delete and no
+        hierarchical namespace (EndpointUnsupportedAccountFeatures).
+        """
         container = self._container(namespace)
-        address = Output.concat("abfss://", namespace, "@", self.account_name, ".dfs.core.windows.net")
+        address = Output.concat("abfss://", namespace, "@", self.account_name, ".blob.core.windows.net")
         return tied_to(address, [container])
 
     def _container(self, namespace: str) -> BlobContainer:
         if namespace not in self._containers:
             raise ValueError(f"{namespace!r} is not one of the store's namespaces {sorted(self._containers)}")
         return self._containers[namespace]
+
+
+def _network_rules(subnet_id: Input[str], allowed_cidrs: Sequence[str]) -> NetworkRuleSetArgsDict:
+    """The rules that close the account to all but a subnet and some public addresses."""
+    return {
+        "default_action": "Deny",
+        "bypass": "None",
+        "virtual_network_rules": [{"virtual_network_resource_id": subnet_id, "action": "Allow"}],
+        "ip_rules": [_ip_rule(each) for cidr in allowed_cidrs for each in _ranges(IPv4Network(cidr))],
+    }
+
+
+def _ip_rule(addresses: str) -> IPRuleArgsDict:
+    return {"i_p_address_or_range": addresses, "action": "Allow"}
+
+
+# Storage accounts accept single addresses without a prefix, and no smaller block.
+_SMALLEST_BLOCK: Final = 30
+
+
+def _ranges(block: IPv4Network) -> Sequence[str]:
+    return [str(block)] if block.prefixlen <= _SMALLEST_BLOCK else [str(address) for address in block]
+
+
+def _encryption(key: CustomerKey) -> EncryptionArgsDict:
+    return {
+        "key_source": "Microsoft.Keyvault",
+        "key_vault_properties": {"key_vault_uri": key.vault, "key_name": key.name},
+        "encryption_identity": {"encryption_user_assigned_identity": key.identity_id},
+    }
 
 
 def _old_versions() -> ManagementPolicyRuleArgsDict:

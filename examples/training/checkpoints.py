@@ -174,6 +174,6 @@ def checkpoints_of(uri, run):
 
 
 def container_of(uri):
-    """The account's address and the container's name in `abfss://<container>@<account>.dfs.core.windows.net`."""
+    """The account's address and the container's name in `abfss://<container>@<account>.blob.core.windows.net`."""
     address = urlsplit(uri)
-    return f"https://{address.hostname.replace('.dfs.', '.blob.')}", address.username
+    return f"https://{address.hostname}", address.username

@@ -14,7 +14,7 @@ import pulumi
 
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
 from holdfast.infra.azure.cluster import cluster_of
@@ -26,6 +26,7 @@ from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
+    from holdfast.components.network.azure import NodeSubnet
     from holdfast.infra.azure.config.stack import AzurePlatform
 
 
@@ -69,16 +70,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         ),
         pools=pools,
     )
-    checkpoints = CheckpointBucket(
-        "checkpoints",
-        CheckpointBucketArgs(
-            location=platform.location,
-            namespaces=[namespace.name for namespace in platform.namespaces],
-            retain_days=platform.checkpoints.retain_days,
-            protected=platform.protected,
-            redundancy=platform.checkpoints.redundancy,
-        ),
-    )
+    checkpoints = _checkpoints(platform, network)
     make_namespaces(
         platform,
         subscription,
@@ -88,3 +80,23 @@ def compose(platform: AzurePlatform, stack: str) -> None:
     )
     pulumi.export("cluster", name)
     pulumi.export("checkpoints", checkpoints.account_name)
+
+
+def _checkpoints(platform: AzurePlatform, network: NodeSubnet) -> CheckpointBucket:
+    section = platform.checkpoints
+    key = section.key
+    return CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(
+            location=platform.location,
+            subnet_id=network.subnet_id,
+            allowed_cidrs=section.allowed_cidrs,
+            namespaces=[namespace.name for namespace in platform.namespaces],
+            retain_days=section.retain_days,
+            protected=platform.protected,
+            redundancy=section.redundancy,
+            key=None
+            if key is None
+            else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),
+        ),
+    )

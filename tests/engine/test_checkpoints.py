@@ -112,7 +112,11 @@ def on_blob(
     store = blob.CheckpointBucket(
         "checkpoints",
         blob.CheckpointBucketArgs(
-            location="westeurope", namespaces=namespaces, retain_days=30, protected=protected
+            location="westeurope",
+            subnet_id=f"/subscriptions/{SUBSCRIPTION}/resourceGroups/ml/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes",
+            namespaces=namespaces,
+            retain_days=30,
+            protected=protected,
         ),
     )
     for namespace in namespaces:
@@ -199,7 +203,7 @@ CLOUDS = {
         package="azure-native",
         program=on_blob,
         store="azure-native:storage:StorageAccount",
-        uri="abfss://vision@{accountName}.dfs.core.windows.net",
+        uri="abfss://vision@{accountName}.blob.core.windows.net",
         retained=frozenset({GROUP} | {f"azure-native:storage:{each}" for each in _AZURE_STORAGE}),
         config={"azure-native:location": "westeurope"},
     ),

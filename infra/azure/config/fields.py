@@ -30,6 +30,14 @@ RESERVATION_GROUP_ALLOWED: Final = (
     "capacityReservationGroups/…"
 )
 
+KEY_URL_ALLOWED: Final = (
+    "the URL of a key without a version: https://VAULT.vault.azure.net/keys/KEY, or of a managed HSM"
+)
+IDENTITY_ALLOWED: Final = (
+    "the id of a managed identity: /subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/"
+    "userAssignedIdentities/…"
+)
+
 _ZONES: Final = ("1", "2", "3")
 _GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME: Final = r"[\w().-]{1,90}"
@@ -44,6 +52,13 @@ _DISK_ENCRYPTION_SET: Final = re.compile(
 
 _RESERVATION_GROUP: Final = re.compile(
     rf"{_GROUP}/Microsoft\.Compute/capacityReservationGroups/{_NAME}", re.ASCII | re.IGNORECASE
+)
+
+_IDENTITY: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.ManagedIdentity/userAssignedIdentities/{_NAME}", re.ASCII | re.IGNORECASE
+)
+_KEY_URL: Final = re.compile(
+    r"https://[a-zA-Z][a-zA-Z0-9-]{2,23}\.(vault|managedhsm)\.azure\.net/keys/[a-zA-Z0-9-]{1,127}", re.ASCII
 )
 
 
@@ -108,9 +123,27 @@ def _reservation_group(text: str) -> str:
     return text
 
 
+def _key_url(text: str) -> str:
+    if not _KEY_URL.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `az keyvault key show --vault-name VAULT --name KEY --query key.kid`, without the version."
+        )
+    return text
+
+
+def _identity(text: str) -> str:
+    if not _IDENTITY.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `az identity show --resource-group GROUP --name NAME --query id`."
+        )
+    return text
+
+
 ObjectId = Annotated[str, AfterValidator(_object_id)]
 Zone = Annotated[str, PlainValidator(_zone)]
 VmSize = Annotated[str, BeforeValidator(_vm_size)]
+IdentityId = Annotated[str, AfterValidator(_identity)]
+KeyUrl = Annotated[str, AfterValidator(_key_url)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
 ReservationGroupId = Annotated[str, AfterValidator(_reservation_group)]

@@ -6,12 +6,43 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from holdfast.infra.azure.config.cluster import AzureCluster
+from holdfast.infra.azure.config.fields import IDENTITY_ALLOWED, KEY_URL_ALLOWED, IdentityId, KeyUrl
 from holdfast.infra.azure.config.network import AzureNetworkConfig, AzureNewNetwork
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.config.stack import CloudDocument
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
+
+
+class AzureCheckpointKey(Section):
+    """A key of the user's for checkpoints, and the identity that may use it."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "version": "Leave it out: the account uses the newest version of the key.",
+        "vault": "Write url, which has the vault's name.",
+    }
+
+    url: KeyUrl = Field(
+        description=KEY_URL_ALLOWED, examples=["https://my-keys.vault.azure.net/keys/checkpoints"]
+    )
+    identity: IdentityId = Field(
+        description=IDENTITY_ALLOWED,
+        examples=[
+            "/subscriptions/…/resourceGroups/keys/providers/Microsoft.ManagedIdentity/userAssignedIdentities/checkpoints"
+        ],
+    )
+
+    @property
+    def vault(self) -> str:
+        """The URL of the vault."""
+        return self.url.partition("/keys/")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the key."""
+        return self.url.partition("/keys/")[2]
 
 
 class AzureCheckpoints(Section):
@@ -23,8 +54,8 @@ class AzureCheckpoints(Section):
         "container": "Leave it out: each training namespace has a container with its name.",
         "directory": "Leave it out: on Azure, checkpoints are blobs in a container.",
         "sku": "Write redundancy.",
-        "kms": "Leave it out: Azure encrypts with its own keys.",
-        "kmsKey": "Leave it out: Azure encrypts with its own keys.",
+        "kms": "Leave it out: Azure encrypts with its own keys. For a key of your own, write key.",
+        "kmsKey": "Write key: {url: …, identity: …}.",
     }
 
     # Blob Storage keeps soft-deleted blobs for a year at most.
@@ -39,6 +70,18 @@ class AzureCheckpoints(Section):
         default="Standard_ZRS",
         description="Standard_ZRS, copies in three zones, or Standard_LRS, copies in one data center",
         examples=["Standard_LRS"],
+    )
+    allowed_cidrs: tuple[Cidr, ...] = Field(
+        default=(),
+        max_length=100,
+        description=f"a list of up to 100 public blocks, each {CIDR_ALLOWED}, from which clients may use checkpoints, "
+        "beside the nodes",
+        examples=["[203.0.113.0/24]"],
+    )
+    key: AzureCheckpointKey | None = Field(
+        default=None,
+        description="a mapping of url and identity",
+        examples=["{url: https://my-keys.vault.azure.net/keys/checkpoints, identity: /subscriptions/…}"],
     )
 
 
@@ -70,7 +113,7 @@ class AzureDocument(CloudDocument):
     )
     checkpoints: AzureCheckpoints = Field(
         default_factory=AzureCheckpoints,
-        description="a mapping of retainDays and redundancy",
+        description="a mapping of retainDays, redundancy, allowedCidrs and key",
         examples=["{retainDays: 30}"],
     )
 

@@ -356,6 +356,13 @@ def checkpoint_problems(checkpoints: AzureCheckpoints, location: str | None, at:
             allowed="Standard_LRS in this location",
             fix="Write `redundancy: Standard_LRS`.",
         )
+    field = f"{at}.allowedCidrs"
+    yield from validation.duplicate_problems(checkpoints.allowed_cidrs, field, "block")
+    yield from private_block_problems(
+        checkpoints.allowed_cidrs,
+        field,
+        fix="Write public addresses: clients in the nodes' subnet have access already.",
+    )
 
 
 def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.simulator.clouds.azure.cluster import identity
 from holdfast.simulator.clouds.azure.names import group_id, no_group, said
 from holdfast.simulator.clouds.catalogue import Identify, Invoke, ResourceRequest, Rules
 
@@ -25,6 +26,17 @@ def _endpoints(request: ResourceRequest) -> JsonValue:
         service: f"https://{request.name}.{service}.core.windows.net/"
         for service in ("blob", "dfs", "file", "queue", "table", "web")
     }
+
+
+def _another_kind(request: ResourceRequest) -> str | None:
+    """The provider does not replace an account for its kind, which Azure does not change."""
+    current = request.inventory.find(_ACCOUNT, request.id)
+    if current is None or current.inputs.get("kind") == request.inputs.get("kind"):
+        return None
+    return said(
+        "AccountPropertyCannotBeUpdated",
+        "The property 'kind' was specified in the input, but it cannot be updated.",
+    )
 
 
 def _no_account(request: ResourceRequest) -> str | None:
@@ -50,14 +62,16 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=(),
         longest_name=24,
         identify=_account_id,
-        immutable=frozenset({"resourceGroupName", "location", "isHnsEnabled", "kind"}),
+        immutable=frozenset({"resourceGroupName", "location", "isHnsEnabled"}),
         computed={
+            "identity": identity,
             "primaryEndpoints": _endpoints,
             "primaryLocation": lambda request: request.inputs.get("location"),
             "sku": _sku,
         },
         taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),
         refuse_create=(no_group,),
+        refuse_update=(_another_kind,),
     ),
     "azure-native:storage:BlobServiceProperties": Rules(
         name_property="blobServicesName",

@@ -80,7 +80,7 @@ def azure_outputs(kind: str, name: str, inputs: dict[str, object]) -> dict[str, 
 
 def azure_inputs_shown(kind: str, inputs: dict[str, object]) -> dict[str, object]:
     """The inputs that Azure returns in another form, also on preview."""
-    if not kind.endswith(":ManagedCluster") or "identity" not in inputs:
+    if not kind.endswith((":ManagedCluster", ":StorageAccount")) or "identity" not in inputs:
         return inputs
     return {**inputs, "identity": _identity(inputs)}
 

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
     from tests.support.invalid_configs.mistakes import Mistake
 
+KEY = {
+    "url": "https://my-keys.vault.azure.net/keys/checkpoints",
+    "identity": DISK_ENCRYPTION_SET.replace(
+        "Microsoft.Compute/diskEncryptionSets", "Microsoft.ManagedIdentity/userAssignedIdentities"
+    ),
+}
 ELSEWHERE = DISK_ENCRYPTION_SET.replace("00000000-", "00000001-", 1)
 
 
@@ -43,7 +49,13 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "checkpoints kept for longer than a year": wrong(".checkpoints.retainDays", 366, "`retainDays: 30`"),
     "copies in another region": wrong(".checkpoints.redundancy", "Standard_GRS", "`redundancy: Standard_LRS`"),
     "a bucket's name": wrong(".checkpoints.bucket", "mine", "and names it"),
-    "a key of checkpoints": wrong(".checkpoints.kmsKey", "mine", "with its own keys"),
+    "a key of checkpoints": wrong(".checkpoints.kmsKey", "mine", "Write key: {url: …, identity: …}."),
+    "kms as on AWS": wrong(".checkpoints.kms", True, "write key"),
+    "a key with a version": wrong(".checkpoints.key.url", {**KEY, "url": f"{KEY['url']}/0a1b"}, "without the version", at=".checkpoints.key"),
+    "an identity by name": wrong(".checkpoints.key.identity", {**KEY, "identity": "mine"}, "az identity show", at=".checkpoints.key"),
+    "a private block for checkpoints": wrong(".checkpoints.allowedCidrs[0]", ["10.0.0.0/8"], "clients in the nodes' subnet have access already", at=".checkpoints.allowedCidrs"),
+    "a block for checkpoints twice": wrong(".checkpoints.allowedCidrs[1]", ["198.51.100.0/24", "198.51.100.0/24"], "Remove", at=".checkpoints.allowedCidrs"),
+
     # the rest
     "a registry with its scheme": wrong(".mirror.images", "https://holdfast.azurecr.io/mirror", 'Write "holdfast.azurecr.io/mirror".'),
     "a namespace too short for a container": wrong(".namespaces[0].name", "ml", '"ml-training"'),

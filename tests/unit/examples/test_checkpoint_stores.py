@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ADDRESSES = {
     "s3": "s3://ckpt/vision",
     "gs": "gs://ckpt/vision",
-    "abfss": "abfss://vision@checkpoints0a1b2c3d.dfs.core.windows.net",
+    "abfss": "abfss://vision@checkpoints0a1b2c3d.blob.core.windows.net",
 }
 Bucket = S3Bucket | CloudStorageBucket | BlobContainer
 

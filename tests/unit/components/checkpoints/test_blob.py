@@ -16,14 +16,23 @@ from holdfast.components.checkpoints.blob import (
     CheckpointAccessArgs,
     CheckpointBucket,
     CheckpointBucketArgs,
+    CustomerKey,
 )
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
+SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/ml/providers"
+SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
+KEY = CustomerKey(
+    vault="https://ml.vault.azure.net",
+    name="checkpoints",
+    identity_id=f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/checkpoints",
+)
 ARGS = CheckpointBucketArgs(
-    location="westeurope", namespaces=["vision", "tabular"], retain_days=30, protected=False
+    location="westeurope", subnet_id=SUBNET, namespaces=["vision", "tabular"], retain_days=30, protected=False
 )
 
 
@@ -55,6 +64,37 @@ def test_the_account_allows_only_identified_users_over_tls(redundancy: str) -> N
     assert inputs["minimumTlsVersion"] == "TLS1_2", "older versions are broken"
     assert account.name.isalnum(), "the beginning of the generated name has no hyphens"
     assert len(account.name) + 8 <= 24, "8 characters are generated"
+
+
+def test_only_the_nodes_and_allowed_addresses_reach_the_account() -> None:
+    rules = mapping(recorded().one(":StorageAccount").inputs, "networkRuleSet")
+    assert rules["defaultAction"] == "Deny", "a token from elsewhere opens nothing"
+    assert rules["bypass"] == "None", "no service of Azure needs the checkpoints"
+    subnets = [
+        (rule["virtualNetworkResourceId"], rule["action"]) for rule in objects(rules, "virtualNetworkRules")
+    ]
+    assert subnets == [(SUBNET, "Allow")], "the cluster's nodes, through their service endpoint"
+    assert not objects(rules, "ipRules"), "and no other address by default"
+    cidrs = ["203.0.113.0/24", "198.51.100.7/32", "198.51.100.8/31"]
+    account = recorded(replace(ARGS, allowed_cidrs=cidrs)).one(":StorageAccount")
+    given = [rule["iPAddressOrRange"] for rule in objects(account.inputs, "networkRuleSet", "ipRules")]
+    assert given == ["203.0.113.0/24", "198.51.100.7", "198.51.100.8", "198.51.100.9"], (
+        "Azure rejects the prefixes 31 and 32"
+    )
+
+
+def test_a_key_of_the_user_encrypts_the_checkpoints() -> None:
+    inputs = recorded(replace(ARGS, key=KEY)).one(":StorageAccount").inputs
+    encryption = mapping(inputs, "encryption")
+    assert encryption["keySource"] == "Microsoft.Keyvault", "not Azure's own"
+    assert encryption["keyVaultProperties"] == {"keyName": "checkpoints", "keyVaultUri": KEY.vault}, (
+        "without a version, so that a rotated key is used"
+    )
+    assert encryption["encryptionIdentity"] == {"encryptionUserAssignedIdentity": KEY.identity_id}, (
+        "an identity that has the right before the account exists"
+    )
+    assert mapping(inputs, "identity")["userAssignedIdentities"] == [KEY.identity_id], "which the account has"
+    assert "encryption" not in recorded().one(":StorageAccount").inputs, "by default Azure's keys encrypt"
 
 
 @pytest.mark.parametrize("retain_days", [1, 365])
@@ -106,7 +146,6 @@ def test_other_namespace_names_are_valid_container_names(namespace: str) -> None
     )
 
 
-SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 CONTAINER = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/kept/providers/Microsoft.Storage/storageAccounts/checkpoints0a1b2c3d"
     "/blobServices/default/containers/vision"

@@ -28,6 +28,12 @@ class Store:
     names: dict[str, set[str]]
 
 
+SUBNET: Final = (
+    "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/ml/providers/Microsoft.Network/virtualNetworks/ml"
+    "/subnets/nodes"
+)
+
+
 def _s3(protected: bool) -> CheckpointStore:
     args = s3.CheckpointBucketArgs(namespaces=NAMESPACES, retain_days=30, kms=True, protected=protected)
     return s3.CheckpointBucket("checkpoints", args)
@@ -42,7 +48,7 @@ def _gcs(protected: bool) -> CheckpointStore:
 
 def _blob(protected: bool) -> CheckpointStore:
     args = blob.CheckpointBucketArgs(
-        location="westeurope", namespaces=NAMESPACES, retain_days=30, protected=protected
+        location="westeurope", subnet_id=SUBNET, namespaces=NAMESPACES, retain_days=30, protected=protected
     )
     return blob.CheckpointBucket("checkpoints", args)
 
@@ -52,7 +58,7 @@ STORES: Final = {
     "gcs": Store(_gcs, "gs://checkpoints-bucket-0a1b2c3/{}", True, 1, {":Bucket": {"name"}}),
     "blob": Store(
         _blob,
-        "abfss://{}@checkpoints0a1b2c3d.dfs.core.windows.net",
+        "abfss://{}@checkpoints0a1b2c3d.blob.core.windows.net",
         False,
         6,
         {":StorageAccount": {"accountName"}, ":ResourceGroup": {"resourceGroupName"}},
