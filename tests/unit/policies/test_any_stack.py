@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.policies.inputs.ladders import is_fallback_policy, ladder_of, training_namespaces
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
 from holdfast.policies.resources import Stack
-from holdfast.policies.rule import Level
+from holdfast.policies.rule import Finding, Level
 from holdfast.policies.rules.policy_inputs import RULE as READING
 from holdfast.policies.server import Asked, evaluate
 from holdfast.scheduling.json import UNKNOWN
@@ -30,6 +31,8 @@ from tests.support.builders.stack_resources import (
     compliant,
     compute_class,
     gke_pools,
+    ladder,
+    namespace,
     resource,
     with_ladder,
 )
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Finding
+    from holdfast.policies.rule import Settings
     from tests.support.builders.policy_changes import Change
 
 MANDATORY = {rule.name for rule in RULES if (rule.strict or rule.level) is Level.MANDATORY}
@@ -147,3 +150,20 @@ def test_unknown_values_own_stacks_and_a_stack_of_nothing_are_readable() -> None
         assert not found, f"{name}: {found}"
     asked = [Asked(rule=rule, settings=settings_of(rule, None)) for rule in RULES]
     assert not any(evaluate(Stack(), asked).values()), "a program may register nothing at all"
+
+
+def test_ladder_with_which_a_rule_fails_silences_no_other_namespace() -> None:
+    def find(resources: Sequence[StackResource], _: Settings) -> Sequence[Finding]:
+        ladders = [ladder_of(each).namespace for each in resources if is_fallback_policy(each.type)]
+        spaces = [each.name for each in training_namespaces(resources)]
+        if "odd" in ladders:
+            raise KeyError("odd")
+        return [Finding(urn="", message=f"{name}: {name in ladders}") for name in spaces]
+
+    names = ("vision", "odd", "speech")
+    stack = Stack([*map(namespace, names), *(ladder(namespace=name) for name in names)])
+    asked = Asked(rule=replace(READING, find=find), settings={})
+    messages = [each.message for each in evaluate(stack, [asked])[READING.name]]
+    assert messages[:2] == ["vision: True", "speech: True"], "each by its own ladder"
+    assert "so it proves nothing of the namespace of ladder" in messages[2], "the odd one is not proved"
+    assert len(messages) == 3, "and nothing else"
