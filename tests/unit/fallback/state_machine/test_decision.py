@@ -351,7 +351,8 @@ def test_a_suspension_is_written_with_a_state_that_claims_it(situation: Situatio
     state, observation, _ = situation
     for action in decide(*situation).actions:
         if isinstance(action, Suspend):
-            assert action.state.suspended_by_us, "otherwise the job would never be resumed"
+            is_stop = observation.stop_requested and action.state.phase is Phase.STOPPED
+            assert action.state.suspended_by_us or is_stop, "otherwise the job would never be resumed"
             was_ours = isinstance(state, JobState) and state.suspended_by_us
             assert not observation.suspended or was_ours, "a user's suspension stays the user's"
             assert observation.outcome is None, "a job that has ended is not touched"
