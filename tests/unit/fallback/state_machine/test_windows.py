@@ -104,10 +104,10 @@ def test_a_job_that_leaves_a_tier_passes_a_block_that_is_over() -> None:
 
 
 def test_a_job_returns_as_soon_as_its_block_begins() -> None:
-    begins = T0 + 10 * MINUTE
-    waits = decide(ON_SPOT, observed(pool="b-spot", now=T0 + MINUTE), ladder(begins=begins))
+    begins, arrived = T0 + 10 * MINUTE, replace(ON_SPOT, since=T0)
+    waits = decide(arrived, observed(pool="b-spot", now=T0 + MINUTE), ladder(begins=begins))
     assert waits.requeue_at == begins, "returnAfter would leave paid machines idle for an hour"
-    decision = decide(ON_SPOT, observed(pool="b-spot", now=begins), ladder(begins=begins))
+    decision = decide(arrived, observed(pool="b-spot", now=begins), ladder(begins=begins))
     assert only(decision, CreatePlaceholders).pool == "block", (
         "its capacity is reserved first, as for any return"
     )
