@@ -124,19 +124,20 @@ def _rules(pools: Sequence[DeclaredPool]) -> list[TolerationRule]:
     """Return what the program's own admission, and the cloud, add to pods that select these pools."""
     found: list[TolerationRule] = []
     for pool in pools:
-        taints, added = pool.facts.taints, pool.facts.added_tolerations
-        for each in () if added is UNKNOWN or taints is UNKNOWN else added:
-            by_name = () if each.for_gpu_pods else (NodeSelection(key=POOL, values=(pool.facts.name,)),)
-            found += [
-                TolerationRule(
-                    name="added",
-                    taint=taint,
-                    selections=by_name,
-                    resources=(GPU_RESOURCE,) if each.for_gpu_pods else (),
-                )
-                for taint in taints
-                if each.selecting is None and each.toleration.tolerates(taint)
-            ]
+        if pool.facts.taints is UNKNOWN or pool.facts.added_tolerations is UNKNOWN:
+            continue
+        by_name = (NodeSelection(key=POOL, values=(pool.facts.name,)),)
+        found += [
+            TolerationRule(
+                name="added",
+                taint=taint,
+                selections=() if each.for_gpu_pods else by_name,
+                resources=(GPU_RESOURCE,) if each.for_gpu_pods else (),
+            )
+            for each in pool.facts.added_tolerations
+            for taint in pool.facts.taints
+            if each.selecting is None and each.toleration.tolerates(taint)
+        ]
     return found
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from holdfast.policies.resources import Stack, StackResource, is_object
+from holdfast.policies.resources import Stack, StackResource, is_list, is_object, text_at
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.policies.resources import Value
@@ -64,30 +64,26 @@ def _unreadable(file: Path, value: str) -> ConfigError:
     return ConfigError([problem])
 
 
-def _objects(value: Value) -> Iterator[dict[str, Value]]:
-    for each in value if isinstance(value, list) else ():
-        if isinstance(each, dict):
-            yield cast("dict[str, Value]", each)
+def _objects(value: Value) -> Iterator[Mapping[str, Value]]:
+    for each in value if is_list(value) else ():
+        if is_object(each):
+            yield each
 
 
-def _of_manifest(manifest: Value) -> StackResource:
+def _of_manifest(manifest: Mapping[str, Value]) -> StackResource:
     """Return a manifest as a program with the Kubernetes provider registers it."""
-    found = manifest if is_object(manifest) else {}
-    version, kind = str(found.get("apiVersion")), str(found.get("kind"))
-    metadata = found.get("metadata")
-    name = str(metadata.get("name", "")) if is_object(metadata) else ""
+    version, kind = str(manifest.get("apiVersion")), str(manifest.get("kind"))
+    name = text_at(manifest, "metadata", "name") or ""
     token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
-    return StackResource(type=token, urn=f"urn:pulumi:twin::manifests::{token}::{name}", props=found)
+    return StackResource(type=token, urn=f"urn:pulumi:twin::manifests::{token}::{name}", props=manifest)
 
 
-def _of_state(state: Value) -> StackResource:
+def _of_state(found: Mapping[str, Value]) -> StackResource:
     """Return a resource of a state, or of a preview: its outputs, and inputs that are no outputs."""
-    found = state if is_object(state) else {}
-    inputs, outputs, made_of = (found.get(part) for part in ("inputs", "outputs", "propertyDependencies"))
-    props = {
-        **(inputs if is_object(inputs) else {}),
-        **(outputs if is_object(outputs) else {}),
-    }
+    inputs, outputs, made_of = (
+        _object(found.get(part)) for part in ("inputs", "outputs", "propertyDependencies")
+    )
+    props = {**inputs, **outputs}
     return StackResource(
         type=str(found.get("type", "")),
         urn=str(found.get("urn", "")),
@@ -95,19 +91,19 @@ def _of_state(state: Value) -> StackResource:
         parent=str(found.get("parent", "")),
         # A reference to a provider is its URN and its ID.
         provider=str(found.get("provider", "")).rpartition("::")[0],
-        refers_to={
-            key: tuple(str(urn) for urn in urns)
-            for key, urns in (made_of.items() if is_object(made_of) else ())
-            if isinstance(urns, list)
-        },
+        refers_to={key: tuple(str(urn) for urn in urns) for key, urns in made_of.items() if is_list(urns)},
     )
+
+
+def _object(value: Value) -> Mapping[str, Value]:
+    return value if is_object(value) else {}
 
 
 def _plain(value: Value) -> Value:
     """Return a value with what is not known explicit; a secret is not known here."""
     if value == _UNKNOWN:
         return UNKNOWN
-    if isinstance(value, list):
+    if is_list(value):
         return [_plain(each) for each in value]
     if is_object(value):
         return UNKNOWN if _SIGNATURE in value else {key: _plain(each) for key, each in value.items()}
