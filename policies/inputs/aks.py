@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import DeclaredPool, known_taints, machines_named
 from holdfast.policies.resources import (
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 # With or without an API version between the module and the type.
 _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")
+#: AKS' defaults of `maxPods` where pods have addresses of the nodes' subnet, and with kubenet; with an overlay it is 250.
+_NODE_SUBNET_PODS: Final = 30
+_KUBENET_PODS: Final = 110
 _CLUSTER: Final = re.compile(r"azure-native:containerservice(/v\w+)?:ManagedCluster")
 
 
@@ -101,7 +105,7 @@ def _pool(
             is_decided=priority is not UNKNOWN,
             labels=_labels(profile, is_spot=is_spot),
             taints=_taints(profile, is_spot=is_spot),
-            machines=_with_most_pods(profile, machines.capacities),
+            machines=_with_most_pods(_most_pods(resource, profile, resources), machines.capacities),
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(profile)),
             zones=texts_at(profile, "availabilityZones"),
@@ -118,11 +122,31 @@ def _is(profile: Value, field: str, value: str) -> bool:
     return isinstance(given, str) and given.lower() == value.lower()
 
 
+def _most_pods(
+    resource: StackResource, profile: Value, resources: Sequence[StackResource]
+) -> int | Unknown | None:
+    """Return how many pods a node of the pool may have: its own number, or AKS' default for the cluster's network."""
+    own = whole_number(at(profile, "maxPods"))
+    if own is not None:
+        return own
+    networks = [
+        at(each.props, "networkProfile")
+        for each in clusters(resources)
+        if is_cluster(each.type) and is_same_cluster(each, resource, resources) is True
+    ]
+    for network in networks:
+        mode = text_at(network, "networkPluginMode")
+        if _is(network, "networkPlugin", "azure") and mode is None:
+            return _NODE_SUBNET_PODS
+        if _is(network, "networkPlugin", "kubenet"):
+            return _KUBENET_PODS
+    return None
+
+
 def _with_most_pods(
-    profile: Value, machines: tuple[MachineCapacity, ...] | Unknown
+    most: int | Unknown | None, machines: tuple[MachineCapacity, ...] | Unknown
 ) -> tuple[MachineCapacity, ...] | Unknown:
-    """Return the machines with the number of pods that the agent pool allows on a node."""
-    most = whole_number(at(profile, "maxPods"))
+    """Return the machines with this number of pods on a node; without one, with that of an overlay network."""
     if machines is UNKNOWN or not isinstance(most, int):
         return machines
     return tuple(replace(machine, max_pods=most) for machine in machines)

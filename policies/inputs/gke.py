@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, machines_named, taint_of
 from holdfast.policies.resources import (
@@ -51,6 +52,9 @@ _DEFAULT_POOL: Final = "default-pool"
 
 #: GKE ends such nodes without asking their pods: at any time, after a day at the latest, or after a week.
 _PREEMPTIBLE: Final = {"spot": SPOT, "preemptible": SPOT, "flexStart": RESERVED}
+
+#: GKE makes such nodes only for ProvisioningRequests, when it has capacity for all of one at once, and for a week at most.
+_QUEUED: Final = "queued"
 
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
@@ -122,7 +126,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_decided=decided,
             labels=_labels(node_pool, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
-            machines=_with_most_pods(node_pool, machines.capacities),
+            machines=_with_most_pods(_most_pods(node_pool, resources), machines.capacities),
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(node_pool), nodes_in_zone=_max_nodes_in_zone(node_pool)),
             zones=_zones(node_pool),
@@ -137,6 +141,9 @@ def _capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
     affinity = text_at(node_pool.props, "nodeConfig", "reservationAffinity", "consumeReservationType")
     if affinity == "SPECIFIC_RESERVATION":
         return frozenset({RESERVED}), True
+    queued = at(node_pool.props, "queuedProvisioning", "enabled")
+    if queued is True or queued is UNKNOWN:
+        return frozenset({_QUEUED} if queued is True else {ON_DEMAND, _QUEUED}), queued is True
     given = {field: at(node_pool.props, "nodeConfig", field) for field in _PREEMPTIBLE}
     certain = frozenset(_PREEMPTIBLE[field] for field, value in given.items() if value is True)
     if certain:
@@ -172,11 +179,23 @@ def _is_sandboxed(node_pool: StackResource) -> bool:
     return at(node_pool.props, "nodeConfig", "sandboxConfig") is not None
 
 
+def _most_pods(node_pool: StackResource, resources: Sequence[StackResource]) -> int | Unknown | None:
+    """Return how many pods a node of the pool may have: its own number, or that of its cluster."""
+    own = whole_number(at(node_pool.props, "maxPodsPerNode"))
+    if own is not None:
+        return own
+    of_clusters = [
+        whole_number(at(cluster.props, "defaultMaxPodsPerNode"))
+        for cluster in clusters(resources)
+        if cluster.type == _CLUSTER and is_same_cluster(cluster, node_pool, resources) is True
+    ]
+    return next((most for most in of_clusters if most is not None), None)
+
+
 def _with_most_pods(
-    node_pool: StackResource, machines: tuple[MachineCapacity, ...] | Unknown
+    most: int | Unknown | None, machines: tuple[MachineCapacity, ...] | Unknown
 ) -> tuple[MachineCapacity, ...] | Unknown:
-    """Return the machines with the number of pods that the node pool allows on a node."""
-    most = whole_number(at(node_pool.props, "maxPodsPerNode"))
+    """Return the machines with this number of pods on a node; GKE's default is that of the table."""
     if machines is UNKNOWN or not isinstance(most, int):
         return machines
     return tuple(replace(machine, max_pods=most) for machine in machines)

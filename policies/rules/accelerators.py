@@ -14,9 +14,10 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.policies.inputs import DeclaredPool
+    from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
 
@@ -48,7 +49,38 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
                     "other. End it on an on-demand pool with the same accelerator.",
                 )
             )
+        found += [
+            Finding(urn=ladder.resource.urn, message=each, proven=False) for each in _smaller(ladder, tiers)
+        ]
     return tuple(found)
+
+
+def _smaller(ladder: DeclaredLadder, tiers: Sequence[Sequence[DeclaredPool]]) -> Iterator[str]:
+    """Yield the tiers whose GPUs have the name of those of the first tier, and less memory."""
+    first = _memories(tiers[0] if tiers else ())
+    for number, pools in enumerate(tiers[1:], start=2):
+        for kind, memory in _memories(pools).items():
+            if memory < first.get(kind, 0):
+                yield (
+                    f"{ladder.title} starts on {kind} with {first[kind] // _GIB} GiB of memory, and tier {number} has {kind} with "
+                    f"{memory // _GIB} GiB: a job that uses more runs out of memory there. Require machine types with as much "
+                    "memory in the pool of that tier."
+                )
+
+
+def _memories(pools: Sequence[DeclaredPool]) -> Mapping[str, int]:
+    """Return the least memory of each kind of GPU of pools, as far as it is known."""
+    found: dict[str, int] = {}
+    for pool in pools:
+        for each in pool.facts.machines if pool.facts.machines is not UNKNOWN else ():
+            if each.accelerator is not None and each.gpu_memory_mib is not None:
+                found[each.accelerator] = min(
+                    each.gpu_memory_mib, found.get(each.accelerator, each.gpu_memory_mib)
+                )
+    return found
+
+
+_GIB: Final = 1024
 
 
 def _kinds(pool: DeclaredPool) -> frozenset[str]:

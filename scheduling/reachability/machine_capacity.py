@@ -30,13 +30,14 @@ class MachineCapacity:
     """A machine type of a pool: its `capacity`, which limits count, what is `allocatable` to pods, and its most pods.
 
     `labels` are those of its nodes that follow from the type. Unless `has_all_devices`, its nodes may have devices that are
-    not listed.
+    not listed. `gpu_memory_mib` is the memory of one GPU, None where no table has it.
     """
 
     name: str
     capacity: Resources
     allocatable: Resources
     accelerator: str | None = None
+    gpu_memory_mib: int | None = None
     max_pods: int = MAX_PODS_PER_NODE
     labels: Mapping[str, MachineLabel] = field(default_factory=dict[str, MachineLabel])
     has_all_devices: bool = True
@@ -101,6 +102,7 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
             memory_mib=max(0, whole.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
         ),
         accelerator=machine.accelerator,
+        gpu_memory_mib=machine.gpu_memory_mib,
         max_pods=max(0, (machine.max_pods or reservation.max_pods) - reservation.daemon_pods),
         labels=machine_labels(machine, provisioner),
         has_all_devices=reservation.has_all_devices,

@@ -8,14 +8,26 @@ import pytest
 
 from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.resources import at
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules import accelerators
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ARCH, POOL, SPOT
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, POOL, SPOT
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from tests.support.builders.stack_resources import aks_pool, resource
+from tests.support.builders.stack_resources import (
+    A100,
+    A100_SPOT,
+    aks_cluster,
+    aks_pool,
+    capacity_requirement,
+    ladder,
+    node_pool,
+    resource,
+)
 
 if TYPE_CHECKING:
-    from holdfast.policies.resources import Value
+    from holdfast.policies.resources import StackResource, Value
     from holdfast.scheduling.reachability.facts import PoolFacts
 
 
@@ -84,4 +96,83 @@ def test_aks_accepts_its_values_in_any_case() -> None:
     assert isinstance(spot.facts.machines, tuple), "they are known"
     assert {machine.max_pods for machine in spot.facts.machines} <= {30}, (
         "AKS reserves an address for each pod"
+    )
+
+
+def most_pods(found: PoolFacts) -> int:
+    assert found.machines is not UNKNOWN, "its machine is in the table"
+    return found.machines[0].max_pods
+
+
+@pytest.mark.parametrize(
+    ("own", "of_cluster", "most"),
+    [({}, {}, 110), ({"maxPodsPerNode": 16.0}, {"defaultMaxPodsPerNode": 32.0}, 16), ({}, {"defaultMaxPodsPerNode": 32.0}, 32)],
+)  # fmt: skip
+def test_nodes_of_gke_have_the_pods_of_their_pool_or_cluster(
+    own: dict[str, Value], of_cluster: dict[str, Value], most: int
+) -> None:
+    config: Value = {"labels": {POOL: "p"}, "machineType": "n2-standard-8"}
+    cluster = resource(
+        "gcp:container/cluster:Cluster", "c", {"name": "c", "removeDefaultNodePool": True, **of_cluster}
+    )
+    pool = resource(NODE_POOL, "p", {"name": "p", "cluster": "c", "nodeConfig": config, **own})
+    (read,) = declared_pools([cluster, pool])
+    assert most_pods(read.facts) == most, "GKE's default is 110"
+
+
+@pytest.mark.parametrize(
+    ("network", "own", "most"),
+    [
+        ({"networkPlugin": "azure"}, {}, 30),
+        ({"networkPlugin": "azure", "networkPluginMode": "overlay"}, {}, 250),
+        ({"networkPlugin": "kubenet"}, {}, 110),
+        ({"networkPlugin": "azure"}, {"maxPods": 100.0}, 100),
+        (UNKNOWN, {}, 250),
+    ],
+)
+def test_nodes_of_aks_have_the_pods_of_their_pool_or_network(
+    network: Value, own: dict[str, Value], most: int
+) -> None:
+    cluster = aks_cluster(networkProfile=network, resourceName="cluster")
+    read = declared_pools([cluster, aks_pool("p", vmSize="Standard_D8s_v5", resourceName="cluster", **own)])
+    assert most_pods(read[0].facts) == most, "AKS' default depends on the cluster's network"
+
+
+def test_pool_with_queued_provisioning_is_no_on_demand_capacity() -> None:
+    assert gke(queuedProvisioning={"enabled": True}).is_on_demand is False, (
+        "it makes nodes only for ProvisioningRequests"
+    )
+    assert gke(queuedProvisioning={"enabled": False}).is_on_demand is True, "it is an ordinary pool"
+    assert gke(queuedProvisioning={"enabled": UNKNOWN}).is_on_demand is UNKNOWN, "the update knows"
+
+
+def on_aws(name: str, kind: str, *types: str) -> StackResource:
+    named: Value = {"key": INSTANCE_TYPE, "operator": "In", "values": list(types)}
+    pool = node_pool(name, capacity_requirement(kind), named)
+    inner = at(pool.props, "spec", "template", "spec")
+    assert isinstance(inner, dict), "a NodePool"
+    inner["nodeClassRef"] = {"group": "karpenter.k8s.aws"}
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("spot", "on_demand", "told"),
+    [
+        (("p4de.24xlarge",), ("p4d.24xlarge",), True),
+        (("p4de.24xlarge",), ("p4d.24xlarge", "p4de.24xlarge"), True),
+        (("p4d.24xlarge",), ("p4de.24xlarge",), False),
+        (("p4d.24xlarge", "p4de.24xlarge"), ("p4d.24xlarge", "p4de.24xlarge"), False),
+    ],
+)
+def test_gpus_of_one_name_with_less_memory_below_are_told(
+    spot: tuple[str, ...], on_demand: tuple[str, ...], told: bool
+) -> None:
+    stack = [
+        ladder((A100_SPOT, A100)),
+        on_aws("a100-spot", "spot", *spot),
+        on_aws("a100", "on-demand", *on_demand),
+    ]
+    found = accelerators.find(stack, PACK_DEFAULTS)
+    assert [("80 GiB" in each.message, each.proven) for each in found] == ([(True, False)] if told else []), (
+        "as advice"
     )
