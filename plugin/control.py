@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.plugin.cluster import Cluster
 
 _POLL_SECONDS: Final = 0.5
+_ATTEMPTS: Final = 10
 _ASK_STOP: Final[Json] = {"metadata": {"annotations": {STOP: "true"}}}
 _RESUME: Final[Json] = {"metadata": {"annotations": {STOP: None}}, "spec": {"suspend": False}}
 _AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP})
@@ -41,6 +42,15 @@ class Waiting:
 
     seconds: float
     say: Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One write of a move: the patch of the job, once a condition holds of it; `what` is the condition in words."""
+
+    condition: Callable[[Json, Observation], bool]
+    patch: Callable[[Json], Json]
+    what: str
 
 
 def stop_job(cluster: Cluster, key: JobKey) -> str:
@@ -59,15 +69,15 @@ def stop_job(cluster: Cluster, key: JobKey) -> str:
 
 def resume_job(cluster: Cluster, key: JobKey) -> str:
     """Resume a job that was stopped, suspended or given up; return what happens now."""
-    job = cluster.job(key)
-    problem = _cannot_resume(job)
-    if problem is not None:
-        raise ConfigError([problem])
-    _write(cluster, key, _fenced(job, _RESUME))
-    state = state_of(job)
-    return (
-        f"{reference_of(job)} is resumed{f' on {state.pool}' if state else ''}, from its latest checkpoint."
-    )
+    for _ in range(_ATTEMPTS):
+        job = cluster.job(key)
+        problem = _cannot_resume(job)
+        if problem is not None:
+            raise ConfigError([problem])
+        if _is_written(cluster, key, _fenced(job, _RESUME)):
+            state = state_of(job)
+            return f"{reference_of(job)} is resumed{f' on {state.pool}' if state else ''}, from its latest checkpoint."
+    raise ConfigError([_changing(key)])
 
 
 def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
@@ -81,11 +91,27 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
     state = _state_to_move(cluster, job, pool)
     _write(cluster, key, _ASK_STOP)
     waiting.say(f"{reference_of(job)} is asked to stop")
-    stopped = _wait(cluster, key, waiting, _is_stopped, "it is stopped and none of its pods is left")
-    _write(cluster, key, _selecting(stopped, pool, state))
+    _write_when(
+        cluster,
+        key,
+        waiting,
+        Step(
+            condition=_is_stopped,
+            patch=lambda stopped: _selecting(stopped, pool, state),
+            what="it is stopped and none of its pods is left",
+        ),
+    )
     waiting.say(f"its pods select {pool}")
-    ready = _wait(cluster, key, waiting, _has_no_old_children, "the Jobs of its old pool are deleted")
-    _write(cluster, key, _fenced(ready, _RESUME))
+    _write_when(
+        cluster,
+        key,
+        waiting,
+        Step(
+            condition=_has_no_old_children,
+            patch=lambda ready: _fenced(ready, _RESUME),
+            what="the Jobs of its old pool are deleted",
+        ),
+    )
     return f"{reference_of(job)} is resumed on {pool}, from its latest checkpoint. The ladder goes on from there."
 
 
@@ -177,30 +203,25 @@ def _selecting(job: Json, pool: str, state: JobState) -> Json:
     return KINDS[text(job.get("kind"))].suspension(job, Suspend(state=state, pool=pool), recorded)
 
 
-def _wait(
-    cluster: Cluster,
-    key: JobKey,
-    waiting: Waiting,
-    condition: Callable[[Json, Observation], bool],
-    what: str,
-) -> Json:
+def _write_when(cluster: Cluster, key: JobKey, waiting: Waiting, step: Step) -> None:
+    """Write a step's patch to the job as soon as its condition holds; again, if the job was changed in between."""
     deadline = time.monotonic() + waiting.seconds
-    while not condition(job := cluster.job(key), cluster.observe(key, job)):
+    while True:
+        job = cluster.job(key)
+        if step.condition(job, cluster.observe(key, job)) and _is_written(cluster, key, step.patch(job)):
+            return
         if time.monotonic() > deadline:
-            name = reference_of(job)
-            raise ConfigError(
-                [
-                    Problem(
-                        field="--timeout",
-                        value=f"{waiting.seconds:.0f}s, after which it is not so that {what}",
-                        allowed="a time in which the pods terminate and the fallback controller answers",
-                        fix=f"{name} stays stopped. Run the move again with a longer --timeout, or "
-                        f"`kubectl holdfast resume {name}`.",
-                    )
-                ]
-            )
+            raise ConfigError([_too_slow(reference_of(job), waiting.seconds, step.what)])
         time.sleep(_POLL_SECONDS)
-    return job
+
+
+def _too_slow(name: str, seconds: float, what: str) -> Problem:
+    return Problem(
+        field="--timeout",
+        value=f"{seconds:.0f}s, after which it is not so that {what}",
+        allowed="a time in which the pods terminate and the fallback controller answers",
+        fix=f"{name} stays stopped. Run the move again with a longer --timeout, or `kubectl holdfast resume {name}`.",
+    )
 
 
 def _require_following(job: Json) -> None:
@@ -226,11 +247,28 @@ def _fenced(job: Json, patch: Json) -> Json:
 
 
 def _write(cluster: Cluster, key: JobKey, patch: Json) -> None:
+    if not _is_written(cluster, key, patch):
+        raise ConfigError([_changing(key)])
+
+
+def _changing(key: JobKey) -> Problem:
+    return Problem(
+        field="job",
+        value=f"{key.kind.lower()}/{key.name}, which other clients change all the time",
+        allowed="a job that stays as it was read",
+        fix="Run the command again.",
+    )
+
+
+def _is_written(cluster: Cluster, key: JobKey, patch: Json) -> bool:
+    """Write a patch; False if the job was changed since it was read, as operators do all the time."""
     try:
         cluster.patch(JOB_KINDS[key.kind], key.name, patch)
     except ApiError as error:
-        fix = "Run the command again." if error.is_conflict else "Follow the message."
-        raise rejected(error, f"{key.kind.lower()}/{key.name}", fix) from error
+        if error.is_conflict:
+            return False
+        raise rejected(error, f"{key.kind.lower()}/{key.name}", "Follow the message.") from error
+    return True
 
 
 def _ended(job: Json, fix: str) -> Problem:

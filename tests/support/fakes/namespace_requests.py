@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 class NamespaceRequests:
     """`objects` by path. `after` is called with this server after each write, as a controller would react.
 
-    `granted`: whether access reviews are allowed. `sent`: method and path of each write, in order.
+    `granted`: whether access reviews are allowed. `conflicts`: how many patches under a resource version are rejected first. `sent`: method and path of each write, in order.
     """
 
     objects: dict[str, Json]
     after: Callable[[NamespaceRequests], None] = lambda _: None
     granted: Callable[[Json], bool] = lambda _: True
+    conflicts: int = 0
     sent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def request(
@@ -41,6 +42,9 @@ class NamespaceRequests:
             return Answer(document={"status": {"allowed": self.granted(asked)}})
         if method == "GET":
             return Answer(document=self._read(path))
+        if self.conflicts and mapping(mapping(body).get("metadata")).get("resourceVersion"):
+            self.conflicts -= 1
+            raise ApiError(409, "Conflict", "the object has been modified")
         self.sent.append((method, path))
         if method == "PATCH":
             self.objects[path] = merged(self._read(path), mapping(body))

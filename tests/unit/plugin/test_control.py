@@ -119,6 +119,16 @@ def test_move_stops_then_selects_then_resumes(monkeypatch: pytest.MonkeyPatch) -
     assert recorded == write_state(on_spot(Phase.STOPPED)), "the controller's record stays the controller's"
 
 
+def test_move_goes_on_when_an_operator_wrote_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "_POLL_SECONDS", 0.001)
+    found = server(job(on_spot()))
+    found.after = controller
+    # JobSet writes a status between the first readings and the writes that follow them.
+    found.conflicts = 3
+    move_job(Cluster(found, NAMESPACE), KEY, "on-demand", PATIENT)
+    assert selected(found) == "on-demand", "each write is repeated on the job as it is then"
+
+
 def test_move_that_is_not_stopped_in_time_says_how_to_go_on() -> None:
     found = server(job(on_spot()))
     with pytest.raises(ConfigError, match="kubectl holdfast resume jobset/train"):
