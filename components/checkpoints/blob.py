@@ -10,8 +10,10 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 from pulumi_azure_native.resources import ResourceGroup
 from pulumi_azure_native.storage import (
+    Action,
     BlobContainer,
     BlobServiceProperties,
+    DefaultAction,
     ManagementPolicy,
     PublicAccess,
     StorageAccount,
@@ -191,15 +193,15 @@ class CheckpointBucket(ComponentResource):
 def _network_rules(subnet_id: Input[str], allowed_cidrs: Sequence[str]) -> NetworkRuleSetArgsDict:
     """The rules that close the account to all but a subnet and some public addresses."""
     return {
-        "default_action": "Deny",
+        "default_action": DefaultAction.DENY,
         "bypass": "None",
-        "virtual_network_rules": [{"virtual_network_resource_id": subnet_id, "action": "Allow"}],
+        "virtual_network_rules": [{"virtual_network_resource_id": subnet_id, "action": Action.ALLOW}],
         "ip_rules": [_ip_rule(each) for cidr in allowed_cidrs for each in _ranges(IPv4Network(cidr))],
     }
 
 
 def _ip_rule(addresses: str) -> IPRuleArgsDict:
-    return {"i_p_address_or_range": addresses, "action": "Allow"}
+    return {"i_p_address_or_range": addresses, "action": Action.ALLOW}
 
 
 # Storage accounts accept single addresses without a prefix, and no smaller block.

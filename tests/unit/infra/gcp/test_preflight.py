@@ -37,6 +37,7 @@ from tests.support.fakes.gcp_project import (
     NEWEST,
     NUMBER,
     PROJECT_DATA,
+    QUOTAS,
     STORAGE_AGENT,
     SUBNETWORK,
     TYPES,
@@ -345,7 +346,8 @@ def test_queries_use_the_stacks_project_and_location() -> None:
 
     def answer(token: str, arguments: Json) -> Json:
         place = arguments.get("region") or arguments.get("location") or arguments.get("zone")
-        asked_for.append((token, arguments.get("project") or arguments.get("projectId"), place))
+        named = arguments.get("project") or arguments.get("projectId") or arguments.get("parent")
+        asked_for.append((token, str(named).removeprefix("projects/"), place))
         return answers(token, arguments)
 
     lookups(answer)
@@ -357,6 +359,7 @@ def test_queries_use_the_stacks_project_and_location() -> None:
         (VERSIONS, GCP_REGION),
         (SUBNETWORK, GCP_REGION),
         (BUCKETS, None),
+        (QUOTAS, None),
         *((TYPES, zone) for zone in ZONES),
     }, "and nothing that the stack has no use for"
 
