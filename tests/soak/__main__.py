@@ -3,6 +3,7 @@
 import argparse
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -70,6 +71,18 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     verdicts.add_argument("--rounds", type=_positive, default=10, metavar="N", help="default: 10")
     # A plan costs pods times NodePools: two rounds of 20 jobs take less time than one of 40.
     verdicts.add_argument("--jobs", type=_positive, default=20, metavar="N", help="of a round; default: 20")
+    drawn = commands.add_parser(
+        "judges", help="judge what drawn stacks register by what the clouds and SDKs publish"
+    )
+    drawn.add_argument("--seed", type=int, metavar="S", help=f"draws the stacks; {_SEED}")
+    drawn.add_argument("--count", type=_positive, default=60, metavar="N", help="of each cloud; default: 60")
+    types = commands.add_parser("record-types", help="record what Azure publishes about its resource types")
+    types.add_argument("checkout", type=Path, help="a checkout of github.com/Azure/bicep-types-az")
+    types.add_argument(
+        "replacements",
+        type=Path,
+        help="provider/pkg/gen/replacement.go of github.com/pulumi/pulumi-azure-native",
+    )
     mutants = commands.add_parser(
         "mutants", help="apply small changes to the sources and check that unit tests fail"
     )
@@ -89,6 +102,16 @@ def _run(parsed: argparse.Namespace) -> int:
         from tests.soak.mutants.runner import run_mutants
 
         return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
+    if parsed.command == "record-types":
+        from tests.soak.judges.openapi import record
+
+        record(parsed.checkout, parsed.replacements)
+        return 0
+    if parsed.command == "judges":
+        from tests.soak.judges.command import judges
+
+        judges(seed=parsed.seed, count=parsed.count)
+        return 0
     from holdfast.rehearsal.commands import enter_workspace
 
     workspace = enter_workspace()

@@ -273,6 +273,7 @@ RESOURCES: Mapping[str, Rules] = {
                 "networkProfile.outboundType",
                 "networkProfile.podCidr",
                 "networkProfile.serviceCidr",
+                "networkProfile.serviceCidrs",
                 "nodeResourceGroup",
                 "windowsProfile",
             }

@@ -21,6 +21,8 @@ def eks_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
             "identities": [{"oidcs": [{"issuer": ISSUER}]}],
             "vpcConfig": {**network, "clusterSecurityGroupId": GROUP},
         }
+    if kind == "aws:sqs/queue:Queue":
+        return {"url": "https://sqs.us-east-1.amazonaws.com/123456789012/interruption"}
     if kind == "aws:ec2/launchTemplate:LaunchTemplate":
         return {"latestVersion": 1}
     if kind == "aws:ec2/placementGroup:PlacementGroup":

@@ -19,6 +19,7 @@ from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
 from tests.support.builders.configurations import AZURE_LOCATION, list_of, nap_platform
 from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.published import Published
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
@@ -206,3 +207,15 @@ def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
         assert mapping(found, "spec", "tags").items() >= marks.items(), "Karpenter puts them on its machines"
     for found in stack(name).of(":AgentPool"):
         assert mapping(found, "tags").items() >= marks.items(), "AKS puts them on its scale sets"
+
+
+@every_stack
+def test_every_resource_is_what_azure_publishes_for_its_api_version(name: str) -> None:
+    published = Published.of("azure-native")
+    wrong = [
+        f"{found.name}: {complaint}"
+        for found in stack(name)
+        if found.type.startswith("azure-native:")
+        for complaint in published.complaints(found.type, found.inputs)
+    ]
+    assert wrong == [], "Azure would reject the request, or drop the field"

@@ -65,11 +65,17 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
         {"location": "northeurope"},
         {"resourceGroupName": "another"},
         {"isHnsEnabled": True},
-        {"kind": "BlockBlobStorage"},
     ],
 )
 def test_what_an_account_is_made_as_it_stays(account: Engine, change: Properties) -> None:
     assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), "it is replaced"
+
+
+def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
+    made, _ = account.create(_INPUTS)
+    changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}
+    assert not account.diff(_INPUTS, changed).replaces, "the provider does not list it"
+    account.refuses_update(made, changed, "The property 'kind' was specified in the input")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Judges drawn stacks by what the clouds and the SDKs publish."""

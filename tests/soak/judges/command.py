@@ -1,0 +1,123 @@
+"""`python -m tests.soak judges`: judges what drawn stacks register, by what others publish."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Final, cast
+
+from pulumi import output
+
+from holdfast.rehearsal.output import say
+from holdfast.simulator.clouds.schema import Schema, violations
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.values import UNKNOWN
+from tests.soak.judges.combinations import draw
+from tests.soak.judges.planted import mistakes
+from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.published import Published
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.simulator.pulumi.values import Properties
+    from tests.soak.judges.combinations import Combination
+    from tests.support.fakes.pulumi_engine import Recorded
+
+#: The packages of the three clouds; the cloud of the second column publishes types of its API that are recorded.
+_CLOUDS: Final = {"aws": False, "gcp": False, "azure-native": True}
+
+
+def judges(*, seed: int | None, count: int) -> None:
+    """Judge `count` stacks of each cloud, with known and with unknown ids, and print a summary.
+
+    Raises RehearsalError if a judge disagrees with a resource.
+    """
+    first = seed_of(seed, os.environ.get(SEED_VARIABLE))
+    say(f"seed {first}: {count} stacks of each cloud, each with known and with unknown ids")
+    verdicts = [_Verdict(cloud, has_types=has_types) for cloud, has_types in _CLOUDS.items()]
+    for verdict in verdicts:
+        for number, combination in enumerate(draw(verdict.cloud, seed=first, count=count), start=1):
+            verdict.add(combination)
+            say(f"  {verdict.cloud} {number}/{count}: {combination.name}, {len(verdict.wrong)} complaints")
+    for verdict in verdicts:
+        for line in verdict.summary():
+            say(line)
+    wrong = [complaint for verdict in verdicts for complaint in verdict.wrong]
+    if wrong:
+        raise RehearsalError("\n".join([f"{len(wrong)} complaints:", *wrong]))
+    say("every judge agrees")
+
+
+class _Verdict:
+    """What the judges of a cloud said."""
+
+    def __init__(self, cloud: str, *, has_types: bool) -> None:
+        self.cloud = cloud
+        self.wrong: list[str] = []
+        self._sdk = Schema.for_package(cloud)
+        self._published = Published.of(cloud) if has_types else None
+        self._stacks = 0
+        self._resources: Counter[str] = Counter()
+        self._fields: set[tuple[str, str]] = set()
+        self._seen: set[str] = set()
+        self._planted: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
+
+    def add(self, combination: Combination) -> None:
+        """Judge the resources of a stack; equal ones are judged once."""
+        self._stacks += 1
+        for title, resources in (("known", combination.known), ("unknown", combination.unknown)):
+            for one in resources:
+                self._resources[title] += 1
+                self._fields |= {(one.type, name) for name in one.inputs}
+                self._judge(one, f"{combination.name} ({title} ids)", plants=title == "known")
+
+    def summary(self) -> list[str]:
+        """Return the lines that a person reads at the end."""
+        types = {token for token, _ in self._fields}
+        judge = f"pulumi-{self.cloud} {self._sdk.version}"
+        if self._published is not None:
+            judge += f" and {len(self._published.types)} types of {self._published.source}"
+        judged = (
+            f"{self.cloud}: {self._stacks} stacks, {self._resources.total()} resources of {len(types)} types "
+            f"({self._resources['unknown']} with unknown ids), {len(self._fields)} fields, "
+            f"{len(self.wrong)} complaints; judged by {judge}"
+        )
+        lines = [judged]
+        if self._planted:
+            shares = ", ".join(
+                f"{kind} {self._found[kind]}/{planted}" for kind, planted in sorted(self._planted.items())
+            )
+            lines.append(f"  planted mistakes seen: {self._found.total()}/{self._planted.total()} ({shares})")
+        return lines
+
+    def _judge(self, one: Recorded, where: str, *, plants: bool) -> None:
+        key = f"{one.type} {json.dumps(one.inputs, default=str, sort_keys=True)}"
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        self.wrong += [
+            f"{where}: {one.name}: {complaint}" for complaint in self._complaints(one.type, one.inputs)
+        ]
+        if plants and self._published is not None:
+            for mistake in mistakes(one.inputs):
+                self._planted[mistake.kind] += 1
+                self._found[mistake.kind] += bool(self._complaints(one.type, mistake.inputs))
+
+    def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
+        given = {name: _plain(value) for name, value in inputs.items() if value is not None}
+        found = [one.reason for one in violations(cast("Properties", given), self._sdk.resource(token))]
+        return found + (self._published.complaints(token, given) if self._published else [])
+
+
+def _plain(value: object) -> object:
+    """Return a value of the SDK with the simulator's marker for what is unknown."""
+    if isinstance(value, output.Unknown):
+        return UNKNOWN
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in cast("list[object]", value)]
+    return value
