@@ -206,6 +206,8 @@ def test_a_job_that_fails_during_its_move_has_failed(ladder: Ladder) -> None:
             subresource="status",
         )
         ladder.wait_phase(name, "Finished")
+        # Events are written beside the state.
+        ladder.wait(lambda: "Failed" in ladder.said(name), name, "its end is an Event")
         assert "in the middle of a move" in ladder.said(name)["Failed"], "and it is said what to do"
 
 
