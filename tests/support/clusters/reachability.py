@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
-from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
+from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
 from holdfast.scheduling.reachability.node_selection import alternatives
@@ -128,6 +128,8 @@ class Trial:
 def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
     """Try every job on each of its tiers, all at once, until Karpenter has no more to give."""
     asked = [(job, tier) for job in jobs for tier in job.tiers]
+    # Karpenter plans for what it knows of DaemonSets when it plans.
+    _all_at_once(client.create, [each for _, tier in asked for each in tier.daemon_sets])
     _all_at_once(client.create, [job.gang(tier) for job, tier in asked])
     everybody = sum(job.shape.pods for job, _ in asked)
     client.wait_list(
@@ -205,18 +207,25 @@ def _wait_for_machines(client: KubeClient) -> set[str]:
 def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> None:
     """Wait until the scheduler has placed the gang, or as much of it as the pool's nodes have room for."""
     # Karpenter may buy a node whose label has a value that the scheduler does not accept.
-    rooms = {
-        str(obj(node["metadata"])["name"]): allocatable(node)
+    taken = tier.daemon_requests
+    nodes = [
+        node
         for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
         if _may_take(node, job)
+    ]
+    rooms = {str(obj(node["metadata"])["name"]): allocatable(node).without(taken) for node in nodes}
+    zone_of = {
+        str(obj(node["metadata"])["name"]): obj(obj(node["metadata"])["labels"]).get(ZONE) for node in nodes
     }
 
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
+        used = {zone_of.get(node) for node in there} if job.shape.same_placement else set[object]()
         return there.total() == job.shape.pods or not any(
             min(job.shape.requests.times_in(room), 1 if job.shape.one_per_node else job.shape.pods)
             > there[node]
             for node, room in rooms.items()
+            if not used or zone_of[node] in used
         )
 
     client.wait_list(

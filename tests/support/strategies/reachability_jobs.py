@@ -49,6 +49,9 @@ NODE_CLASS: Final = "tried"
 #: A pod can be bound, and evicted at once, while its node is just losing the taint that new nodes have.
 _NEW: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
 
+#: The memory of an agent.
+_AGENT_MIB: Final = 64
+
 #: How the containers of a pod share its requests.
 Containers: TypeAlias = Literal["one", "two", "sidecar", "init", "both"]
 CONTAINERS: Final[tuple[Containers, ...]] = get_args(Containers)
@@ -82,15 +85,26 @@ class TriedTier:
     daemons_cpu_millis: int = 0
 
     @property
+    def daemon_requests(self) -> Resources:
+        """What the DaemonSet on its nodes requests."""
+        return Resources(
+            cpu_millis=self.daemons_cpu_millis, memory_mib=_AGENT_MIB if self.daemons_cpu_millis else 0
+        )
+
+    @property
     def daemon_sets(self) -> tuple[Json, ...]:
         """A DaemonSet on its nodes that requests so much, if anything."""
-        if not self.daemons_cpu_millis:
+        taken = self.daemon_requests
+        if not taken.cpu_millis:
             return ()
-        labels, amounts = {"agent": self.name}, {"cpu": f"{self.daemons_cpu_millis}m", "memory": "64Mi"}
+        labels, amounts = (
+            {"agent": self.name},
+            {"cpu": f"{taken.cpu_millis}m", "memory": f"{taken.memory_mib}Mi"},
+        )
         spec: Json = {
             "nodeSelector": {POOL: self.name},
             "tolerations": [{"operator": "Exists"}],
-            # The agents are there before jobs: a job that came first gives way.
+            # A pod of a job that was bound before the agent is preempted.
             "priorityClassName": "system-node-critical",
             "containers": [{"name": "agent", "image": "agent", "resources": {"requests": amounts}}],
         }

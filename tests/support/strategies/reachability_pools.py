@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
+from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
 from holdfast.scheduling.taints import SPOT, Taint, Toleration
 from tests.support.strategies.reachability_jobs import (
+    CONTAINERS,
     CPU_MACHINES,
     EFFECTS,
     GENERATION,
@@ -74,7 +75,32 @@ def _job(chance: Random, name: str) -> TriedJob:
     tiers = tuple(
         _tier(chance, f"{name}-{number}", machine, nodes) for number in range(1, chance.choice((2, 3)) + 1)
     )
-    return TriedJob(name=name, shape=shape, tiers=tiers, is_admitted=chance.random() < 0.7)
+    job = TriedJob(name=name, shape=shape, tiers=tiers, is_admitted=chance.random() < 0.7)
+    return _with_pods(Random(f"pods-{name}"), job, machine)
+
+
+def _with_pods(chance: Random, job: TriedJob, machine: MachineCapacity) -> TriedJob:
+    """The same job with pods of several containers, in one zone, beside DaemonSets, or that select an architecture."""
+    shape = job.shape
+    selector = {**shape.selector, ARCH: chance.choice(("amd64", "amd64", "arm64"))}
+    shape = replace(
+        shape,
+        selector=selector if chance.random() < 0.15 else shape.selector,
+        same_placement=Placement.ZONE if chance.random() < 0.15 else None,
+        tolerations=(
+            *shape.tolerations,
+            *chance.choice(((),) * 4 + ((Toleration(key=RESERVED, value="vision", effect="NoSchedule"),),)),
+        ),
+    )
+    # As much as may be free beside the job, or a hair more.
+    agent = chance.choice((0, 0, 0, 100, machine.allocatable.cpu_millis % shape.requests.cpu_millis + 1))
+    return replace(
+        job,
+        shape=shape,
+        tiers=tuple(replace(tier, daemons_cpu_millis=agent) for tier in job.tiers),
+        containers=chance.choice(CONTAINERS),
+        is_read=True,
+    )
 
 
 def _requests(chance: Random, machine: MachineCapacity, beside: int) -> Resources:
