@@ -71,7 +71,7 @@ class Published:
         kind = str(field["kind"])
         if isinstance(value, Unknown) or kind == "any":
             return
-        if isinstance(value, list) and kind == "map":
+        if kind == "map" and _is(value, "list"):
             # azure-native takes the ids of identities as a list, and sends a map.
             return
         if not _is(value, kind):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
+    from holdfast.scheduling.json import JsonValue
     from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 #: A feature: its name, and how it changes a document.
@@ -46,21 +47,30 @@ class Combination:
     unknown: Sequence[Recorded]
 
 
-def _cluster(**fields: object) -> Callable[[Document], object]:
-    return lambda document: section(document, "cluster").update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
+def _cluster(**fields: JsonValue) -> Callable[[Document], object]:
+    def change(document: Document) -> None:
+        section(document, "cluster").update(fields)
+
+    return change
 
 
-def _pool(index: int, **fields: object) -> Callable[[Document], object]:
-    return lambda document: entry(document, "pools", index).update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
+def _pool(index: int, **fields: JsonValue) -> Callable[[Document], object]:
+    def change(document: Document) -> None:
+        entry(document, "pools", index).update(fields)
+
+    return change
 
 
-def _whole(**fields: object) -> Callable[[Document], object]:
-    return lambda document: document.update(fields)  # pyright: ignore[reportCallIssue, reportArgumentType]
+def _whole(**fields: JsonValue) -> Callable[[Document], object]:
+    def change(document: Document) -> None:
+        document.update(fields)
+
+    return change
 
 
 _KEY: Final = "arn:aws:kms:us-west-2:123456789012:key/00000000-0000-0000-0000-000000000001"
 _ROLE: Final = "arn:aws:iam::123456789012:role/ml"
-_MIRROR: Final = {"charts": aws_stacks.CHARTS, "images": aws_stacks.IMAGES}
+_MIRROR: Final[Mapping[str, JsonValue]] = {"charts": aws_stacks.CHARTS, "images": aws_stacks.IMAGES}
 _ZONE: Final = "us-west-2a"
 
 _AWS: Final[Sequence[Feature]] = (

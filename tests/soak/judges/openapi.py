@@ -153,7 +153,7 @@ class _Document:
         """Return a property; the SDK shows the content of `properties` beside it."""
         here = self.properties(one)
         inner = here.get("properties")
-        beside = self.properties(self._follow(inner["type"])) if inner else {}
+        beside = self.properties(self._follow(inner["type"])) if inner else dict[str, Type]()
         spellings = {_RENAMED.get(name, name).lower(), _KEBAB.sub("-", name).lower()}
         found = [one for each in (here, beside) for title, one in each.items() if title.lower() in spellings]
         return next((one for one in found if not _flags(one) & _READ_ONLY), None)
