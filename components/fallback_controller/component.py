@@ -17,7 +17,10 @@ from holdfast.components.fallback_controller.program import (
     program_of_container,
     volumes_of_pod,
 )
-from holdfast.components.fallback_controller.write_policy import ControllerWritePolicy
+from holdfast.components.fallback_controller.write_policy import (
+    ControllerWritePolicy,
+    ControllerWritePolicyArgs,
+)
 from holdfast.components.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_TOLERATIONS,
@@ -192,7 +195,9 @@ class FallbackController(ComponentResource):
         )
         access = ControllerAccess(f"{name}-access", opts=ResourceOptions(parent=self, depends_on=namespaces))
         writes = ControllerWritePolicy(
-            f"{name}-writes", args.images.placeholder, opts=ResourceOptions(parent=self)
+            f"{name}-writes",
+            ControllerWritePolicyArgs(placeholder_image=args.images.placeholder),
+            opts=ResourceOptions(parent=self),
         )
         programs = [
             ConfigMap(

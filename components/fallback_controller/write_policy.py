@@ -7,6 +7,7 @@ a label of a node or job, a pod that is no placeholder. A stolen token can there
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, ResourceOptions
@@ -317,18 +318,27 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class ControllerWritePolicyArgs:
+    """`placeholder_image` is the only image that placeholders run."""
+
+    placeholder_image: str
+
+
 class ControllerWritePolicy(ComponentResource):
     """What the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
 
-    Creates a ValidatingAdmissionPolicy and its binding. `placeholder_image` is what placeholders run.
+    Creates a ValidatingAdmissionPolicy and its binding.
     """
 
-    def __init__(self, name: str, placeholder_image: str, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: ControllerWritePolicyArgs, opts: ResourceOptions | None = None
+    ) -> None:
         super().__init__("holdfast:index:ControllerWritePolicy", name, None, opts)
         policy = ValidatingAdmissionPolicy(
             f"{name}-policy",
             metadata={"name": NAME},
-            spec=cast("ValidatingAdmissionPolicySpecArgsDict", policy_spec(placeholder_image)),
+            spec=cast("ValidatingAdmissionPolicySpecArgsDict", policy_spec(args.placeholder_image)),
             opts=ResourceOptions(parent=self),
         )
         ValidatingAdmissionPolicyBinding(

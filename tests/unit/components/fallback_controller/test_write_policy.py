@@ -13,6 +13,7 @@ from holdfast.components.fallback_controller.write_policy import (
     LONGEST_SUCCESSOR_STEM,
     NAME,
     ControllerWritePolicy,
+    ControllerWritePolicyArgs,
     policy_spec,
 )
 from holdfast.fallback.jobs.rayjob import successor_name
@@ -43,7 +44,11 @@ def test_every_write_of_the_permissions_is_matched() -> None:
 
 
 def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
-    recorded = record(lambda: ControllerWritePolicy("writes", "registry.example.com/pause:1"))
+    recorded = record(
+        lambda: ControllerWritePolicy(
+            "writes", ControllerWritePolicyArgs(placeholder_image="registry.example.com/pause:1")
+        )
+    )
     policy, binding = (
         recorded.one(":ValidatingAdmissionPolicy"),
         recorded.one(":ValidatingAdmissionPolicyBinding"),
