@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
+    from tests.support.strategies.reachability_jobs import Containers
 
 _CPU: Final = "m7i.xlarge"
 _GPU: Final = "p4d.24xlarge"
@@ -55,6 +56,11 @@ def edges() -> tuple[TriedJob, ...]:
         # The GPU pool's taint keeps away a pod that asks for none, but for one that names the pool.
         _job("helper", half, _tier(machines=(_GPU,)), is_admitted=False),
         _job("helper-admitted", half, _tier(machines=(_GPU,))),
+        # A DaemonSet takes 200m: what is left fits exactly, or not.
+        _job("agent-fits", replace(half, cpu_millis=whole.cpu_millis - 200), _tier(agent=200)),
+        _job("agent-over", replace(half, cpu_millis=whole.cpu_millis - 199), _tier(agent=200)),
+        _job("sidecar-fits", replace(half, cpu_millis=whole.cpu_millis), _tier(), containers="both"),
+        _job("sidecar-over", replace(half, cpu_millis=whole.cpu_millis + 4), _tier(), containers="both"),
         *_sizes(half),
         *_tolerating(half),
     )
@@ -112,11 +118,19 @@ def _job(
     is_admitted: bool = True,
     tolerations: tuple[Toleration, ...] = (),
     selector: Mapping[str, str] | None = None,
+    containers: Containers = "one",
 ) -> TriedJob:
     named = [replace(tier, name=f"{name}-{number}") for number, tier in enumerate(tiers, start=1)]
     last = replace(named[-1], max_failures=None, has_timeout=False)
     shape = Shape(name=name, pods=pods, requests=requests, tolerations=tolerations, selector=selector or {})
-    return TriedJob(name=name, shape=shape, tiers=(*named[:-1], last), is_admitted=is_admitted)
+    return TriedJob(
+        name=name,
+        shape=shape,
+        tiers=(*named[:-1], last),
+        is_admitted=is_admitted,
+        containers=containers,
+        is_read=containers != "one",
+    )
 
 
 def _tier(
@@ -127,6 +141,7 @@ def _tier(
     taints: tuple[Taint, ...] = (),
     limits: Mapping[str, str] | None = None,
     requirements: tuple[Json, ...] = (),
+    agent: int = 0,
 ) -> TriedTier:
     return TriedTier(
         name="",
@@ -136,6 +151,7 @@ def _tier(
         taints=taints,
         limits=limits,
         requirements=requirements,
+        daemons_cpu_millis=agent,
         max_failures=5,
         has_timeout=True,
     )
