@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from holdfast.scheduling.labels import STATE, STOP
 from holdfast.scheduling.windows import format_time
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (
     NAMESPACE,
     jobset,
@@ -22,6 +24,7 @@ from tests.support.clusters.reconciler import (
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
@@ -49,6 +52,18 @@ def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
             lambda: (_jobs_by_tier(cluster), _status(cluster).get("summary")) == ([0, 0, 1], "1 running"),
             "the status shows the job running on the last tier",
         )
+        assert _is_ready(cluster), "kubectl wait ends once the ladder is followed"
+        labels = obj(obj(cluster.job("walks")["metadata"])["labels"])
+        assert labels["holdfast.dev/tier"] == "on-demand", "kubectl get -L shows the tier"
+        used = {str(use["pool"]): float(str(use["node_time"])) for use in _uses(cluster, "walks")}
+        assert used.keys() >= {"spot-a", "spot-b"}, (
+            f"its ledger has the nodes of each pool that it left: {used}"
+        )
+        assert min(used["spot-a"], used["spot-b"]) > 0, f"for as long as it had them: {used}"
+        node_seconds = controller.number(
+            'holdfast_fallback_node_seconds_total{capacity="spot",namespace="vision",pool="spot-a"}'
+        )
+        assert node_seconds == used["spot-a"], "the metric counts what the ledger has"
         moves = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
         assert controller.number(moves) == 1, "moves are counted by target pool"
         # The restart can be observed before the eviction that explains it: pods and jobs are two watches.
@@ -206,6 +221,18 @@ def test_a_kind_defined_later_is_watched(cluster: LoopCluster, tmp_path: Path) -
 
 def _patch(cluster: LoopCluster, name: str, patch: Json) -> None:
     cluster.client.merge_patch("jobset.x-k8s.io/v1alpha2", "JobSet", name, patch, namespace=NAMESPACE)
+
+
+def _is_ready(cluster: LoopCluster) -> bool:
+    wait = ["wait", "--for=condition=Ready", "fallbackpolicy/ladder", "-n", NAMESPACE, "--timeout=180s"]
+    ended = subprocess.run(
+        ["kubectl", f"--kubeconfig={cluster.workspace.kubeconfig(STACK)}", *wait], check=False
+    )
+    return ended.returncode == 0
+
+
+def _uses(cluster: LoopCluster, name: str) -> Sequence[Json]:
+    return objects(obj(cluster.state(name)["ledger"])["uses"])
 
 
 def _status(cluster: LoopCluster) -> Json:

@@ -20,11 +20,13 @@ from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.job_operators import jobset_values
 from holdfast.infra import versions
 from holdfast.scheduling.labels import (
+    CAPACITY_TYPE,
     CONTROLLER_NAMESPACE,
     LADDER,
     LEASE,
     POOL,
     RESERVATION_NAMESPACE,
+    SPOT,
     STATE,
     TRAINING,
     TRAINING_VALUE,
@@ -375,6 +377,7 @@ def simulated_node(name: str, pool: str | None) -> Json:
     labels: Json = {
         "kubernetes.io/hostname": name,
         **({POOL: pool} if pool else {"holdfast.dev/system": "true"}),
+        **({CAPACITY_TYPE: SPOT} if pool and pool.startswith(SPOT) else {}),
     }
     return {
         "apiVersion": "v1",
