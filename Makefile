@@ -125,7 +125,7 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 	failed=0; wait $$beside || failed=$$?; \
 	cat $$log; \
 	if [ $$slow -ne 0 ]; then \
-	  echo "These slow tests failed and run once more, alone. Mend one that passes now: its wait or its subject has a race."; \
+	  echo "These slow tests failed and run once more, alone. Fix one that passes now: its wait or its subject has a race."; \
 	  $(SEEDED) $(PYTEST) -v $(SLOW_CACHE) $(AGAIN) $(SLOW) || failed=$$?; \
 	fi; \
 	exit $$failed
