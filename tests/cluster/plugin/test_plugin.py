@@ -1,0 +1,172 @@
+"""The plugin as its user runs it: the real kubectl, a real API server, and the rights of one namespace."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.scheduling.labels import FOLLOWS, PROGRESS
+from tests.support.clusters.plugin import TIERS, TrainingPods
+from tests.support.clusters.reconciler import NAMESPACE, jobset, policy, wait_until
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from tests.support.clusters.plugin import PluginCluster
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def ladder(cluster: PluginCluster) -> Generator[None]:
+    """The namespace has a ladder; no job is left afterwards."""
+    cluster.loop.apply(policy(*TIERS))
+    yield
+    cluster.loop.clear()
+
+
+@pytest.fixture
+def job(cluster: PluginCluster, ladder: None, request: pytest.FixtureRequest) -> str:
+    """A job of two pods that runs on its first tier. Each test has a name of its own: the last one's may still be deleted."""
+    name = f"job-{abs(hash(request.node.name)) % 10**6}"
+    cluster.loop.apply(jobset(name))
+    cluster.loop.wait_on(name, "spot-a")
+    return name
+
+
+def test_jobs_and_why_show_the_position_to_a_user_with_the_rights_of_one_namespace(
+    cluster: PluginCluster, job: str
+) -> None:
+    listed = cluster.kubectl("holdfast", "jobs")
+    assert listed.returncode == 0, listed.stderr
+    row = next(line for line in listed.stdout.splitlines() if line.startswith(f"jobset/{job}"))
+    assert row.split()[1:7] == ["1", "of", "3", "spot-a", "Running", "0"], "tier, pool, phase, failures"
+    documents = json.loads(cluster.kubectl("holdfast", "jobs", "-o", "json").stdout)
+    assert [each["max_failures"] for each in documents] == [3], "the limit of its tier"
+
+    cluster.loop.evict_one(job)
+    wait_until(lambda: "EvictionCounted" in cluster.loop.said(job), "the eviction is counted", seconds=180)
+    told = cluster.kubectl("holdfast", "why", job)
+    assert told.returncode == 0, told.stderr
+    assert "EvictionCounted: spot-a has cost 1 of 3 failures." in told.stdout, "its history, from the Events"
+    assert "spot-a has cost 1 failures, and 3 move it on; the last was an eviction" in told.stdout, (
+        "its state"
+    )
+
+
+def test_stop_resume_and_move_do_what_they_say(cluster: PluginCluster, job: str) -> None:
+    asked = cluster.kubectl("holdfast", "stop", f"jobset/{job}")
+    assert asked.returncode == 0, asked.stderr
+    wait_until(
+        lambda: cluster.loop.state(job).get("phase") == "Stopped" and not cluster.loop.pods(job),
+        "it is stopped",
+        seconds=180,
+    )
+    resumed = cluster.kubectl("holdfast", "resume", job)
+    assert resumed.returncode == 0, resumed.stderr
+    cluster.loop.wait_on(job, "spot-a")
+
+    moved = cluster.kubectl("holdfast", "move", job, "on-demand", "--timeout", "3m")
+    assert moved.returncode == 0, f"{moved.stdout}{moved.stderr}"
+    cluster.loop.wait_on(job, "on-demand")
+    assert cluster.loop.state(job)["rank"] == 2, "the ladder goes on from the tier that the user chose"
+
+
+def test_errors_name_the_fix_and_show_no_traceback(cluster: PluginCluster, job: str, tmp_path: Path) -> None:
+    unlabeled = {**jobset("alone"), "metadata": {"name": "alone", "namespace": NAMESPACE}}
+    cluster.loop.apply(unlabeled)
+    missing = tmp_path / "no-such-kubeconfig"
+    found = {
+        "unknown job": cluster.kubectl("holdfast", "why", "absent"),
+        "another kind": cluster.kubectl("holdfast", "stop", "pod/any"),
+        "no rights there": cluster.kubectl("holdfast", "jobs", "-n", "kube-system"),
+        "it follows nothing": cluster.kubectl("holdfast", "stop", "alone"),
+        "no such tier": cluster.kubectl("holdfast", "move", job, "moon"),
+        "it runs": cluster.kubectl("holdfast", "resume", job),
+        "no kubeconfig": cluster.kubectl("holdfast", "jobs", kubeconfig=missing),
+        "no such file": cluster.kubectl("holdfast", "check", "-f", str(missing)),
+        "reports no progress": cluster.kubectl("holdfast", "drill", job, "--yes"),
+    }
+    for what, ended in found.items():
+        assert ended.returncode == 1, f"{what}: {ended.stdout}{ended.stderr}"
+        assert "Traceback" not in ended.stderr, f"{what}: {ended.stderr}"
+        assert ended.stderr.startswith("error: "), f"{what}: {ended.stderr}"
+        assert "; allowed: " in ended.stderr, f"{what} says what is allowed: {ended.stderr}"
+    assert f"jobset/{job}" in found["unknown job"].stderr, "the jobs that there are"
+    assert "holdfast-view" in found["no rights there"].stderr, "the Role that has the rights"
+    assert FOLLOWS in found["it follows nothing"].stderr, "the label that it lacks"
+    assert "spot-a, spot-b, on-demand" in found["no such tier"].stderr, "the tiers that there are"
+    assert PROGRESS in found["reports no progress"].stderr, "the annotation that it lacks"
+
+
+def test_drill_needs_the_right_to_take_a_node_and_finds_what_train_py_lost(
+    cluster: PluginCluster, ladder: None, tmp_path: Path
+) -> None:
+    training = TrainingPods(
+        cluster=cluster,
+        job="drilled",
+        folder=tmp_path,
+        kills=True,
+        environment={
+            "STEPS": "100000",
+            "STEPS_BETWEEN_CHECKPOINTS": "8",
+            "SECONDS_PER_STEP": "1",
+            # Longer than one look of the drill, also on a busy machine.
+            "SECONDS_BETWEEN_REPORTS": "3",
+        },
+    )
+    cluster.loop.apply(jobset("drilled"))
+    with training.running():
+        cluster.loop.wait_on("drilled", "spot-a")
+        wait_until(lambda: progress(cluster) > 10, "it trains beyond its first checkpoint", seconds=180)
+        refused = cluster.kubectl("holdfast", "drill", "drilled", "--yes")
+        assert refused.returncode == 1, refused.stdout
+        assert "no right to patch nodes" in refused.stderr, (
+            "the user may not take nodes, and nothing is taken"
+        )
+
+        words = (
+            "holdfast",
+            "drill",
+            "jobset/drilled",
+            "-n",
+            NAMESPACE,
+            "--yes",
+            "--timeout",
+            "10m",
+            "-o",
+            "json",
+        )
+        ended = cluster.kubectl(*words, kubeconfig=cluster.administrator, seconds=700)
+    assert ended.returncode == 0, (
+        f"{ended.stdout}{ended.stderr}{[log.read_text()[-500:] for log in training.logs]}"
+    )
+    found = json.loads(ended.stdout)
+    assert len(training.logs) == 2, "the job was restarted once"
+    last = training.numbers_after("step ", training.logs[0])[-1]
+    (resumed,) = training.numbers_after("goes on from step ", training.logs[1])
+    assert resumed == found["progressAfter"], "the step that the program says it continues from"
+    # The program was killed: between its last report and its end are the steps between two reports at most.
+    assert 0 <= (last - resumed) - found["stepsLost"] <= 4, f"{last} {resumed} {found}"
+    assert found["recovered"], "it was followed until the progress was past the old value"
+    assert list(found["seconds"]) == ["lost", "replaced", "placed", "started", "reported", "recovered"], (
+        "all stages"
+    )
+    assert sorted(found["seconds"].values()) == list(found["seconds"].values()), "in their order"
+    assert cluster.loop.state("drilled")["evictions"] == 1, "the controller counted it as a cloud's eviction"
+    nodes = cluster.loop.client.list("v1", "Node")
+    assert not [each for each in nodes if obj(each.get("spec")).get("unschedulable")], (
+        "the node is open again"
+    )
+
+
+def progress(cluster: PluginCluster) -> int:
+    """The steps that the pods of the job report."""
+    notes = [
+        obj(obj(pod["metadata"]).get("annotations")).get(PROGRESS) for pod in cluster.loop.pods("drilled")
+    ]
+    return max((int(str(each).partition("/")[0]) for each in notes if each), default=0)

@@ -1,0 +1,255 @@
+"""A cluster with the fallback controller, a user with the rights of one namespace, and the plugin as the user installs it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import yaml
+
+from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
+from holdfast.plugin.bundle import build
+from tests.support.clusters.control_plane import CHECKOUT
+from tests.support.clusters.operators import STACK
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, replica
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from holdfast.scheduling.json import Json
+    from tests.support.clusters.reconciler import Replica
+
+#: What the stack says about the pools: one machine of four CPUs, two of them at most.
+FACTS: Final[Json] = {
+    "machines": [{"name": "m7i.xlarge", "cpu": "4", "memory": "16Gi", "gpus": 0, "pods": 58}],
+    "maxNodes": 2,
+}
+SPOT: Final[Json] = {**FACTS, "capacity": "spot"}
+TIERS: Final = (
+    {"pool": "spot-a", "maxFailures": 3, "facts": SPOT},
+    {"pool": "spot-b", "maxFailures": 3, "facts": SPOT},
+    {"pool": "on-demand", "facts": {**FACTS, "maxNodes": 8, "capacity": "on-demand"}},
+)
+
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+USER: Final = "scientist"
+TRAINER: Final = "trainer"
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_TOKEN_SECONDS: Final = 7200
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginCluster:
+    """The cluster, the controller, and kubectl with the plugin on its path."""
+
+    loop: LoopCluster
+    controller: Replica
+    folder: Path
+    plugin: Path
+
+    @property
+    def user(self) -> Path:
+        """The kubeconfig of a user with the Role `submit` in the training namespace and no other right."""
+        return self.folder / "user.kubeconfig"
+
+    @property
+    def administrator(self) -> Path:
+        """The kubeconfig of the administrator."""
+        return self.loop.workspace.kubeconfig(STACK)
+
+    def environment(self, kubeconfig: Path) -> Mapping[str, str]:
+        """The environment of a user's shell."""
+        scripts = sysconfig.get_path("scripts")
+        paths = os.pathsep.join([str(self.plugin.parent), scripts, os.environ["PATH"]])
+        # An own home: kubectl caches what the API server serves, and a port may have been another cluster's.
+        return {"PATH": paths, "KUBECONFIG": str(kubeconfig), "HOME": str(self.folder)}
+
+    def kubectl(
+        self, *words: str, kubeconfig: Path | None = None, stdin: str | None = None, seconds: float = 180
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the user, or with another kubeconfig."""
+        return subprocess.run(
+            ["kubectl", *words],
+            env=self.environment(kubeconfig or self.user),
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def start(self, *words: str, kubeconfig: Path | None = None) -> subprocess.Popen[str]:
+        """Start kubectl and return its process."""
+        return subprocess.Popen(
+            ["kubectl", *words],
+            env=self.environment(kubeconfig or self.user),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@contextmanager
+def plugin_cluster(loop: LoopCluster, folder: Path) -> Generator[PluginCluster]:
+    """Add the user, the plugin and the controller to a cluster, for the length of the block."""
+    plugin = folder / "bin" / "kubectl-holdfast"
+    build(plugin)
+    loop.apply(*_account(USER, namespace_rules(NamespaceRole.SUBMIT)))
+    loop.apply(*_account(TRAINER, [{"api_groups": [""], "resources": ["pods"], "verbs": ["patch"]}]))
+    loop.forget_leader()
+    with replica(loop.kubeconfig, folder) as controller:
+        controller.wait_ready()
+        found = PluginCluster(loop=loop, controller=controller, folder=folder, plugin=plugin)
+        found.user.write_text(yaml.safe_dump(_kubeconfig(loop)))
+        yield found
+
+
+def _account(name: str, rules: Sequence[Mapping[str, object]]) -> list[Json]:
+    """A service account with a Role of these rules in the training namespace."""
+    within: Json = {"name": name, "namespace": NAMESPACE}
+    named = [
+        {{"api_groups": "apiGroups"}.get(key, key): value for key, value in rule.items()} for rule in rules
+    ]
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": within},
+        {"apiVersion": RBAC, "kind": "Role", "metadata": within, "rules": cast("list[Json]", named)},
+        {
+            "apiVersion": RBAC,
+            "kind": "RoleBinding",
+            "metadata": within,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+        },
+    ]
+
+
+def _kubeconfig(loop: LoopCluster) -> Json:
+    """The user's kubeconfig: the administrator's cluster with the token of the service account."""
+    given = cast("Json", yaml.safe_load(loop.kubeconfig.read_text()))
+    cluster = obj(objects(given["clusters"])[0])
+    token = loop.client.service_account_token(NAMESPACE, USER, _TOKEN_SECONDS)
+    context: Json = {"cluster": cluster["name"], "user": USER, "namespace": NAMESPACE}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [cluster],
+        "users": [{"name": USER, "user": {"token": token}}],
+        "contexts": [{"name": "training", "context": context}],
+        "current-context": "training",
+    }
+
+
+@dataclass(kw_only=True)
+class TrainingPods:
+    """Runs `examples/training/train.py` for the first pod of a job, as its kubelet would: a process for each pod.
+
+    A pod that terminates has its program notified with SIGTERM, or killed under `kills`. `logs` has the output of each
+    process in order.
+    """
+
+    cluster: PluginCluster
+    job: str
+    folder: Path
+    kills: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    logs: list[Path] = field(default_factory=list[Path])
+    _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
+    _ends: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Run for the length of the block."""
+        _write_account(self.cluster.loop, self.folder / "account")
+        thread = threading.Thread(target=self._run, name="kubelet of the training", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ends.set()
+            thread.join(60)
+            for process in self._running.values():
+                process.kill()
+                process.wait(30)
+
+    def numbers_after(self, words: str, log: Path) -> list[int]:
+        """The steps that a process has printed after these words."""
+        lines = log.read_text().splitlines()
+        return [int(line.removeprefix(words)) for line in lines if line.startswith(words)]
+
+    def _run(self) -> None:
+        while not self._ends.wait(0.05):
+            labels = f"jobset.sigs.k8s.io/jobset-name={self.job}"
+            pods = self.cluster.loop.client.list("v1", "Pod", namespace=NAMESPACE, label_selector=labels)
+            firsts = {str(obj(pod["metadata"])["uid"]): pod for pod in pods if _index(pod) == "0"}
+            for uid, process in list(self._running.items()):
+                if uid not in firsts or _ends(firsts[uid]):
+                    process.send_signal(signal.SIGKILL if self.kills else signal.SIGTERM)
+                    process.wait(60)
+                    del self._running[uid]
+            for uid, pod in firsts.items():
+                if (
+                    uid not in self._running
+                    and obj(pod["status"]).get("phase") == "Running"
+                    and not _ends(pod)
+                ):
+                    self._running[uid] = self._start(str(obj(pod["metadata"])["name"]))
+
+    def _start(self, pod: str) -> subprocess.Popen[bytes]:
+        server = self.cluster.loop.client.server.removeprefix("https://")
+        host, _, port = server.rpartition(":")
+        log = self.folder / f"program-{len(self.logs)}.log"
+        self.logs.append(log)
+        with log.open("wb") as out:
+            return subprocess.Popen(
+                [sys.executable, str(CHECKOUT / "examples" / "training" / "train.py")],
+                env={
+                    "PATH": os.environ["PATH"],
+                    "CHECKPOINT_URI": (self.folder / "checkpoints").as_uri(),
+                    "SERVICE_ACCOUNT_FOLDER": str(self.folder / "account"),
+                    "KUBERNETES_SERVICE_HOST": host,
+                    "KUBERNETES_SERVICE_PORT": port,
+                    "POD_NAME": pod,
+                    "JOB_COMPLETION_INDEX": "0",
+                    "SECONDS_BETWEEN_REPORTS": "0",
+                    "SECONDS_PER_STEP": "0.1",
+                    **self.environment,
+                },
+                stdout=out,
+                stderr=out,
+            )
+
+
+def _write_account(loop: LoopCluster, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    cluster = obj(objects(cast("Json", yaml.safe_load(loop.kubeconfig.read_text()))["clusters"])[0])[
+        "cluster"
+    ]
+    known = obj(cluster)
+    if "certificate-authority-data" in known:
+        authority = base64.b64decode(str(known["certificate-authority-data"]))
+    else:
+        authority = Path(str(known["certificate-authority"])).read_bytes()
+    (folder / "ca.crt").write_bytes(authority)
+    (folder / "namespace").write_text(NAMESPACE)
+    (folder / "token").write_text(loop.client.service_account_token(NAMESPACE, TRAINER, _TOKEN_SECONDS))
+
+
+def _index(pod: Json) -> str:
+    return str(obj(obj(pod["metadata"]).get("annotations")).get(_INDEX))
+
+
+def _ends(pod: Json) -> bool:
+    is_over = obj(pod["status"]).get("phase") in {"Failed", "Succeeded"}
+    return is_over or bool(obj(pod["metadata"]).get("deletionTimestamp"))
