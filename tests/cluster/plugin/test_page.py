@@ -82,7 +82,7 @@ async def visit(cluster: PluginCluster, address: str, folder: Path) -> None:
             "document.querySelectorAll('#timeline rect').length >= 3", "its timeline has both pools"
         )
         await page.wait(
-            "document.getElementById('history').innerText.includes('Stopped')", "its history is told"
+            "document.getElementById('history').innerText.includes('Stopped')", "its history is shown"
         )
         await page.picture(folder / "detail.png")
 
