@@ -42,9 +42,18 @@ def test_job_validation_follows_job_admission_and_precedes_namespaces(cloud: str
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_stack_limits_what_its_controller_may_write(cloud: str) -> None:
+    stack = CLOUDS[cloud]()
+    policy = stack.one(":ValidatingAdmissionPolicy", "fallback-controller-writes-policy")
+    earlier = stack.everything_before(stack.one(":Deployment", "fallback-controller-deployment"))
+    assert policy.name in earlier, "the controller never runs without it"
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
 def test_job_validation_allows_jobs_without_a_ladder_and_the_stacks_volume_claims(cloud: str) -> None:
     stack = CLOUDS[cloud]()
-    for binding in stack.of(":ValidatingAdmissionPolicyBinding"):
+    bindings = stack.of(":ValidatingAdmissionPolicyBinding")
+    for binding in (each for each in bindings if each.name.startswith("job-validation-")):
         reference = obj(obj(binding.inputs["spec"])["paramRef"])
         allowed = {"name": "ladder", "parameterNotFoundAction": "Allow"}
         assert reference == allowed, "a job without a ladder is rejected by admission instead"
