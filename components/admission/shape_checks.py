@@ -29,7 +29,7 @@ from holdfast.components.admission.tier_checks import (
     tier_checks,
     total_check,
 )
-from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.labels import ON_DEMAND
 from holdfast.scheduling.ladder import UNLIMITED
 
 _CPU: Final = "cpu"
