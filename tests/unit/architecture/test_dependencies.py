@@ -41,6 +41,7 @@ QUESTIONS = frozenset(
     {
         "infra/aws/preflight/existing.py",
         "infra/aws/preflight/queries.py",
+        "infra/aws/preflight/reservations.py",
         "infra/gcp/preflight/queries.py",
         "infra/azure/preflight/queries.py",
     }

@@ -15,7 +15,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     site = cast("dict[str, object]", yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     listed = pages(site["nav"])
     assert sorted(listed) == sorted([*(file.name for file in DOCS.glob("*.md")), "adr/README.md"]), (
-        "a page without a place is found by nobody"
+        "a page without a place cannot be found"
     )
 
 

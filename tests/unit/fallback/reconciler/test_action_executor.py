@@ -208,7 +208,9 @@ async def test_a_changed_child_job_is_not_deleted() -> None:
     await fixture.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
     with pytest.raises(ApiError) as refused:
         await fixture.actor.execute(context, (DeleteChildren(),))
-    assert refused.value.is_conflict, "so that the job is observed again: no event of the child Job may follow"
+    assert refused.value.is_conflict, (
+        "so that the job is observed again: no event of the child Job may follow"
+    )
     assert fixture.api.of(JOB), "another client has resumed it: it may have pods"
 
 
