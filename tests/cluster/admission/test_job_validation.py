@@ -10,7 +10,7 @@ from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.job_warnings import MOST_CHECKED
 from holdfast.components.admission.jobset import EVICTIONS
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, RECREATE, SPOT
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, RECREATE, SPOT
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
@@ -262,7 +262,7 @@ HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
         (jobset(HOPELESS, namespace=OTHER_NAMESPACE), "no training namespace"),
         (jobset(gang(training(cpu="9000")), namespace="vision"), "what its ladder's pools are is not known"),
         (
-            on_gpus(gang(training({**ON_SPOT, INSTANCE_TYPE: "p4d.24xlarge"}))),
+            on_gpus(gang(training({**ON_SPOT, "topology.k8s.aws/network-node-layer-1": "nn-1"}))),
             "the cloud gives nodes labels that no ladder knows",
         ),
         (

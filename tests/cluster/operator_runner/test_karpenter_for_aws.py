@@ -230,6 +230,6 @@ def test_a_reserved_pool_gets_the_machines_of_its_reservation_and_no_more(
 
 def test_a_pool_of_an_unknown_reservation_gets_no_machine(karpenter: KarpenterCluster) -> None:
     reserved_pool(karpenter, "unknown", "cr-0fedcba9876543210")
-    karpenter.apply(reserved_pod("waits", "unknown"))
-    refused_by_karpenter(karpenter, "waits")
+    karpenter.apply(reserved_pod("without-reservation", "unknown"))
+    refused_by_karpenter(karpenter, "without-reservation")
     assert not karpenter.machines("unknown"), "it takes no machine of another reservation, and none on demand"

@@ -215,12 +215,13 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
     ]
     rooms = {str(obj(node["metadata"])["name"]): allocatable(node).without(taken) for node in nodes}
     zone_of = {
-        str(obj(node["metadata"])["name"]): obj(obj(node["metadata"])["labels"]).get(ZONE) for node in nodes
+        str(obj(node["metadata"])["name"]): str(obj(obj(node["metadata"])["labels"]).get(ZONE))
+        for node in nodes
     }
 
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
-        used = {zone_of.get(node) for node in there} if job.shape.same_placement else set[object]()
+        used = {zone_of.get(node) for node in there} if job.shape.same_placement else set[str | None]()
         return there.total() == job.shape.pods or not any(
             min(job.shape.requests.times_in(room), 1 if job.shape.one_per_node else job.shape.pods)
             > there[node]

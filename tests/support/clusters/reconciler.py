@@ -242,6 +242,8 @@ class LoopCluster:
         self.host.start()
         self.client.close()
         self.client = KubeClient.from_kubeconfig(self.workspace.kubeconfig(STACK))
+        # A running controller reads the new address from its file.
+        controller_kubeconfig(self.client, self.workspace.kubeconfig(STACK))
 
     def forget_leader(self) -> None:
         """Let the next candidate lead at once, as if the lease of a dead leader had run out."""

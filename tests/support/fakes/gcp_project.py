@@ -66,7 +66,7 @@ def project(
 
 
 # Before the first update.
-_NOTHING_YET: dict[str, Json] = {SUBNETWORK: {}, BUCKETS: {"buckets": []}}
+_NOTHING_YET: dict[str, Json] = {SUBNETWORK: {}, BUCKETS: {"buckets": []}, QUOTAS: {"quotaInfos": []}}
 
 
 def answers(token: str, arguments: Json) -> Json:
@@ -82,7 +82,6 @@ def answers(token: str, arguments: Json) -> Json:
                 channel.value.upper(): version for channel, version in NEWEST.items()
             }
         },
-        QUOTAS: {"quotaInfos": []},
         **_NOTHING_YET,
         STORAGE_AGENT: {"emailAddress": AGENT, "member": f"serviceAccount:{AGENT}"},
     }[token]

@@ -24,6 +24,7 @@ from holdfast.components.pools.aks import (
     upgrade_settings,
 )
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from holdfast.scheduling.json import sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue, zones_of
 from tests.support.builders.aks_components import A100_SPOT, CPU, MACHINES, POOL_SUBNET
@@ -278,7 +279,7 @@ def test_a_reserved_pool_names_its_group_and_is_replaced_with_it() -> None:
     assert value(made, "capacityReservationGroupID") == group, (
         "its machines come from the group's reservations"
     )
-    assert "karpenter.sh/capacity-type=reserved:NoSchedule" in made.inputs["nodeTaints"], (
+    assert "karpenter.sh/capacity-type=reserved:NoSchedule" in sequence(made.inputs["nodeTaints"]), (
         "only jobs that select it use it up"
     )
     other = replace(reserved, reservation_group=f"{group}-2")

@@ -25,11 +25,11 @@ ANY: Value = [{"operator": "Exists"}]
 
 def daemons(**pod: Value) -> StackResource:
     spec: Value = {"containers": [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}], **pod}
-    props: Value = {
+    props: dict[str, Value] = {
         "metadata": {"name": "agent", "namespace": "logging"},
         "spec": {"template": {"spec": spec}},
     }
-    return resource(DAEMON_SET, "agent", props if isinstance(props, dict) else {})
+    return resource(DAEMON_SET, "agent", props)
 
 
 def machine(pool: StackResource, *agents: StackResource) -> MachineCapacity:
