@@ -178,9 +178,10 @@ def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladd
         ladder.wait(lambda: ladder.is_suspended(name), name, "it is suspended")
 
         def ends() -> bool:
-            # Pods that were made while it was resumed end with the others.
-            if ladder.state(name).get("phase") == "Suspending":
-                end_all(ladder, name)
+            # Pods that were made while it was resumed end with the others; those of the next gang are not being deleted.
+            for pod in pods_of(client, name):
+                if "deletionTimestamp" in obj(pod["metadata"]):
+                    end(client, pod)
             return ladder.state(name).get("phase") == "Running"
 
         ladder.wait(ends, name, "its move goes on")

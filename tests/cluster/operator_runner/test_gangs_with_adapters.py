@@ -140,15 +140,26 @@ def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: KarpenterC
     # A helper without adapters, and one worker that is bound to a zone: the others follow the worker.
     helper = worker("helper", gang=gang, efa="0", spec={"nodeSelector": {ZONE: zones[0]}})
     first = worker("spread-0", gang=gang, spec={"nodeSelector": {ZONE: last}})
-    karpenter.apply(helper, first, *(worker(f"spread-{index}", gang=gang) for index in (1, 2)))
 
-    def placed(pods: list[Json]) -> bool:
+    def placed(pods: list[Json], count: int) -> bool:
         workers = [pod for pod in pods if str(mapping(pod["metadata"])["name"]).startswith("spread-")]
-        return len(workers) == 3 and all(mapping(pod["spec"]).get("nodeName") for pod in workers)
+        return len(workers) == count and all(mapping(pod["spec"]).get("nodeName") for pod in workers)
 
-    pods = karpenter.client.wait_list(
-        "v1", "Pod", namespace=NAMESPACE, timeout_seconds=180, condition=placed, what="the gang is placed"
-    )
+    def wait_placed(count: int) -> list[Json]:
+        return karpenter.client.wait_list(
+            "v1",
+            "Pod",
+            namespace=NAMESPACE,
+            timeout_seconds=180,
+            condition=lambda pods: placed(pods, count),
+            what=f"{count} workers are placed",
+        )
+
+    # Karpenter plans pods of one second in the order of their uids: the bound worker would be the last of them at times.
+    karpenter.apply(helper, first)
+    wait_placed(1)
+    karpenter.apply(*(worker(f"spread-{index}", gang=gang) for index in (1, 2)))
+    pods = wait_placed(3)
     nodes = {str(mapping(node["metadata"])["name"]): node for node in karpenter.client.list("v1", "Node")}
     used = {
         str(mapping(mapping(nodes[str(mapping(pod["spec"])["nodeName"])]["metadata"])["labels"])[ZONE])

@@ -63,7 +63,7 @@ def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
         node_seconds = controller.number(
             'holdfast_fallback_node_seconds_total{capacity="spot",namespace="vision",pool="spot-a"}'
         )
-        assert node_seconds == used["spot-a"], "the metric counts what the ledger has"
+        assert node_seconds == pytest.approx(used["spot-a"]), "the metric counts what the ledger has"
         moves = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
         assert controller.number(moves) == 1, "moves are counted by target pool"
         # The restart can be observed before the eviction that explains it: pods and jobs are two watches.

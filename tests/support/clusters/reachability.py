@@ -28,7 +28,7 @@ from tests.support.json_objects import obj
 from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
@@ -102,6 +102,8 @@ def _is_whole(client: KubeClient) -> bool:
 
 
 _SECONDS: Final = 240.0
+# So many plans in a row that each buy for a pool: no gang that is drawn needs as many.
+_ENDLESS: Final = 6
 _KARPENTER: Final = "karpenter.sh/v1"
 
 #: A pool apart, whose pods show that a plan was made: a plan is made for all pods that wait.
@@ -166,12 +168,20 @@ def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
 
 
 def _settle(client: KubeClient) -> None:
-    """Wait until Karpenter has planned for every pod that waits, with every machine there, and bought no other."""
-    before: set[str] = set()
+    """Wait until Karpenter has planned for every pod that waits, with every machine there, and bought no other.
+
+    For a pod that the scheduler refuses on nodes that Karpenter thinks fit, it buys another with every plan: such a pool does
+    not settle, and its pods have had their chance.
+    """
+    before: Mapping[str, set[str]] = {}
+    grown: Mapping[str, int] = {}
     for number in count():
         _wait_for_plan(client, f"control-{number}")
         bought = _wait_for_machines(client)
-        if bought == before:
+        grown = {
+            pool: grown.get(pool, 0) + 1 for pool in bought if bought[pool] - before.get(pool, set[str]())
+        }
+        if all(times >= _ENDLESS for times in grown.values()):
             return
         before = bought
 
@@ -190,10 +200,12 @@ def _wait_for_plan(client: KubeClient, name: str) -> None:
     )
 
 
-def _wait_for_machines(client: KubeClient) -> set[str]:
-    """Wait until every machine takes pods, and every pod that has a place on one is there."""
-    claims = client.list(_KARPENTER, "NodeClaim")
-    names = {str(obj(each["metadata"])["name"]) for each in claims if not _is_control(each)}
+def _wait_for_machines(client: KubeClient) -> Mapping[str, set[str]]:
+    """Wait until every machine takes pods; return the names of machines by their pool."""
+    names: dict[str, set[str]] = {}
+    for claim in client.list(_KARPENTER, "NodeClaim"):
+        if not _is_control(claim):
+            names.setdefault(_pool_of(claim), set()).add(str(obj(claim["metadata"])["name"]))
     client.wait_list(
         _KARPENTER,
         "NodeClaim",
@@ -299,7 +311,11 @@ def _takes_pods(claim: Json) -> bool:
 
 
 def _is_control(claim: Json) -> bool:
-    return obj(obj(claim["metadata"]).get("labels")).get("karpenter.sh/nodepool") == _CONTROL.name
+    return _pool_of(claim) == _CONTROL.name
+
+
+def _pool_of(claim: Json) -> str:
+    return str(obj(obj(claim["metadata"]).get("labels")).get(_POOL))
 
 
 def _node_class() -> Json:
