@@ -72,9 +72,10 @@ def pod_capacity(
     available, candidates = _counted(
         requests, fitting, limits, most=1 if one_per_node else None, keys=tuple(minimum)
     )
-    if not _filled(candidates, minimum):
+    # Karpenter drops the types that exceed a limit before it counts values: with no GPUs allowed, none of a GPU machine's.
+    if not _filled([each for each in candidates if _fits(each.uses, available)], minimum):
         return NO_ROOM
-    if None in nodes:
+    if _filled([each for each, count in zip(candidates, nodes, strict=True) if count is None], minimum):
         return PodCapacity(guaranteed=None, at_most=None)
     return PodCapacity(
         guaranteed=_in_one_plan(available, candidates, minimum),

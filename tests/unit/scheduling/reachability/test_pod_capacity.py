@@ -141,3 +141,13 @@ def test_static_nodes_hold_what_their_smallest_type_holds() -> None:
     assert (found.guaranteed, found.at_most) == (2, 10), (
         "Karpenter chooses their types without regard to pods"
     )
+
+
+@pytest.mark.parametrize(("gpus", "guaranteed"), [(0, 0), (8, 5), (16, 10)])
+def test_types_that_exceed_a_limit_do_not_count_for_min_values(gpus: int, guaranteed: int) -> None:
+    types = [replace(each, labels={"type": each.name}) for each in (LARGE, machine(16, 64, gpus=8))]
+    found = pod_capacity(pod(3), types, Limits(gpus=gpus), min_values={"type": 2})
+    assert isinstance(found, PodCapacity), "every limit is known"
+    assert found.guaranteed == guaranteed, (
+        "each machine counts as the one with GPUs, and without it there are too few types"
+    )
