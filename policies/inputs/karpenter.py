@@ -285,15 +285,19 @@ def _labels(
 
     Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type.
     """
-    if read is UNKNOWN:
-        return labels_at(node_pool.props, "spec", "template", "metadata", "labels")
+    written = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
+    if read is UNKNOWN or written is UNKNOWN:
+        return written
     others: Mapping[str, LabelFact] = {} if _UNKNOWN_KEY in read.unknown_keys else {OTHERS: ABSENT}
+    # Karpenter takes a label that contradicts a requirement for absent, and its nodes have it all the same: it buys for pods
+    # that the scheduler then refuses.
+    contradicted = [key for key in written if key in read.allowed and read.allowed[key].is_empty]
     return {
         **dict.fromkeys(WELL_KNOWN, UNKNOWN),
         CAPACITY_TYPE: LabelValues(values=kinds),
         **{key: values if values.only is None else values.only for key, values in read.allowed.items()},
         ZONE: read.zones(provisioner) or UNKNOWN,
-        **dict.fromkeys(read.unknown_keys, UNKNOWN),
+        **dict.fromkeys((*read.unknown_keys, *contradicted), UNKNOWN),
         **others,
     }
 

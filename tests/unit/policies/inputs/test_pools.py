@@ -26,7 +26,11 @@ from tests.support.builders.stack_resources import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from holdfast.policies.resources import Value
+    from holdfast.scheduling.json import Unknown
+    from holdfast.scheduling.reachability.affinity import LabelFact
     from holdfast.scheduling.reachability.facts import PoolFacts
 
 TEAM = "example.com/team"
@@ -35,6 +39,11 @@ TEAM = "example.com/team"
 def facts(*requirements: Value, labels: Value = None) -> PoolFacts:
     (read,) = declared_pools([node_pool("a100", *requirements, labels=labels)])
     return read.facts
+
+
+def obj_of(labels: Mapping[str, LabelFact] | Unknown) -> Mapping[str, LabelFact]:
+    assert labels is not UNKNOWN, "the pool's labels are known"
+    return labels
 
 
 def team(operator: Value, *values: Value) -> Value:
@@ -72,6 +81,14 @@ def test_label_that_karpenter_does_not_know_is_on_none_of_its_nodes() -> None:
     )
     found = [each for each in check_pool(job, facts()) if each.check == "selector"]
     assert [type(each) for each in found] == [Failed], "a label that a DaemonSet sets later buys no node"
+
+
+def test_label_that_contradicts_a_requirement_is_not_known() -> None:
+    read = facts(team("In", "audio"), labels={TEAM: "vision"})
+    assert obj_of(read.labels)[TEAM] is UNKNOWN, (
+        "Karpenter takes it for absent, and its nodes have it: it buys for pods that the scheduler refuses"
+    )
+    assert obj_of(facts(team("DoesNotExist")).labels)[TEAM] is not UNKNOWN, "without the label both agree"
 
 
 @pytest.mark.parametrize(
