@@ -1,10 +1,11 @@
 """Types of single values on every cloud: names, durations, addresses, image registries, times and dates."""
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
@@ -20,6 +21,20 @@ WITH_FIX: Final = "with_fix"
 def error_with_fix(fix: str) -> PydanticCustomError:
     """An error that the problem shows with this fix."""
     return PydanticCustomError(WITH_FIX, "{fix}", {"fix": fix})
+
+
+def not_a_list(fix: str) -> Callable[[object], object]:
+    """A validator of a field with one value: it rejects a list; `fix` says what to do with a list of several."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, list | tuple):
+            return value
+        listed = cast("Sequence[object]", value)
+        if len(listed) == 1 and isinstance(listed[0], str):
+            raise error_with_fix(f'Write "{listed[0]}", without the brackets.')
+        raise error_with_fix(fix)
+
+    return check
 
 
 def _dns_label(text: str) -> str:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from holdfast.infra.config.errors import format_value
-from holdfast.infra.config.fields import error_with_fix
+from holdfast.infra.config.fields import error_with_fix, not_a_list
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 OBJECT_ID_ALLOWED: Final = "the object id of a group, a user or a service principal in Entra ID, a GUID"
 ZONE_ALLOWED: Final = "a zone: 1, 2 or 3"
@@ -86,18 +82,6 @@ def _zone(value: object) -> str:
     return text
 
 
-def _vm_size(value: object) -> object:
-    if not isinstance(value, list | tuple):
-        return value
-    sizes = cast("Sequence[object]", value)
-    if len(sizes) == 1 and isinstance(sizes[0], str):
-        raise error_with_fix(f'Write "{sizes[0]}", without the brackets.')
-    raise error_with_fix(
-        "Write one of them: a scale set has one VM size. If it is often out of capacity, add a pool for each size and a "
-        "tier for each pool; or write `scaling: nap` under cluster, where a pool can have several sizes."
-    )
-
-
 def _subnet_id(text: str) -> str:
     if not _SUBNET.fullmatch(text):
         raise error_with_fix(
@@ -141,7 +125,15 @@ def _identity(text: str) -> str:
 
 ObjectId = Annotated[str, AfterValidator(_object_id)]
 Zone = Annotated[str, PlainValidator(_zone)]
-VmSize = Annotated[str, BeforeValidator(_vm_size)]
+VmSize = Annotated[
+    str,
+    BeforeValidator(
+        not_a_list(
+            "Write one of them: a scale set has one VM size. If it is often out of capacity, add a pool for each size and a "
+            "tier for each pool; or write `scaling: nap` under cluster, where a pool can have several sizes."
+        )
+    ),
+]
 IdentityId = Annotated[str, AfterValidator(_identity)]
 KeyUrl = Annotated[str, AfterValidator(_key_url)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]

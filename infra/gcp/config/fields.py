@@ -2,18 +2,14 @@
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator
 
 from holdfast.infra.config.errors import format_value
-from holdfast.infra.config.fields import error_with_fix
+from holdfast.infra.config.fields import error_with_fix, not_a_list
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 ZONE_ALLOWED: Final = "a zone, such as us-central1-a"
 MACHINE_ALLOWED: Final = "one machine type of Compute Engine"
@@ -40,18 +36,6 @@ _RESERVATION: Final = re.compile(
     rf"(projects/{_PROJECT}/reservations/)?{_NAME}(/reservationBlocks/{_NAME})?", re.ASCII
 )
 _LINK: Final = re.compile(r"https://[a-z.]+/compute/[a-z0-9]+/")
-
-
-def _machine_type(value: object) -> object:
-    if not isinstance(value, list | tuple):
-        return value
-    types = cast("Sequence[object]", value)
-    if len(types) == 1 and isinstance(types[0], str):
-        raise error_with_fix(f'Write "{types[0]}", without the brackets.')
-    raise error_with_fix(
-        "Write one of them: a GKE node pool has one machine type. If it is often out of capacity, list more zones, "
-        "or add a pool for each type and a tier for each pool."
-    )
 
 
 def _zone(text: str) -> str:
@@ -98,7 +82,15 @@ def _range(text: str) -> str:
     return text
 
 
-MachineType = Annotated[str, BeforeValidator(_machine_type)]
+MachineType = Annotated[
+    str,
+    BeforeValidator(
+        not_a_list(
+            "Write one of them: a GKE node pool has one machine type. If it is often out of capacity, list more zones, "
+            "or add a pool for each type and a tier for each pool."
+        )
+    ),
+]
 Zone = Annotated[str, AfterValidator(_zone)]
 KeyName = Annotated[str, AfterValidator(_key)]
 NetworkName = Annotated[str, AfterValidator(_network)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,11 @@ from tests.support.clusters.reconciler import (
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import LoopCluster
+    from tests.support.clusters.reconciler import Gangs, LoopCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -80,16 +81,20 @@ def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
     assert reasons.count("Moved") == 2, "two tiers were entered"
 
 
-def test_a_move_waits_for_slowly_terminating_pods(cluster: LoopCluster, tmp_path: Path) -> None:
-    with (
-        replica(cluster.kubeconfig, tmp_path) as controller,
-        watched_gangs(cluster.client, NAMESPACE) as gangs,
-    ):
+@contextmanager
+def slow_move(cluster: LoopCluster, folder: Path, name: str) -> Generator[Gangs]:
+    """Watch the gangs of a job for the length of the block, which begins in the middle of its move to spot-b."""
+    with replica(cluster.kubeconfig, folder) as controller, watched_gangs(cluster.client, NAMESPACE) as gangs:
         controller.wait_ready()
-        cluster.apply(jobset("slow", terminates_in="3s"))
-        cluster.wait_on("slow", "spot-a")
-        cluster.evict_one("slow")
-        wait_until(lambda: cluster.state("slow").get("phase") == "Suspending", "the move begins")
+        cluster.apply(jobset(name, terminates_in="3s"))
+        cluster.wait_on(name, "spot-a")
+        cluster.evict_one(name)
+        wait_until(lambda: cluster.state(name).get("phase") == "Suspending", "the move begins")
+        yield gangs
+
+
+def test_a_move_waits_for_slowly_terminating_pods(cluster: LoopCluster, tmp_path: Path) -> None:
+    with slow_move(cluster, tmp_path, "slow") as gangs:
         wait_until(lambda: _is_stopping(cluster, "slow"), "every pod is terminating")
         job = cluster.job("slow")
         assert _is_stopping(cluster, "slow"), "its pods still exist"
@@ -103,15 +108,7 @@ def test_a_move_waits_for_slowly_terminating_pods(cluster: LoopCluster, tmp_path
 def test_a_job_is_stopped_by_its_user_in_the_middle_of_a_move_and_resumed_on_the_next_tier(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with (
-        replica(cluster.kubeconfig, tmp_path) as controller,
-        watched_gangs(cluster.client, NAMESPACE) as gangs,
-    ):
-        controller.wait_ready()
-        cluster.apply(jobset("stops", terminates_in="3s"))
-        cluster.wait_on("stops", "spot-a")
-        cluster.evict_one("stops")
-        wait_until(lambda: cluster.state("stops").get("phase") == "Suspending", "the move begins")
+    with slow_move(cluster, tmp_path, "stops") as gangs:
         _patch(cluster, "stops", {"metadata": {"annotations": {STOP: "true"}}})
         wait_until(lambda: cluster.state("stops").get("phase") == "Stopped", "the move is not completed")
         wait_until(lambda: not cluster.pods("stops"), "its pods terminate")
@@ -124,15 +121,7 @@ def test_a_job_is_stopped_by_its_user_in_the_middle_of_a_move_and_resumed_on_the
 def test_a_job_whose_state_is_unreadable_in_the_middle_of_a_move_is_resumed(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with (
-        replica(cluster.kubeconfig, tmp_path) as controller,
-        watched_gangs(cluster.client, NAMESPACE) as gangs,
-    ):
-        controller.wait_ready()
-        cluster.apply(jobset("rolled-back", terminates_in="3s"))
-        cluster.wait_on("rolled-back", "spot-a")
-        cluster.evict_one("rolled-back")
-        wait_until(lambda: cluster.state("rolled-back").get("phase") == "Suspending", "the move begins")
+    with slow_move(cluster, tmp_path, "rolled-back") as gangs:
         _patch(
             cluster, "rolled-back", {"metadata": {"annotations": {STATE: '{"format": "of another version"}'}}}
         )

@@ -120,6 +120,16 @@ def test_a_gang_fits_the_nodes_that_were_reserved_for_it(zoned: LoopCluster, pla
         assert patch is not None, "each placeholder has a node of its own"
         zoned.client.merge_patch("v1", "Node", name, patch)
     delete(zoned, RESERVATION_NAMESPACE, holds)
+    # The other nodes are full. Pods fill them, since the scheduler sees pods in the order in which they were created.
+    fillers: list[Json] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"filler-{node}", "namespace": NAMESPACE},
+            "spec": {"nodeName": node, "containers": [container]},
+        }
+        for node in sorted(NODES.keys() - set(reserved))
+    ]
     gang: list[Json] = [
         {
             "apiVersion": "v1",
@@ -130,10 +140,11 @@ def test_a_gang_fits_the_nodes_that_were_reserved_for_it(zoned: LoopCluster, pla
         for number in range(count)
     ]
     try:
+        zoned.apply(*fillers)
         taken = create_and_wait(zoned, NAMESPACE, gang, "the job's pods")
-        assert sorted(taken) == sorted(reserved), "no pod waits, and none is elsewhere"
+        assert sorted(taken) == sorted(reserved), "each pod fits a node that was reserved for it"
     finally:
-        delete(zoned, NAMESPACE, gang)
+        delete(zoned, NAMESPACE, [*gang, *fillers])
         for name in reserved:
             release = release_patch(zoned.client.get("v1", "Node", name) or {})
             if release is not None:
