@@ -1,6 +1,7 @@
 """`python -m tests.soak COMMAND`: long runs that a release needs and a commit does not."""
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final, NoReturn
 
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.errors import RehearsalError
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _SAMPLE: Final = 3
@@ -40,6 +42,9 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     faults.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEED}")
     faults.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
     faults.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
+    steps = commands.add_parser("model", help="take simulated jobs through many steps of the state machine")
+    steps.add_argument("--seed", type=int, metavar="S", help=f"of the first part; {_SEED}")
+    steps.add_argument("--steps", type=_positive, default=1_000_000, metavar="N", help="default: 1,000,000")
     crash = commands.add_parser(
         "crash", help="kill the engine after a resource, and prove that the next run converges"
     )
@@ -64,6 +69,12 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         "cli", help="run the local stack with the Pulumi command line and the published Kubernetes plugin"
     )
     cli.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
+    languages = commands.add_parser(
+        "languages", help="judge one program in Python, TypeScript, Go and YAML with the packed policy pack"
+    )
+    languages.add_argument(
+        "--record", action="store_true", help="keep what the engine sends, for the unit tests"
+    )
     verdicts = commands.add_parser(
         "reachability", help="compare verdicts with the real scheduler and Karpenter on drawn NodePools"
     )
@@ -112,6 +123,11 @@ def _run(parsed: argparse.Namespace) -> int:
 
         judges(seed=parsed.seed, count=parsed.count)
         return 0
+    if parsed.command == "model":
+        from tests.soak.model import model
+
+        model(seed_of(parsed.seed, os.environ.get(SEED_VARIABLE)), steps=parsed.steps)
+        return 0
     from holdfast.rehearsal.commands import enter_workspace
 
     workspace = enter_workspace()
@@ -123,6 +139,10 @@ def _run(parsed: argparse.Namespace) -> int:
         from tests.soak.reachability.command import reachability
 
         reachability(seed=parsed.seed, rounds=parsed.rounds, jobs=parsed.jobs)
+    elif parsed.command == "languages":
+        from tests.soak.languages.command import judge_languages
+
+        return judge_languages(workspace, record=parsed.record)
     elif parsed.command == "cli":
         from tests.soak.command_line import command_line
 

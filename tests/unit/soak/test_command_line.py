@@ -18,6 +18,7 @@ def test_each_command_has_its_options_and_defaults() -> None:
     parsed = parse(["faults", "--seed", "7", "--jobs", "20", "--rounds", "3"])
     assert (parsed.stack, parsed.seed, parsed.jobs, parsed.rounds) == ("local", 7, 20, 3), "as given"
     assert parse(["faults"]).jobs == 200, "the default size"
+    assert parse(["model"]).steps == 1_000_000, "what a release needs"
 
 
 @pytest.mark.parametrize("wrong", [["crash"], ["fly", "local"], ["crash", "local", "--sample", "0"], []])
