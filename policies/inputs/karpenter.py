@@ -33,7 +33,7 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS
+from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import machine_capacity
@@ -288,7 +288,7 @@ def _labels(
     written = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
     if read is UNKNOWN or written is UNKNOWN:
         return written
-    others: Mapping[str, LabelFact] = {} if _UNKNOWN_KEY in read.unknown_keys else {OTHERS: ABSENT}
+    others: Mapping[str, LabelFact] = {} if _UNKNOWN_KEY in read.unknown_keys else {OTHERS: UNDECLARED}
     # Karpenter takes a label that contradicts a requirement for absent, and its nodes have it all the same: it buys for pods
     # that the scheduler then refuses.
     contradicted = [key for key in written if key in read.allowed and read.allowed[key].is_empty]

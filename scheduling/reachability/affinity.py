@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from enum import Enum
+from typing import Final, Literal, TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
@@ -13,8 +14,24 @@ from holdfast.scheduling.reachability.node_labels import ALIASES
 _GIVEN: Final = re.compile(GIVEN_LABEL_PATTERN)
 _WHOLE: Final = re.compile(r"^-?[0-9]{1,18}$", re.ASCII)
 
-#: What is known of a node label: its value; the values of which Karpenter sets one, none for nodes without it; or UNKNOWN.
-LabelFact: TypeAlias = str | LabelValues | Unknown
+#: A number as Karpenter writes it.
+_PICK: Final = re.compile(r"^(0|[1-9][0-9]{0,18})$", re.ASCII)
+
+#: Of so many numbers, Karpenter picks none twice.
+_MANY: Final = 2**32
+
+
+class Undeclared(Enum):
+    """A label that Karpenter knows from no requirement and no machine type."""
+
+    UNDECLARED = "undeclared"
+
+
+UNDECLARED: Final = Undeclared.UNDECLARED
+
+#: What is known of a node label: its value; the values of which Karpenter sets one, none for nodes without it; that it is
+#: UNDECLARED; or UNKNOWN.
+LabelFact: TypeAlias = str | LabelValues | Literal[Undeclared.UNDECLARED] | Unknown
 
 #: The entry for all labels that are not listed: without it, a cloud may set some of them.
 OTHERS: Final = "*"
@@ -82,16 +99,26 @@ def _holds(requirements: Sequence[Requirement], fact: LabelFact | None) -> bool 
     """Whether one label meets all requirements on it."""
     if fact is UNKNOWN:
         return UNKNOWN
-    if not isinstance(fact, LabelValues):
+    if fact is None or isinstance(fact, str):
         return _all_accept(requirements, fact)
     try:
         wanted = LabelValues.joint(LabelValues.of(each.operator, each.values) for each in requirements)
     except ValueError:
         # Karpenter and the scheduler reject a bound that is no integer, and differ in what they do with it.
         return UNKNOWN
-    if not fact.meets(wanted):
+    if not (wanted.accepts_absence if fact is UNDECLARED else fact.meets(wanted)):
         return False
-    return True if not (fact & wanted).is_empty else _all_accept(requirements, None)
+    left = wanted if fact is UNDECLARED else fact & wanted
+    if left.is_empty:
+        return _all_accept(requirements, None)
+    if not left.is_complement:
+        return True
+    # Karpenter picks any number within the bounds, also one that is excluded, and the scheduler rejects that.
+    picks = left.picks()
+    rejected = [each for each in wanted.values if _PICK.match(each) and int(each) in picks]
+    if len(rejected) == len(picks):
+        return False
+    return True if picks[0] >= 0 and (not rejected or len(picks) > _MANY) else UNKNOWN
 
 
 def _all_accept(requirements: Sequence[Requirement], value: str | None) -> bool | Unknown:

@@ -17,6 +17,7 @@ from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.node_selection import (
     alternatives,
     candidate_machines,
+    candidates_by_term,
     labels_of_nodes,
     matches,
     matching_machines,
@@ -212,7 +213,7 @@ def room_for(shape: Shape, pool: PoolFacts) -> PodCapacity | Unknown:
         return most if most is UNKNOWN else replace(most, guaranteed=0)
     return pod_capacity(
         shape.requests,
-        machines,
+        candidates_by_term(shape, pool),
         replace(pool.limits, nodes=_nodes_for(shape, pool)),
         min_values=pool.min_values,
         one_per_node=shape.one_per_node,

@@ -30,6 +30,20 @@ class Limits:
     memory_mib: int | Unknown | None = None
     gpus: int | Unknown | None = None
 
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """The limits that are set and known."""
+        return tuple(limit for limit in self._all() if isinstance(limit, int))
+
+    def uses_of(self, machine: MachineCapacity) -> tuple[int, ...]:
+        """How much of each of `amounts` one machine of this type uses."""
+        whole = machine.capacity
+        each = (1, whole.cpu_millis, whole.memory_mib, whole.gpus)
+        return tuple(use for use, limit in zip(each, self._all(), strict=True) if isinstance(limit, int))
+
+    def _all(self) -> tuple[int | Unknown | None, ...]:
+        return (self.nodes, self.cpu_millis, self.memory_mib, self.gpus)
+
     def nodes_of(self, machine: MachineCapacity) -> int | Unknown | None:
         """How many machines of this type there may be; None: any number."""
         allowed = (

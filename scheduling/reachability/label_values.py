@@ -11,6 +11,8 @@ from typing import Final
 
 _WHOLE: Final = re.compile(r"^[+-]?[0-9]{1,18}$", re.ASCII)
 
+_MOST: Final = 2**63 - 1
+
 #: The operators of a NodePool's requirements; pods have the first six.
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 
@@ -101,6 +103,14 @@ class LabelValues:
     def accepts_absence(self) -> bool:
         """Whether Karpenter takes it for `NotIn` or `DoesNotExist`, which a node without the label satisfies."""
         return bool(self.values) if self.is_complement else not self.values
+
+    def picks(self) -> range:
+        """The numbers of which Karpenter sets one if any value but `values` is allowed; it fails if there are none.
+
+        It picks one of those within the bounds without regard to `values`.
+        """
+        lowest, end = self.at_least or 0, _MOST if self.at_most is None else self.at_most + 1
+        return range(lowest, end) if end - lowest <= _MOST else range(0)
 
     def meets(self, required: "LabelValues") -> bool:
         """Whether Karpenter can choose a value that also meets what pods require of the label."""

@@ -12,6 +12,7 @@ from holdfast.scheduling.reachability.affinity import (
     any_holds,
     keys_of,
     label_of,
+    term_holds,
 )
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
@@ -75,3 +76,19 @@ def candidate_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, 
     That none matches is reported by itself; a pod that is too large for every type stays too large once it is fixed.
     """
     return matching_machines(shape, pool) or (() if pool.machines is UNKNOWN else pool.machines)
+
+
+def candidates_by_term(shape: Shape, pool: PoolFacts) -> tuple[tuple[MachineCapacity, ...], ...]:
+    """The candidate machines of each term of the node affinity, in order, or of all pods without terms.
+
+    Karpenter tries one term after the other, and a machine that it makes is of types that one of them selects.
+    """
+    candidates = candidate_machines(shape, pool)
+    if pool.labels is UNKNOWN or len(shape.affinity) < 2:
+        return (candidates,)
+    labels = [(each, pool.labels_on(each)) for each in candidates]
+    found = [
+        tuple(each for each, there in labels if term_holds(term, there) is not False)
+        for term in alternatives(shape)
+    ]
+    return tuple(each for each in found if each) or (candidates,)

@@ -42,7 +42,7 @@ class _Candidate:
 
 def pod_capacity(
     requests: Resources,
-    machines: Sequence[MachineCapacity],
+    terms: Sequence[Sequence[MachineCapacity]],
     limits: Limits,
     *,
     min_values: Mapping[str, int] | None = None,
@@ -50,37 +50,40 @@ def pod_capacity(
 ) -> PodCapacity | Unknown:
     """How many pods with these requests fit on machines of these types, within the limits.
 
-    Karpenter plans for all pending pods and fills machine after machine. Until it has chosen a machine's type, it counts
-    that machine against the limits as the largest type it could become (Karpenter v1.14.1,
-    pkg/controllers/provisioning/scheduling/scheduler.go, subtractMax). With types of one size the result is exact. With
-    several sizes, and limits that do not match the largest, it is a range: what is bought may be smaller than what was
-    counted, and the next plan uses the difference. A machine stops to be filled when the types that it could still become
-    have fewer values of a label than `min_values`.
+    `terms` are the types that each term of the pods' node affinity selects. Karpenter plans for all pending pods and fills
+    machine after machine, for the next term once it can make none for the one before. Until it has chosen a machine's type,
+    it counts that machine against the limits as the largest type it could become (Karpenter v1.14.1,
+    pkg/controllers/provisioning/scheduling/scheduler.go, subtractMax, and preferences.go). With types of one size the result
+    is exact. With several sizes, and limits that do not match the largest, it is a range: what is bought may be smaller than
+    what was counted, and the next plan uses the difference. A machine stops to be filled when the types that it could still
+    become have fewer values of a label than `min_values`.
     """
-    fitting = [machine for machine in machines if machine.pods_of(requests)]
-    # The values of a label that does not follow from the type, such as its zone, are not counted here.
-    minimum = {
-        key: least
-        for key, least in (min_values or {}).items()
-        if all(machine.labels.get(key, UNKNOWN) is not UNKNOWN for machine in fitting)
-    }
-    nodes = [limits.nodes_of(machine) for machine in fitting]
+    nodes = [limits.nodes_of(each) for types in terms for each in types if each.pods_of(requests)]
     if all(each == 0 for each in nodes):
         return NO_ROOM
     if UNKNOWN in nodes:
         return UNKNOWN
-    available, candidates = _counted(
-        requests, fitting, limits, most=1 if one_per_node else None, keys=tuple(minimum)
-    )
+    available = limits.amounts
+    plans = [
+        _Plan.of(requests, types, limits, min_values or {}, most=1 if one_per_node else None)
+        for types in terms
+    ]
     # Karpenter drops the types that exceed a limit before it counts values: with no GPUs allowed, none of a GPU machine's.
-    if not _filled([each for each in candidates if _fits(each.uses, available)], minimum):
+    plans = [plan for plan in plans if plan.filled(plan.within(available))]
+    if not plans:
         return NO_ROOM
-    if _filled([each for each, count in zip(candidates, nodes, strict=True) if count is None], minimum):
+    if any(plan.filled(plan.unlimited) for plan in plans):
         return PodCapacity(guaranteed=None, at_most=None)
+    guaranteed, left = 0, available
+    for plan in plans:
+        held, left = plan.in_one_plan(left)
+        guaranteed += held
     return PodCapacity(
-        guaranteed=_in_one_plan(available, candidates, minimum),
+        guaranteed=guaranteed,
         at_most=_upper_bound(
-            available, candidates, skips_first=not limits.nodes_are_exact and limits.nodes is not None
+            available,
+            [each for plan in plans for each in plan.candidates],
+            skips_first=not limits.nodes_are_exact and limits.nodes is not None,
         ),
     )
 
@@ -94,60 +97,79 @@ def static_capacity(requests: Resources, machines: Sequence[MachineCapacity], no
     )
 
 
-def _counted(
-    requests: Resources,
-    machines: Sequence[MachineCapacity],
-    limits: Limits,
-    *,
-    most: int | None,
-    keys: tuple[str, ...],
-) -> tuple[tuple[int, ...], Sequence[_Candidate]]:
-    """The limits that are set, and how much of them each machine type uses; a machine uses one node.
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What Karpenter makes for pods that any of these types suits; `unlimited` are those that no limit counts."""
 
-    `most`: more pods than that never share a node.
-    """
-    limited = (limits.nodes, limits.cpu_millis, limits.memory_mib, limits.gpus)
+    candidates: Sequence[_Candidate]
+    unlimited: Sequence[_Candidate]
+    min_values: Mapping[str, int]
 
-    def of_limited(amounts: Sequence[int]) -> tuple[int, ...]:
-        return tuple(amount for amount, limit in zip(amounts, limited, strict=True) if isinstance(limit, int))
-
-    candidates = [
-        _Candidate(
-            pods=each.pods_of(requests) if most is None else min(most, each.pods_of(requests)),
-            uses=of_limited((1, each.capacity.cpu_millis, each.capacity.memory_mib, each.capacity.gpus)),
-            values={key: each.labels.get(key) for key in keys},
+    @classmethod
+    def of(
+        cls,
+        requests: Resources,
+        machines: Sequence[MachineCapacity],
+        limits: Limits,
+        min_values: Mapping[str, int],
+        *,
+        most: int | None,
+    ) -> "_Plan":
+        """The plan for types of which some fit a pod. `most`: more pods than that never share a node."""
+        fitting = [machine for machine in machines if machine.pods_of(requests)]
+        # The values of a label that does not follow from the type, such as its zone, are not counted here.
+        minimum = {
+            key: least
+            for key, least in min_values.items()
+            if all(machine.labels.get(key, UNKNOWN) is not UNKNOWN for machine in fitting)
+        }
+        candidates = [
+            _Candidate(
+                pods=each.pods_of(requests) if most is None else min(most, each.pods_of(requests)),
+                uses=limits.uses_of(each),
+                values={key: each.labels.get(key) for key in minimum},
+            )
+            for each in fitting
+        ]
+        counts = [limits.nodes_of(each) for each in fitting]
+        return cls(
+            candidates=candidates,
+            unlimited=[each for each, count in zip(candidates, counts, strict=True) if count is None],
+            min_values=minimum,
         )
-        for each in machines
-    ]
-    return tuple(limit for limit in limited if isinstance(limit, int)), candidates
 
+    def in_one_plan(self, available: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        """The count of Karpenter, and what it leaves: it plans no machine that might exceed a limit, and fills each."""
+        held = 0
+        while within := self.within(available):
+            pods = self.filled(within)
+            if not pods:
+                break
+            largest = tuple(map(max, *(each.uses for each in within), (0,) * len(available)))
+            # Karpenter plans this many alike, until one of the types that a machine may become no longer fits.
+            alike = min(have // one for have, one in zip(available, largest, strict=True) if one)
+            held += alike * pods
+            available = tuple(have - alike * one for have, one in zip(available, largest, strict=True))
+        return held, available
 
-def _in_one_plan(
-    available: tuple[int, ...], candidates: Sequence[_Candidate], min_values: Mapping[str, int]
-) -> int:
-    """The count of Karpenter: no machine is planned that might exceed a limit, and each is filled before the next."""
-    held = 0
-    while within := [each for each in candidates if _fits(each.uses, available)]:
-        pods = _filled(within, min_values)
-        if not pods:
-            break
-        largest = tuple(map(max, *(each.uses for each in within), (0,) * len(available)))
-        # Karpenter plans this many alike, until one of the types that a machine may become no longer fits.
-        alike = min(have // one for have, one in zip(available, largest, strict=True) if one)
-        held += alike * pods
-        available = tuple(have - alike * one for have, one in zip(available, largest, strict=True))
-    return held
+    def within(self, available: tuple[int, ...]) -> Sequence[_Candidate]:
+        """The types of which there may be one more."""
+        return [
+            each
+            for each in self.candidates
+            if all(one <= have for one, have in zip(each.uses, available, strict=True))
+        ]
 
-
-def _filled(candidates: Sequence[_Candidate], min_values: Mapping[str, int]) -> int:
-    """How many pods Karpenter puts on a machine that may become any of these types; 0 if it makes none."""
-    for pods in sorted({each.pods for each in candidates}, reverse=True):
-        types = [each for each in candidates if each.pods >= pods]
-        if all(
-            len({each.values[key] for each in types} - {None}) >= least for key, least in min_values.items()
-        ):
-            return pods
-    return 0
+    def filled(self, candidates: Sequence[_Candidate]) -> int:
+        """How many pods Karpenter puts on a machine that may become any of these types; 0 if it makes none."""
+        for pods in sorted({each.pods for each in candidates}, reverse=True):
+            types = [each for each in candidates if each.pods >= pods]
+            if all(
+                len({each.values[key] for each in types} - {None}) >= least
+                for key, least in self.min_values.items()
+            ):
+                return pods
+        return 0
 
 
 def _upper_bound(
@@ -163,7 +185,3 @@ def _upper_bound(
             bounds.append(limit // min(each.uses[index] for each in candidates) * most)
             bounds.append(max(limit * each.pods // each.uses[index] for each in candidates))
     return min(bounds, default=None)
-
-
-def _fits(uses: Sequence[int], available: Sequence[int]) -> bool:
-    return all(one <= have for one, have in zip(uses, available, strict=True))

@@ -4,7 +4,16 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_NODE, INSTANCE_TYPE, POOL
-from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, label_of, term_holds
+from holdfast.scheduling.reachability.affinity import (
+    UNDECLARED,
+    LabelFact,
+    Requirement,
+    any_holds,
+    keys_of,
+    label_of,
+    term_holds,
+)
+from holdfast.scheduling.reachability.label_values import LabelValues
 
 LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
 
@@ -80,6 +89,39 @@ def test_undeclared_label_of_another_domain_is_absent(key: str):
 
 def test_keys_are_listed_once_and_sorted():
     assert keys_of(((ZONED, FAST), (SLOW,))) == ("disk", "zone"), "each key of all terms"
+
+
+OPEN = LabelValues(is_complement=True)
+UP_TO_4 = LabelValues.of("Lte", ["4"])
+
+
+@pytest.mark.parametrize(
+    ("fact", "expressions", "holds", "reason"),
+    [
+        (UNDECLARED, (("NotIn", "3"),), True, "Karpenter sets a number of 63 bits"),
+        (UNDECLARED, (("Lt", "5"),), False, "only NotIn and DoesNotExist are met by a label that nothing declares"),
+        (UNDECLARED, (("Lt", "5"), ("NotIn", "3")), UNKNOWN, "Karpenter sets 0 to 4, and it may be 3"),
+        (UNDECLARED, (("Lt", "1"), ("NotIn", "0")), False, "Karpenter sets 0, which the scheduler rejects"),
+        (UNDECLARED, (("Lt", "5"), ("NotIn", "7")), False, "7 is beyond the bound, so nothing is left of NotIn"),
+        (UNDECLARED, (("Gt", "5"), ("NotIn", "7")), True, "one number in 63 bits is rejected"),
+        (UNDECLARED, (("Lt", "5"), ("NotIn", "-3")), True, "Karpenter sets no negative number"),
+        (UNDECLARED, (("Lt", "0"), ("NotIn", "-3")), False, "Karpenter finds no number from 0 to -1"),
+        (UNDECLARED, (("DoesNotExist",),), True, "the nodes do not have it"),
+        (UNDECLARED, (("In", "a"), ("In", "b")), False, "Karpenter takes a contradiction for absence, the scheduler does not"),
+        (OPEN, (("NotIn", "3"),), True, "Karpenter sets a number of 63 bits"),
+        (OPEN, (("Lt", "5"),), True, "Karpenter sets 0 to 4"),
+        (OPEN, (("Lt", "5"), ("NotIn", "3")), UNKNOWN, "Karpenter sets 0 to 4, and it may be 3"),
+        (OPEN, (("In", "3", "9"), ("Lt", "5")), True, "Karpenter sets 3"),
+        (UP_TO_4, (("NotIn", "3"),), UNKNOWN, "Karpenter sets 0 to 4, and it may be 3"),
+        (UP_TO_4, (("NotIn", "9"),), True, "Karpenter sets none above 4"),
+        (UP_TO_4, (("Gt", "-5"),), UNKNOWN, "the API server rejects a negative number"),
+    ],
+)  # fmt: skip
+def test_open_label_matches_if_each_value_that_karpenter_may_set_does(
+    fact: LabelFact, expressions: tuple[tuple[str, ...], ...], holds: bool | Unknown, reason: str
+) -> None:
+    term = tuple(Requirement(key="rack", operator=each[0], values=each[1:]) for each in expressions)
+    assert term_holds(term, {"rack": fact}) is holds, reason
 
 
 @given(st.dictionaries(st.sampled_from(["disk", "rack"]), st.sampled_from(["fast", "slow", "7"])))

@@ -358,6 +358,17 @@ def test_min_values_that_the_fitting_types_do_not_have_keep_karpenter_from_makin
     )
 
 
+def test_min_values_count_the_types_of_one_term_of_affinity():
+    each_alone = tuple((Requirement(key=ARCH, operator="In", values=(arch,)),) for arch in ("amd64", "arm64"))
+    both = (*each_alone, (Requirement(key=ARCH, operator="Exists"),))
+    pool = on_demand(machines=(INTEL, ARM), min_values={INSTANCE_TYPE: 2})
+    anywhere = shape(architectures=("amd64", "arm64"))
+    assert checks(replace(anywhere, affinity=each_alone), pool) == ["minValues"], (
+        "Karpenter makes a machine for one term, and each has one type"
+    )
+    assert checks(replace(anywhere, affinity=both), pool) == [], "it makes one for the last term"
+
+
 def test_static_pool_has_its_replicas_and_no_more():
     static = on_demand(is_static=True, limits=Limits(nodes=3))
     assert checks(shape(), static) == ["gang"], "three nodes for four pods"

@@ -47,13 +47,13 @@ SMALL, LARGE, LEAN = machine(4, 16), machine(16, 64), machine(16, 32)
 def test_pool_holds_as_many_pods_as_its_limits_allow(
     requests: Resources, machines: list[MachineCapacity], limits: Limits, guaranteed: int | None, at_most: int | None, reason: str
 ) -> None:  # fmt: skip
-    assert pod_capacity(requests, machines, limits) == PodCapacity(guaranteed=guaranteed, at_most=at_most), (
-        reason
-    )
+    assert pod_capacity(requests, [machines], limits) == PodCapacity(
+        guaranteed=guaranteed, at_most=at_most
+    ), reason
 
 
 def test_unknown_limit_is_undetermined() -> None:
-    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, "it may be 0"
+    assert pod_capacity(pod(1), [[SMALL]], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, "it may be 0"
 
 
 sizes = st.builds(machine, st.integers(1, 64), st.integers(1, 256), st.sampled_from([0, 0, 1, 8]))
@@ -72,7 +72,7 @@ pods = st.builds(pod, st.integers(1, 16), st.integers(1, 64), st.sampled_from([0
 def test_guaranteed_pods_never_exceed_the_upper_bound(
     requests: Resources, machines: list[MachineCapacity], limits: Limits
 ) -> None:
-    found = pod_capacity(requests, machines, limits)
+    found = pod_capacity(requests, [machines], limits)
     assert isinstance(found, PodCapacity), "every limit is known"
     if found.guaranteed is not None and found.at_most is not None:
         assert found.guaranteed <= found.at_most, "a plan is one possible purchase"
@@ -83,7 +83,7 @@ def test_plan_equals_counting_machine_by_machine(
     requests: Resources, machines: list[MachineCapacity], limits: Limits
 ) -> None:
     bounded = replace(limits, nodes=20 if limits.nodes is None else limits.nodes)
-    found = pod_capacity(requests, machines, bounded)
+    found = pod_capacity(requests, [machines], bounded)
     assert isinstance(found, PodCapacity), "every limit is known"
     assert found.guaranteed == counted_one_by_one(requests, machines, bounded), "no machine is skipped"
 
@@ -126,13 +126,32 @@ def test_machine_is_filled_while_enough_types_fit(
 ) -> None:
     types = {"small": SMALL, "large": LARGE}
     machines = [replace(types[name], labels={"family": family}) for name, family in families]
-    found = pod_capacity(pod(3), machines, Limits(cpu_millis=16_000), min_values={"family": least})
+    found = pod_capacity(pod(3), [machines], Limits(cpu_millis=16_000), min_values={"family": least})
     assert isinstance(found, PodCapacity), "every limit is known"
     assert found.guaranteed == room, "a machine that could become only one type would break minValues"
 
 
+@pytest.mark.parametrize(
+    ("terms", "least", "guaranteed", "at_most", "reason"),
+    [
+        ((("small",), ("large",)), 1, 6, 7, "six small ones for the first term leave nothing for the second"),
+        ((("large",), ("small",)), 1, 7, 7, "a large one for the first term, and two small ones with what it leaves"),
+        ((("small",), ("large",)), 2, 0, 0, "a machine becomes a type of one term, which has one value"),
+        ((("small",), ("large", "lean")), 2, 5, 5, "only the second term has two values"),
+    ],
+)  # fmt: skip
+def test_terms_of_affinity_are_tried_one_after_the_other(
+    terms: tuple[tuple[str, ...], ...], least: int, guaranteed: int, at_most: int, reason: str
+) -> None:
+    types = {"small": SMALL, "large": LARGE, "lean": LEAN}
+    machines = [[replace(types[name], labels={"family": name}) for name in term] for term in terms]
+    limits = Limits(cpu_millis=24_000)
+    found = pod_capacity(pod(3), machines, limits, min_values={"family": least})
+    assert found == PodCapacity(guaranteed=guaranteed, at_most=at_most), reason
+
+
 def test_values_of_a_label_that_does_not_follow_from_the_type_are_not_counted() -> None:
-    found = pod_capacity(pod(3), [LARGE], Limits(nodes=1), min_values={"zone": 2})
+    found = pod_capacity(pod(3), [[LARGE]], Limits(nodes=1), min_values={"zone": 2})
     assert found == PodCapacity(guaranteed=5, at_most=5), "Karpenter counts zones of the offerings"
 
 
@@ -146,7 +165,7 @@ def test_static_nodes_hold_what_their_smallest_type_holds() -> None:
 @pytest.mark.parametrize(("gpus", "guaranteed"), [(0, 0), (8, 5), (16, 10)])
 def test_types_that_exceed_a_limit_do_not_count_for_min_values(gpus: int, guaranteed: int) -> None:
     types = [replace(each, labels={"type": each.name}) for each in (LARGE, machine(16, 64, gpus=8))]
-    found = pod_capacity(pod(3), types, Limits(gpus=gpus), min_values={"type": 2})
+    found = pod_capacity(pod(3), [types], Limits(gpus=gpus), min_values={"type": 2})
     assert isinstance(found, PodCapacity), "every limit is known"
     assert found.guaranteed == guaranteed, (
         "each machine counts as the one with GPUs, and without it there are too few types"
