@@ -1,13 +1,13 @@
-"""Records the JobSets of a namespace and their pods with watches, from the start to the end of a block."""
+"""Records the jobs of a namespace and their pods with watches, from the start to the end of a block."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.rehearsal.timeline.traces import JOB_NAME, JobTrace, overlap
+from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, overlap
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -28,8 +28,7 @@ class WatchTarget:
 
     api_version: str
     kind: str
-    namespace: str
-    label_selector: str | None = None
+    namespace: str | None
 
 
 class WatchThread(threading.Thread):
@@ -69,7 +68,6 @@ class WatchThread(threading.Thread):
             self._target.api_version,
             self._target.kind,
             namespace=self._target.namespace,
-            label_selector=self._target.label_selector,
             timeout_seconds=_SECONDS,
             marks_lists=True,
         ):
@@ -80,20 +78,26 @@ class WatchThread(threading.Thread):
                 self._begun.set()
 
 
-JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
+JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
+RAYJOB: Final = ("ray.io/v1", "RayJob")
 
 
 class JobTimelineRecorder:
-    """The traces of a namespace's JobSets by name, and each time that two gangs of one ran together.
+    """The traces of a namespace's jobs by name, and each time that two gangs of one ran together.
+
+    `kinds` are the API versions and kinds of the jobs; the cluster must serve them.
 
     Other threads read them inside of `wait` or `frozen`, or after the end of `recording`.
     """
 
-    def __init__(self, client: KubeClient, namespace: str) -> None:
+    def __init__(
+        self, client: KubeClient, namespace: str, kinds: Sequence[tuple[str, str]] = (JOBSET,)
+    ) -> None:
         self.jobs: dict[str, JobTrace] = {}
         self.overlaps: list[str] = []
         self._client = client
         self._namespace = namespace
+        self._kinds = kinds
         self._changed = threading.Condition()
         self._listed: set[str] = set()
 
@@ -103,8 +107,11 @@ class JobTimelineRecorder:
         cancellation = Cancellation()
         client = self._client.under(cancellation)
         threads = [
-            WatchThread(client, self._target(JOBSET, "JobSet"), self._locked(self._on_job)),
-            WatchThread(client, self._target("v1", "Pod", JOB_NAME), self._locked(self._on_pod)),
+            WatchThread(client, self._target(*kind), self._locked(take))
+            for kind, take in (
+                *((kind, self._on_job) for kind in self._kinds),
+                (("v1", "Pod"), self._on_pod),
+            )
         ]
         for each in threads:
             each.start()
@@ -130,13 +137,11 @@ class JobTimelineRecorder:
             yield self
 
     def job(self, name: str) -> JobTrace:
-        """Return the trace of a JobSet, which may be empty."""
+        """Return the trace of a job, which may be empty."""
         return self.jobs.setdefault(name, JobTrace(name=name))
 
-    def _target(self, api_version: str, kind: str, label_selector: str | None = None) -> WatchTarget:
-        return WatchTarget(
-            api_version=api_version, kind=kind, namespace=self._namespace, label_selector=label_selector
-        )
+    def _target(self, api_version: str, kind: str) -> WatchTarget:
+        return WatchTarget(api_version=api_version, kind=kind, namespace=self._namespace)
 
     def _locked(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
         def guarded(event: Event) -> None:
@@ -162,8 +167,10 @@ class JobTimelineRecorder:
             self._end_missing()
             return
         self._listed.add(_text(pod, "uid"))
-        labels = mapping(mapping(pod.get("metadata")).get("labels"))
-        trace = self.job(str(labels.get(JOB_NAME)))
+        name = job_of_pod(pod)
+        if name is None:
+            return
+        trace = self.job(name)
         seen = trace.record_pod(pod, _now(), is_deleted=what == "DELETED")
         together = overlap(trace, seen)
         if together is not None and together not in self.overlaps:

@@ -9,18 +9,22 @@ from typing import Final, cast
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import POOL, STATE
 
-JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+_JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+_RAY_CLUSTER: Final = "ray.io/cluster"
+_RAY_NODE_TYPE: Final = "ray.io/node-type"
 _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 _CHILD: Final = "batch.kubernetes.io/job-name"
 _CHILD_UID: Final = "batch.kubernetes.io/controller-uid"
 _ENDED: Final = frozenset({"Failed", "Succeeded"})
+_OUTCOMES: Final = {"Complete": "Completed", "Failed": "Failed"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodTrace:
     """One pod, with the time at which each of its states was first observed.
 
-    `child` is the name of its Job, `owner` that Job's uid, `attempt` the JobSet's restart attempt. It is alive until
+    `child` is the name of its Job, `owner` that Job's uid, `attempt` the JobSet's restart attempt. The child of a RayJob's
+    pod is always its RayJob, and the owner its RayCluster; `is_head` says whether it is a Ray head. It is alive until
     `ended_at`: when it had failed, succeeded or was deleted. `leaving_at`: when its deletion was requested. `lost` is the
     reason of its DisruptionTarget condition, first observed at `lost_at`.
     """
@@ -32,6 +36,7 @@ class PodTrace:
     child: str
     owner: str
     born_at: datetime
+    is_head: bool = False
     node: str = ""
     bound_at: datetime | None = None
     running_at: datetime | None = None
@@ -64,11 +69,16 @@ class JobChange:
 
 @dataclass(kw_only=True)
 class JobTrace:
-    """A job from its first state to its last, and all of its pods."""
+    """A job from its first state to its last, and all of its pods.
+
+    `ledgers`: each state of the controller with another ledger than the one before, with the phase that it was written in.
+    """
 
     name: str
     uid: str = ""
+    created: str = ""
     changes: list[JobChange] = field(default_factory=list[JobChange])
+    ledgers: list[Json] = field(default_factory=list[Json])
     pods: dict[str, PodTrace] = field(default_factory=dict[str, PodTrace])
     is_there: bool = True
 
@@ -82,12 +92,20 @@ class JobTrace:
         return [pod for pod in self.pods.values() if pod.ended_at is None]
 
     def running_in(self, pool: str) -> list[PodTrace]:
-        """The pods that run in a pool and are not being deleted."""
-        return [pod for pod in self.alive() if pod.pool == pool and pod.running_at and pod.leaving_at is None]
+        """The workers that run in a pool and are not being deleted."""
+        return [
+            pod
+            for pod in self.alive()
+            if pod.pool == pool and not pod.is_head and pod.running_at and pod.leaving_at is None
+        ]
 
     def record_job(self, job: Json, at: datetime) -> None:
         """Record a state of the job."""
-        self.uid = str(mapping(job.get("metadata")).get("uid"))
+        metadata = mapping(job.get("metadata"))
+        self.uid, self.created = str(metadata.get("uid")), str(metadata.get("creationTimestamp"))
+        state = controller_state(job)
+        if state.get("ledger") and (not self.ledgers or self.ledgers[-1]["ledger"] != state["ledger"]):
+            self.ledgers.append(state)
         change = _change(job, at)
         if not self.changes or replace(change, at=self.last.at) != self.last:
             self.changes.append(change)
@@ -117,8 +135,8 @@ def _change(job: Json, at: datetime) -> JobChange:
         pool=str(state.get("pool") or ""),
         moves=_number(state.get("moves")),
         evictions=_number(state.get("evictions")),
-        restarts=_number(status.get("restarts")),
-        outcome=str(status.get("terminalState") or ""),
+        restarts=_number(status.get("restarts")) + _number(status.get("failed")),
+        outcome=str(status.get("terminalState") or _OUTCOMES.get(str(status.get("jobDeploymentStatus")), "")),
     )
 
 
@@ -133,6 +151,15 @@ def controller_state(job: Json) -> Json:
         return {}
 
 
+def job_of_pod(pod: Json) -> str | None:
+    """Return the name of the JobSet or RayJob of a pod; None for other pods."""
+    labels = mapping(mapping(pod.get("metadata")).get("labels"))
+    # KubeRay names a RayJob's cluster after it, with five characters and a hyphen before them.
+    cluster = labels.get(_RAY_CLUSTER)
+    name = cluster.rpartition("-")[0] if isinstance(cluster, str) else labels.get(_JOB_NAME)
+    return name if isinstance(name, str) else None
+
+
 def _first_seen(pod: Json, at: datetime) -> PodTrace:
     metadata = mapping(pod.get("metadata"))
     labels = mapping(metadata.get("labels"))
@@ -142,9 +169,10 @@ def _first_seen(pod: Json, at: datetime) -> PodTrace:
         name=str(metadata.get("name")),
         pool=str(mapping(mapping(pod.get("spec")).get("nodeSelector")).get(POOL) or ""),
         attempt=int(attempt) if attempt.isdecimal() else 0,
-        child=str(labels.get(_CHILD) or ""),
-        owner=str(labels.get(_CHILD_UID) or ""),
+        child=str(labels.get(_CHILD) or job_of_pod(pod) or ""),
+        owner=str(labels.get(_CHILD_UID) or labels.get(_RAY_CLUSTER) or ""),
         born_at=at,
+        is_head=labels.get(_RAY_NODE_TYPE) == "head",
     )
 
 
@@ -194,7 +222,7 @@ def overlap(trace: JobTrace, pod: PodTrace) -> str | None:
 
 def _is_of_another_gang(one: PodTrace, other: PodTrace) -> bool:
     """Whether two pods are of different gangs: another tier, another restart attempt, or another Job of the same name."""
-    if (one.pool, one.attempt) != (other.pool, other.attempt):
+    if one.is_head == other.is_head and (one.pool, one.attempt) != (other.pool, other.attempt):
         return True
     return one.child == other.child and one.owner != other.owner
 

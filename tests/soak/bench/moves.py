@@ -181,7 +181,7 @@ class MoveBenchmark:
             _wait(recorder, names, "are placed", lambda trace: _is_whole(trace, POOLS[0]))
             move = self._wave(recorder, names, lambda trace, at: move_of(trace, at, PODS, POOLS[1]), POOLS[1])
             restart = self._wave(recorder, names, lambda trace, at: restart_of(trace, at, PODS), POOLS[1])
-            _at_once(lambda name: self.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE), names)
+            _at_once(lambda name: self.client.delete(*JOBSET, name, namespace=NAMESPACE), names)
             _wait(recorder, names, "are gone", lambda trace: not trace.is_there and not trace.alive())
         return Measured(jobs=jobs, move=move, restart=restart)
 

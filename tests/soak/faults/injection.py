@@ -15,7 +15,7 @@ from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import ApiRequest, Fault
-from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
+from tests.soak.faults.manifests import NAMESPACE, POOLS, has_deadline, job_name, limits
 from tests.soak.faults.plan import (
     Complete,
     Evict,
@@ -150,7 +150,8 @@ class Injector:
         evicted: list[str] = []
         for number in jobs:
             with self.recorder.frozen():
-                pods = [pod for pod in self.recorder.job(job_name(number)).alive() if pod.running_at]
+                alive = self.recorder.job(job_name(number)).alive()
+            pods = [pod for pod in alive if pod.running_at and not pod.is_head]
             pod = min(pods, key=lambda each: each.name, default=None)
             if pod is not None and _is_done(lambda pod=pod: self.client.evict(NAMESPACE, pod.name)):
                 evicted.append(pod.name)
@@ -193,16 +194,20 @@ class Injector:
         self.say(f"machines of {POOLS[fault.tier]} take {fault.seconds} s more")
         self._delay(POOLS[fault.tier], f"{fault.seconds}s")
 
-    def _complete(self, jobs: Iterable[int]) -> None:
+    def complete(self, job: str) -> None:
+        """Let the program of a job end with success."""
         patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
-        self.say(f"completed: {_few([job_name(number) for number in jobs])}")
-        for number in jobs:
-            with self.recorder.frozen():
-                pods = [pod.name for pod in self.recorder.job(job_name(number)).alive()]
-            for pod in pods:
-                _is_done(
-                    lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE)
-                )
+        with self.recorder.frozen():
+            pods = [pod.name for pod in self.recorder.job(job).alive()]
+        for pod in pods:
+            _is_done(lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE))
+
+    def _complete(self, jobs: Iterable[int]) -> None:
+        # A job with a deadline completes when its work is done, and not before.
+        names = [job_name(number) for number in jobs if not has_deadline(number)]
+        self.say(f"completed: {_few(names)}")
+        for name in names:
+            self.complete(name)
 
     def _limit(self, pool: str, *, has_capacity: bool) -> None:
         patch: Json = {"spec": {"limits": limits(has_capacity=has_capacity)}}

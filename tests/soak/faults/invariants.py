@@ -43,7 +43,7 @@ class PossibleKnowledge:
         A wait ends when the controller learns that a pod is bound, and begins when it learns that one is not. Of two
         watches either one may be ahead.
         """
-        late = self._late(at)
+        late = self.late(at)
         earlier = [(then - _INSTANT, before) for then, before in reversed(self._lately) if at - then <= late]
         sooner = [(at + seconds, kept) for seconds in _seconds(self.record.lag)]
         moments = [(at, kept), *sooner, *earlier]
@@ -52,7 +52,7 @@ class PossibleKnowledge:
             for waiting_since in _later(before, then, late):
                 yield then, replace(before, waiting_since=waiting_since)
 
-    def _late(self, at: datetime) -> timedelta:
+    def late(self, at: datetime) -> timedelta:
         """How old the known facts may have been: a killed controller learns nothing."""
         blind_since = [kill for kill in self.record.kills if at - BLIND < kill < at]
         return max([self.record.lag, *(at - kill for kill in blind_since)])
@@ -79,11 +79,23 @@ def deviations(record: Record, policy: Policy) -> list[str]:
     No event records the loss of a node: a restarted controller notices it later, or not at all if the pod is gone. Its
     actions are correct if they are correct for any time at which it may have noticed.
     """
+    if record.is_paced:
+        # When it moves follows from its deadline and its work: late_by_fault judges that by what comes of it.
+        return _deviations_of_a_paced_job(record, policy)
     problems = _deviations(record, policy)
     for late in _noticed_late(record) if problems else ():
         if not _deviations(late, policy):
             return []
     return problems
+
+
+def _deviations_of_a_paced_job(record: Record, policy: Policy) -> list[str]:
+    last = record.trace.last
+    if last.outcome:
+        return [] if last.outcome == "Completed" else [f"it is {last.outcome}"]
+    if last.suspended:
+        return [f"it is suspended ({last.phase})"]
+    return [] if policy.rank_of(last.pool) is not None else ["it has no state"]
 
 
 def _noticed_late(record: Record) -> Iterator[Record]:
@@ -206,7 +218,9 @@ class _Model:
         return observed(self.record, change, at, first=self.policy.tiers[0].pool)
 
     def _may_return(self, state: JobState, at: datetime) -> bool:
-        return self.returns is not None and at - state.since >= self.returns - _SLACK
+        # The visit began when the controller decided it; a cut-off controller writes that, and it is seen, later.
+        since = state.since - self.knowledge.late(state.since)
+        return self.returns is not None and at - since >= self.returns - _SLACK
 
     def _resumed(self, change: JobChange, at: datetime) -> None:
         left = [pod.name for pod in alive(self.record, at - _SLACK) if pod.is_alive(at + _SLACK)]
@@ -281,13 +295,13 @@ def check_records(
     policy: Policy,
     *,
     overlaps: Sequence[object],
-    leftovers: Sequence[str] = (),
+    others: Sequence[str] = (),
     deaths: int,
     writes: int,
 ) -> FaultRunResult:
     """Check every job against the state machine.
 
-    `overlaps` are gangs of one job that ran together, `leftovers` reservations that no job needs.
+    `overlaps` are gangs of one job that ran together, `others` problems that were found elsewhere.
     """
     wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
     told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
@@ -298,6 +312,6 @@ def check_records(
         restarts=sum(trace.last.restarts for trace in traces),
         deaths=deaths,
         writes=writes,
-        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps), *leftovers),
+        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps), *others),
         seen={each.trace.name: evidence(each) for each in records if each.trace.name in wrong},
     )

@@ -1,17 +1,15 @@
 """Reservations that no job needs any more: placeholders and taints of no failback under way. Pure but for `read_leftovers`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, name_of
 from holdfast.fallback.reservations.reserved_capacity import reserved_for
 from holdfast.fallback.state_machine.state import JobState, read_state
+from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.faults.manifests import NAMESPACE
-
-_JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 
 
 def leftovers(jobs: Iterable[Json], placeholders: Iterable[Json], nodes: Iterable[Json]) -> list[str]:
@@ -46,4 +44,5 @@ def read_leftovers(client: KubeClient) -> Sequence[str]:
     """Return the leftovers on a cluster now. The reservations are read before the jobs that may need them."""
     placeholders = client.list("v1", "Pod", namespace=RESERVATION_NAMESPACE)
     nodes = client.list("v1", "Node")
-    return leftovers(client.list(*_JOBSET, namespace=NAMESPACE), placeholders, nodes)
+    jobs = [job for kind in (JOBSET, RAYJOB) for job in client.list(*kind, namespace=NAMESPACE)]
+    return leftovers(jobs, placeholders, nodes)

@@ -1,10 +1,25 @@
 """The manifests of a fault run: pools, the FallbackPolicy and jobs. Pure."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, LADDER, ON_DEMAND, POOL, SPOT
+from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import (
+    CAPACITY_TYPE,
+    FINISH_BY,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    LADDER,
+    ON_DEMAND,
+    POOL,
+    SPOT,
+    WORK,
+    CapacityType,
+)
+from tests.soak.faults import deadlines
+from tests.soak.faults.ledgers import TierFacts
 from tests.support.builders.gang_jobset import gang_jobset
 
 NAMESPACE: Final = "faults"
@@ -14,6 +29,14 @@ PODS: Final = 2
 OUTAGE_SECONDS: Final = 8
 #: Karpenter batches pods for up to 10 s.
 PROCUREMENT_SECONDS: Final = 40
+TIERS: Final = {
+    POOLS[0]: TierFacts(capacity=CapacityType.SPOT, price=0.3),
+    POOLS[1]: TierFacts(capacity=CapacityType.SPOT, price=0.4),
+    POOLS[2]: TierFacts(capacity=CapacityType.ON_DEMAND, price=1.0),
+}
+# Of 20 jobs, 5 are RayJobs and 4 have a deadline, one of them a RayJob.
+_RAY_EVERY: Final = 4
+_DEADLINE_EVERY: Final = 5
 _MACHINES: Final = ("m7i.4xlarge",)
 _CPUS: Final = 16
 _MEMORY: Final = "65536Mi"
@@ -54,33 +77,111 @@ def ladder(failures: Sequence[int], settings: Mapping[str, str]) -> Json:
             "tiers": [*spot, _tier(POOLS[-1], ON_DEMAND)],
             "outageWindow": f"{OUTAGE_SECONDS}s",
             "applicationFailures": -1,
+            "restartCost": f"{deadlines.RESTART_COST.total_seconds():.0f}s",
             **settings,
         },
     }
 
 
-def job(number: int, *, ends_in: str) -> Json:
-    """Return a JobSet that follows the ladder; its pods take `ends_in` to terminate."""
-    return gang_jobset(
-        job_name(number),
-        NAMESPACE,
-        pods=PODS,
-        pool=POOLS[0],
-        cpu="1500m",
-        failure_policy={"maxRestarts": 1000},
-        pod={"tolerations": [{**_SPOT_TAINT, "operator": "Equal"}], "terminationGracePeriodSeconds": 60},
-        annotations={"holdfast.dev/terminates-in": ends_in},
+def is_rayjob(number: int) -> bool:
+    """Whether a job is a RayJob; the others are JobSets."""
+    return number % _RAY_EVERY == _RAY_EVERY - 1
+
+
+def has_deadline(number: int) -> bool:
+    """Whether a job has a deadline."""
+    return number % _DEADLINE_EVERY == _DEADLINE_EVERY - 1
+
+
+def job(number: int, *, ends_in: str, now: datetime) -> Json:
+    """Return a job that follows the ladder; its pods take `ends_in` to terminate. Its deadline counts from `now`."""
+    pod: Json = {
+        "tolerations": [{**_SPOT_TAINT, "operator": "Equal"}],
+        "terminationGracePeriodSeconds": 60,
+    }
+    annotations: Json = {"holdfast.dev/terminates-in": ends_in}
+    made = (
+        _rayjob(job_name(number), pod, annotations)
+        if is_rayjob(number)
+        else gang_jobset(
+            job_name(number),
+            NAMESPACE,
+            pods=PODS,
+            pool=POOLS[0],
+            cpu=_CPU,
+            failure_policy={"maxRestarts": 1000},
+            pod=pod,
+            annotations=annotations,
+        )
     )
+    if not has_deadline(number):
+        return made
+    deadline: Json = {
+        FINISH_BY: (now + deadlines.WORK + deadlines.SLACK).isoformat(timespec="seconds"),
+        WORK: f"{deadlines.WORK.total_seconds():.0f}s",
+    }
+    return {**made, "metadata": {**mapping(made["metadata"]), "annotations": deadline}}
+
+
+def kind_of(number: int) -> tuple[str, str]:
+    """Return the API version and the kind of a job."""
+    return RAYJOB if is_rayjob(number) else JOBSET
 
 
 def job_name(number: int) -> str:
     """Return the name of a job."""
-    return f"job-{number:04}"
+    return f"{'ray' if is_rayjob(number) else 'job'}-{number:04}"
+
+
+_CPU: Final = "1500m"
+
+
+def _rayjob(name: str, worker: Json, annotations: Json) -> Json:
+    """A RayJob of as many workers as a JobSet has pods; its head runs on the default pool, which has no faults."""
+    workers: Json = {
+        "groupName": "worker",
+        "replicas": PODS,
+        "minReplicas": PODS,
+        "maxReplicas": PODS,
+        "rayStartParams": {},
+        "template": {
+            "metadata": {"annotations": annotations},
+            "spec": {
+                "nodeSelector": {POOL: POOLS[0]},
+                "containers": [_ray_container("ray-worker", _CPU)],
+                **worker,
+            },
+        },
+    }
+    cluster: Json = {
+        "rayVersion": "2.52.0",
+        "headGroupSpec": {
+            "rayStartParams": {},
+            "template": {"spec": {"containers": [_ray_container("ray-head", "100m")]}},
+        },
+        "workerGroupSpecs": [workers],
+    }
+    return {
+        "apiVersion": RAYJOB[0],
+        "kind": RAYJOB[1],
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {FOLLOWS: FOLLOWS_VALUE}},
+        "spec": {
+            "entrypoint": "python -m train",
+            "submissionMode": "HTTPMode",
+            "shutdownAfterJobFinishes": True,
+            "rayClusterSpec": cluster,
+        },
+    }
+
+
+def _ray_container(name: str, cpu: str) -> Json:
+    return {"name": name, "image": "ray:1", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}
 
 
 def _tier(pool: str, capacity: str) -> Json:
     return {
         "pool": pool,
+        "price": TIERS[pool].price,
         "facts": {
             "capacity": capacity,
             "labels": {POOL: pool},

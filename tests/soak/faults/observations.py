@@ -14,7 +14,7 @@ class Record:
 
     `vanished`: nodes lost without notice, with the times. `noticed`: the latest time at which the controller can have
     noticed, if later. `kills`: when the controller or the API server was killed. `lag`: the delay of the controller's
-    watches.
+    watches. `is_paced`: the job has a deadline, which its record does not show.
     """
 
     trace: JobTrace
@@ -24,11 +24,14 @@ class Record:
     kills: tuple[datetime, ...] = ()
     lag: timedelta = timedelta(seconds=3)
     noticed: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
+    is_paced: bool = False
 
 
 def losses_by(record: Record, at: datetime) -> Iterator[Loss]:
     """The losses by a time: pods that were evicted, and pods whose node was lost."""
     for pod in record.trace.pods.values():
+        if pod.is_head:
+            continue
         lost = [each for each in (pod.lost_at, _lost_with_node(pod, record)) if each is not None]
         if lost and min(lost) <= at:
             yield Loss(
@@ -55,7 +58,8 @@ def observed(record: Record, change: JobChange, at: datetime, *, first: str) -> 
     placed = [
         pod
         for pod in there
-        if pod.bound_at is not None
+        if not pod.is_head
+        and pod.bound_at is not None
         and pod.bound_at <= at
         and (pod.leaving_at is None or pod.leaving_at > at)
         and not (pod.node in vanished and vanished[pod.node] <= at)

@@ -125,7 +125,7 @@ def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
         jobs=jobs,
         # A single round is one outage, and jobs must move because of it.
         failures=tuple(random.randint(1, _MOST_FAILURES if rounds > 1 else 1) for _ in range(SPOT_TIERS)),
-        returns=rounds > 1 and random.random() < 0.5,
+        returns=rounds > 1,
         rounds=tuple(tuple(draw(random, jobs)) for draw in (drawn if rounds > 1 else [_quick_round])),
     )
 

@@ -1,8 +1,9 @@
 """Runs a plan of faults, from the first job to the checked result."""
 
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,18 +13,32 @@ from typing import Final
 
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB, JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.fault_proxy import running_proxy
+from tests.soak.faults.deadlines import SLACK, WORK, Programs, late_by_fault
 from tests.soak.faults.environment import FaultEnvironment
+from tests.soak.faults.holds import broken_holds
 from tests.soak.faults.injection import Injector, KillAtWrite
 from tests.soak.faults.invariants import FaultRunResult, check_records
+from tests.soak.faults.ledgers import wrong_bills
 from tests.soak.faults.leftovers import read_leftovers
-from tests.soak.faults.manifests import NAMESPACE, OUTAGE_SECONDS, PODS, job, job_name, ladder
+from tests.soak.faults.manifests import (
+    NAMESPACE,
+    OUTAGE_SECONDS,
+    PODS,
+    POOLS,
+    TIERS,
+    has_deadline,
+    job,
+    job_name,
+    ladder,
+)
+from tests.soak.faults.nodes import NodeRecorder, NodeTimeline
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
 from tests.soak.faults.processes import Servers, restarted_controller
@@ -73,7 +88,7 @@ class Settling:
         last = trace.last
         if last.outcome:
             return True
-        alive = trace.alive()
+        alive = [pod for pod in trace.alive() if not pod.is_head]
         is_whole = len(alive) == len(trace.running_in(last.pool)) == PODS
         is_hit = any(self.injector.is_struck(pod) for pod in alive)
         return last.phase == "Running" and not last.suspended and is_whole and not is_hit
@@ -117,6 +132,7 @@ _RELEASE_SECONDS: Final = 180.0
 _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
 _AT_ONCE: Final = 8
+_MOST_BUSY: Final = 4.0
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
@@ -128,6 +144,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
     random = Random(plan.seed)
     policy = ladder(plan.failures, _RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
+    paced = {job_name(number): PODS for number in range(plan.jobs) if has_deadline(number)}
     environment.prepare(policy)
     with ExitStack() as stack:
         proxy = stack.enter_context(
@@ -138,7 +155,10 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         controller = stack.enter_context(
             restarted_controller(proxy.kubeconfig, environment.folder / "faults-controller.log")
         )
-        recorder = stack.enter_context(JobTimelineRecorder(environment.client, NAMESPACE).recording())
+        recorder = stack.enter_context(
+            JobTimelineRecorder(environment.client, NAMESPACE, (JOBSET, RAYJOB)).recording()
+        )
+        nodes = stack.enter_context(NodeRecorder(environment.client).recording())
         injector = Injector(
             client=environment.client,
             recorder=recorder,
@@ -154,7 +174,11 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
             jobs=names,
             seconds=_ROUND_SECONDS + _ROUND_SECONDS_PER_JOB * plan.jobs,
         )
-        jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
+        now = datetime.now(UTC)
+        jobs = [
+            job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s", now=now) for number in range(plan.jobs)
+        ]
+        stack.enter_context(Programs(recorder, paced, injector.complete).running())
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(environment.apply, jobs))
         say(f"{plan.jobs} jobs created")
@@ -165,8 +189,18 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         while True:
             with recorder.frozen():
                 # A job may have started a failback since; the check needs settled jobs.
-                if settling.is_settled():
-                    return _result(recorder, names, injector, _parsed(policy), left, writes=proxy.writes)
+                if settling.is_settled() and not _works_before_its_deadline(recorder, paced, now):
+                    judged = Judged(
+                        recorder=recorder,
+                        injector=injector,
+                        nodes=nodes.timeline,
+                        policy=_parsed(policy),
+                        names=names,
+                        paced=paced,
+                        finish_by=now + WORK + SLACK,
+                    )
+                    return judged.result(left, writes=proxy.writes)
+            settling.pause()
             settling.wait()
 
 
@@ -198,32 +232,82 @@ def _parsed(policy: Json) -> Policy:
     return parsed
 
 
-def _result(
-    recorder: JobTimelineRecorder,
-    names: Sequence[str],
-    injector: Injector,
-    policy: Policy,
-    left: Sequence[str],
-    *,
-    writes: int,
-) -> FaultRunResult:
-    until, kills = datetime.now(UTC), tuple(injector.kills)
-    records = [
-        Record(
-            trace=recorder.job(name),
-            pods=PODS,
-            vanished=injector.vanished,
-            until=until,
-            kills=kills,
-            lag=_LAG + _LAG_PER_JOB * len(names),
+def _works_before_its_deadline(
+    recorder: JobTimelineRecorder, paced: Mapping[str, int], begun: datetime
+) -> bool:
+    """Whether a job with a deadline may still keep it: whether it does is known at the deadline."""
+    is_early = datetime.now(UTC) < begun + WORK + SLACK
+    return is_early and any(not recorder.job(name).last.outcome for name in paced)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A run that has settled, as it was recorded."""
+
+    recorder: JobTimelineRecorder
+    injector: Injector
+    nodes: NodeTimeline
+    policy: Policy
+    names: Sequence[str]
+    paced: Mapping[str, int]
+    finish_by: datetime
+
+    def result(self, left: Sequence[str], *, writes: int) -> FaultRunResult:
+        """Check jobs, ledgers, deadlines and reservations."""
+        records = self._records(datetime.now(UTC))
+        return check_records(
+            records,
+            self.policy,
+            overlaps=self.recorder.overlaps,
+            others=[*left, *self._bills(records), *self._late(records), *self._holds(records)],
+            deaths=self.injector.controller.deaths,
+            writes=writes,
         )
-        for name in names
-    ]
-    return check_records(
-        records,
-        policy,
-        overlaps=recorder.overlaps,
-        leftovers=left,
-        deaths=injector.controller.deaths,
-        writes=writes,
-    )
+
+    def _records(self, until: datetime) -> list[Record]:
+        return [
+            Record(
+                trace=self.recorder.job(name),
+                pods=PODS,
+                vanished=self.injector.vanished,
+                until=until,
+                kills=tuple(self.injector.kills),
+                lag=_lag(len(self.names)),
+                is_paced=name in self.paced,
+            )
+            for name in self.names
+        ]
+
+    def _bills(self, records: Sequence[Record]) -> Iterator[str]:
+        for each in records:
+            found = wrong_bills(each, each.trace.ledgers, self.nodes, TIERS)
+            yield from (f"{each.trace.name}: {problem}" for problem in found)
+
+    def _late(self, records: Sequence[Record]) -> Iterator[str]:
+        for each in records:
+            late = late_by_fault(
+                each.trace,
+                PODS,
+                finish_by=self.finish_by,
+                until=each.until,
+                last_pool=POOLS[-1],
+                kills=each.kills,
+            )
+            if each.is_paced and late is not None:
+                yield f"{each.trace.name}: {late}"
+
+    def _holds(self, records: Sequence[Record]) -> Sequence[str]:
+        return broken_holds(
+            self.nodes,
+            {each.trace.uid: PODS for each in records},
+            hold_timeout=self.policy.hold_timeout,
+            late=_lag(len(self.names)),
+            kills=self.injector.kills,
+            until=records[0].until,
+        )
+
+
+def _lag(jobs: int) -> timedelta:
+    """How late watches and writes may be: on a machine with other work, by as much as its cores are asked for too much."""
+    busy = os.getloadavg()[2] / (os.cpu_count() or 1)
+    return (_LAG + _LAG_PER_JOB * jobs) * min(_MOST_BUSY, max(1.0, busy))

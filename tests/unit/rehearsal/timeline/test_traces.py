@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.timeline.traces import JobTrace, moves_of, overlap
+from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, moves_of, overlap
 from tests.support.builders.job_timelines import TimelineBuilder, after, job, moved, pod
 
 if TYPE_CHECKING:
@@ -72,6 +72,42 @@ def test_a_pod_of_another_gang_overlaps(other: Json, beside: bool) -> None:
     trace.record_pod(pod("a"), after(0))
     seen = trace.record_pod(other, after(1))
     assert (overlap(trace, seen) is not None) is beside, "another tier, another attempt or another Job"
+
+
+def ray_pod(name: str, cluster: str, *, pool: str = "", head: bool = False) -> Json:
+    """A pod of a RayCluster of the RayJob `train`."""
+    labels: Json = {
+        "ray.io/cluster": f"train-{cluster}",
+        "ray.io/node-type": "head" if head else "worker",
+    }
+    selector: Json = {"holdfast.dev/pool": pool} if pool else {}
+    return {"metadata": {"name": name, "uid": name, "labels": labels}, "spec": {"nodeSelector": selector}}
+
+
+def test_a_rayjob_is_recorded_like_a_jobset() -> None:
+    head, worker = ray_pod("h", "abcde", head=True), ray_pod("w", "abcde", pool="spot-a")
+    assert job_of_pod(head) == job_of_pod(worker) == "train", "the name of its cluster begins with its own"
+    assert job_of_pod({"metadata": {"name": "other"}}) is None, "a pod of no job"
+    trace = JobTrace(name="train")
+    trace.record_pod(head, after(0))
+    assert overlap(trace, trace.record_pod(worker, after(1))) is None, "a head selects no tier"
+    for other in (ray_pod("v", "vwxyz", pool="spot-a"), ray_pod("k", "vwxyz", head=True)):
+        assert overlap(trace, trace.record_pod(other, after(2))), (
+            "the pods of another cluster are another gang"
+        )
+    ended: Json = {**job(), "status": {"jobDeploymentStatus": "Complete", "failed": 1}}
+    trace.record_job(ended, after(3))
+    assert (trace.last.outcome, trace.last.restarts) == ("Completed", 1), "KubeRay's own fields"
+
+
+def test_each_written_ledger_is_kept_once() -> None:
+    trace = JobTrace(name="train")
+    for phase, waited in (("Waiting", 0), ("Running", 3), ("Running", 3), ("Running", 5)):
+        trace.record_job(job(phase=phase, ledger={"waited": waited}), after(waited))
+    assert [state["ledger"] for state in trace.ledgers] == [{"waited": 0}, {"waited": 3}, {"waited": 5}], (
+        "in the order of their writes"
+    )
+    assert len(trace.changes) == 2, "a ledger alone is no change of the job"
 
 
 def test_consecutive_gangs_do_not_overlap() -> None:

@@ -228,7 +228,7 @@ def test_two_gangs_of_a_job_at_the_same_time_are_a_problem() -> None:
 
 def test_a_reservation_that_no_job_needs_is_a_problem() -> None:
     outcome = check_records(
-        [MOVED_RECORD], OUTCOME_POLICY, overlaps=(), leftovers=["n0 is still reserved"], deaths=0, writes=0
+        [MOVED_RECORD], OUTCOME_POLICY, overlaps=(), others=["n0 is still reserved"], deaths=0, writes=0
     )
     assert outcome.problems == ("n0 is still reserved",), "its capacity is lost to every other job"
 
