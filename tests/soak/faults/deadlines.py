@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 WORK: Final = timedelta(minutes=4)
 RESTART_COST: Final = timedelta(seconds=60)
 #: Enough for a few restarts, and too little to wait for spot indefinitely.
-SLACK: Final = 5 * RESTART_COST
+_SLACK: Final = 5 * RESTART_COST
+#: How long it takes until each further job of a wave has its nodes, on two cores.
+_SLACK_PER_JOB: Final = timedelta(seconds=3)
 #: What a start costs the program itself; suspending, scheduling and binding take the rest of the declared cost.
 _START: Final = timedelta(seconds=15)
 _NOTHING: Final = timedelta(0)
 _LOOK_SECONDS: Final = 1.0
 # A lease of 15 s, its retries, and the first lists of a new leader.
 _LEADERLESS: Final = timedelta(seconds=40)
+
+
+def finish_by(begun: datetime, jobs: int) -> datetime:
+    """Return the deadline in a run of so many jobs, which are created from `begun` on."""
+    return begun + WORK + _SLACK + _SLACK_PER_JOB * jobs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,7 @@ def wrong_bills(
         if isinstance(state := read_state(json.dumps(each)), JobState) and state.ledger is not None
     ]
     if not kept:
-        return [] if not record.trace.ledgers else ["its ledger cannot be read"]
+        return ["it has no ledger that can be read"]
     last = kept[-1].ledger
     assert last is not None
     problems = [*_sums(kept[-1], last), *_prices(last, tiers)]

@@ -93,8 +93,8 @@ def has_deadline(number: int) -> bool:
     return number % _DEADLINE_EVERY == _DEADLINE_EVERY - 1
 
 
-def job(number: int, *, ends_in: str, now: datetime) -> Json:
-    """Return a job that follows the ladder; its pods take `ends_in` to terminate. Its deadline counts from `now`."""
+def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:
+    """Return a job that follows the ladder; its pods take `ends_in` to terminate. Some jobs have the deadline."""
     pod: Json = {
         "tolerations": [{**_SPOT_TAINT, "operator": "Equal"}],
         "terminationGracePeriodSeconds": 60,
@@ -117,7 +117,7 @@ def job(number: int, *, ends_in: str, now: datetime) -> Json:
     if not has_deadline(number):
         return made
     deadline: Json = {
-        FINISH_BY: (now + deadlines.WORK + deadlines.SLACK).isoformat(timespec="seconds"),
+        FINISH_BY: finish_by.isoformat(timespec="seconds"),
         WORK: f"{deadlines.WORK.total_seconds():.0f}s",
     }
     return {**made, "metadata": {**mapping(made["metadata"]), "annotations": deadline}}

@@ -20,7 +20,7 @@ from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.fault_proxy import running_proxy
-from tests.soak.faults.deadlines import SLACK, WORK, Programs, late_by_fault
+from tests.soak.faults.deadlines import Programs, finish_by, late_by_fault
 from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.holds import broken_holds
 from tests.soak.faults.injection import Injector, KillAtWrite
@@ -174,9 +174,10 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
             jobs=names,
             seconds=_ROUND_SECONDS + _ROUND_SECONDS_PER_JOB * plan.jobs,
         )
-        now = datetime.now(UTC)
+        deadline = finish_by(datetime.now(UTC), plan.jobs)
         jobs = [
-            job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s", now=now) for number in range(plan.jobs)
+            job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s", finish_by=deadline)
+            for number in range(plan.jobs)
         ]
         stack.enter_context(Programs(recorder, paced, injector.complete).running())
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -189,7 +190,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         while True:
             with recorder.frozen():
                 # A job may have started a failback since; the check needs settled jobs.
-                if settling.is_settled() and not _works_before_its_deadline(recorder, paced, now):
+                if settling.is_settled() and not _works_before(deadline, recorder, paced):
                     judged = Judged(
                         recorder=recorder,
                         injector=injector,
@@ -197,8 +198,9 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
                         policy=_parsed(policy),
                         names=names,
                         paced=paced,
-                        finish_by=now + WORK + SLACK,
+                        finish_by=deadline,
                     )
+                    say(judged.extent())
                     return judged.result(left, writes=proxy.writes)
             settling.pause()
             settling.wait()
@@ -232,12 +234,9 @@ def _parsed(policy: Json) -> Policy:
     return parsed
 
 
-def _works_before_its_deadline(
-    recorder: JobTimelineRecorder, paced: Mapping[str, int], begun: datetime
-) -> bool:
-    """Whether a job with a deadline may still keep it: whether it does is known at the deadline."""
-    is_early = datetime.now(UTC) < begun + WORK + SLACK
-    return is_early and any(not recorder.job(name).last.outcome for name in paced)
+def _works_before(deadline: datetime, recorder: JobTimelineRecorder, paced: Mapping[str, int]) -> bool:
+    """Whether a job with a deadline still works before it: whether it keeps it is known only then."""
+    return datetime.now(UTC) < deadline and any(not recorder.job(name).last.outcome for name in paced)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +250,16 @@ class Judged:
     names: Sequence[str]
     paced: Mapping[str, int]
     finish_by: datetime
+
+    def extent(self) -> str:
+        """Return how much there was to check."""
+        written = sum(len(self.recorder.job(name).ledgers) for name in self.names)
+        held = len({(each.job, each.pool) for each in self.nodes.placeholders.values()})
+        kept = sum(self.recorder.job(name).last.outcome == "Completed" for name in self.paced)
+        return (
+            f"Checked: {written} written ledgers, {held} reservations, {len(self.nodes.pools)} nodes, and "
+            f"{len(self.paced)} deadlines, {kept} of their jobs completed"
+        )
 
     def result(self, left: Sequence[str], *, writes: int) -> FaultRunResult:
         """Check jobs, ledgers, deadlines and reservations."""
