@@ -1,12 +1,17 @@
 """The description of a simulated cloud: rules by resource type, functions, and naming.
 
+`replacing.json` lists the inputs that replace a resource on AWS and Google Cloud, recorded from the Terraform providers.
+
 The catalogue of each cloud is in its own package; `cloud.py` applies it to the stored objects.
 """
 
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias, cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.machines import Fleet
@@ -93,7 +98,8 @@ class Rules:
     * `computed`: outputs that the cloud sets, by name; they override inputs, and are unknown in a preview.
     * `planned`: the known part of computed outputs in a preview, by name.
     * `keeps`: the inputs that the cloud stores; additions appear as drift in a refresh.
-    * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place.
+    * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place, for a type that is not in
+      `replacing.json`.
     * `force_replace`: from old and new inputs, further input paths that cannot change in place to these values.
     * `taken`: the error for a second object with one name; None: the catalogue's message.
     * `overwrites`: a second object replaces the first, as with AWS's Put and Set actions.
@@ -186,6 +192,17 @@ class Catalogue:
     remarks: Remark = remark_nothing
 
 
+#: The file of `recorded_replacing`.
+REPLACING: Final = Path(__file__).with_name("replacing.json")
+
+
+@cache
+def recorded_replacing() -> Mapping[str, frozenset[str]]:
+    """Return the recorded inputs that replace a resource, by type."""
+    types = json.loads(REPLACING.read_text(encoding="utf-8"))["types"]
+    return {token: frozenset(paths) for token, paths in types.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
     """A resource type: its schema and its rules."""
@@ -216,6 +233,9 @@ class ResourceType:
     @property
     def immutable(self) -> frozenset[str]:
         """The input paths that cannot change in place."""
+        recorded = recorded_replacing().get(self.token)
+        if recorded is not None:
+            return recorded | self.rules.immutable
         named = {self.name_property} - {""}
         return self.rules.immutable | named | set(self.scopes)
 

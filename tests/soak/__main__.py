@@ -82,11 +82,22 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     verdicts.add_argument("--rounds", type=_positive, default=10, metavar="N", help="default: 10")
     # A plan costs pods times NodePools: two rounds of 20 jobs take less time than one of 40.
     verdicts.add_argument("--jobs", type=_positive, default=20, metavar="N", help="of a round; default: 20")
+    filters = commands.add_parser(
+        "filters", help="compare checks with the filters of the real scheduler on drawn pods and nodes"
+    )
+    filters.add_argument("--seed", type=int, metavar="S", help=f"of the first 2000; {_SEED}")
+    filters.add_argument("--count", type=_positive, default=20_000, metavar="N", help="default: 20000")
     drawn = commands.add_parser(
         "judges", help="judge what drawn stacks register by what the clouds and SDKs publish"
     )
     drawn.add_argument("--seed", type=int, metavar="S", help=f"draws the stacks; {_SEED}")
     drawn.add_argument("--count", type=_positive, default=60, metavar="N", help="of each cloud; default: 60")
+    replaces = commands.add_parser(
+        "record-replacing", help="record which fields replace a resource of AWS or Google Cloud"
+    )
+    replaces.add_argument("cloud", choices=("aws", "gcp"))
+    replaces.add_argument("checkout", type=Path, help="the sources of the Terraform provider")
+    replaces.add_argument("source", help="where they are from, and their version")
     types = commands.add_parser("record-types", help="record what Azure publishes about its resource types")
     types.add_argument("checkout", type=Path, help="a checkout of github.com/Azure/bicep-types-az")
     types.add_argument(
@@ -107,17 +118,26 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _record(parsed: argparse.Namespace) -> int:
+    if parsed.command == "record-replacing":
+        from tests.soak.judges import terraform
+
+        terraform.record(parsed.cloud, parsed.checkout, parsed.source)
+    else:
+        from tests.soak.judges import openapi
+
+        openapi.record(parsed.checkout, parsed.replacements)
+    return 0
+
+
 def _run(parsed: argparse.Namespace) -> int:
     # Each command imports only what it needs: the bench measures, and mutants need no simulator.
     if parsed.command == "mutants":
         from tests.soak.mutants.runner import run_mutants
 
         return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
-    if parsed.command == "record-types":
-        from tests.soak.judges.openapi import record
-
-        record(parsed.checkout, parsed.replacements)
-        return 0
+    if parsed.command.startswith("record-"):
+        return _record(parsed)
     if parsed.command == "judges":
         from tests.soak.judges.command import judges
 
@@ -143,6 +163,10 @@ def _run(parsed: argparse.Namespace) -> int:
         from tests.soak.languages.command import judge_languages
 
         return judge_languages(workspace, record=parsed.record)
+    elif parsed.command == "filters":
+        from tests.soak.filters.command import filters
+
+        filters(workspace, seed=parsed.seed, count=parsed.count)
     elif parsed.command == "cli":
         from tests.soak.command_line import command_line
 

@@ -70,7 +70,6 @@ def _identify_association(request: ResourceRequest) -> str:
 ACCESS: Mapping[str, Rules] = {
     ACCESS_ENTRY: Rules(
         name_property="principalArn",
-        immutable=frozenset({"type"}),
         computed={"type": lambda request: request.inputs.get("type") or _STANDARD},
         taken=_IN_USE,
         refuse_create=(no_cluster, _made_by_eks, _no_such_role),
@@ -80,7 +79,6 @@ ACCESS: Mapping[str, Rules] = {
         identify=_identify_association,
         # A second association of a policy changes its scope.
         overwrites=True,
-        immutable=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
         refuse_create=(no_cluster, _no_entry),
     ),
 }
@@ -119,7 +117,6 @@ POD_IDENTITY: Mapping[str, Rules] = {
     IDENTITY: Rules(
         name_property="",
         identify=_identify,
-        immutable=frozenset(_WHOSE),
         computed={"associationArn": _arn, "associationId": _identify},
         refuse_create=(no_cluster, _exists, _no_role),
         refuse_update=(_no_role,),

@@ -82,7 +82,14 @@ CATALOGUE = Catalogue(
         **access.POD_IDENTITY,
         **storage.RESOURCES,
     },
-    invokes={**INVOKES, **cluster.INVOKES, **offerings.INVOKES, **iam.INVOKES, **storage.INVOKES},
+    invokes={
+        **INVOKES,
+        **cluster.INVOKES,
+        **offerings.INVOKES,
+        **iam.INVOKES,
+        **network.INVOKES,
+        **storage.INVOKES,
+    },
     common={
         "arn": arn,
         "region": place,

@@ -173,15 +173,6 @@ def _nodes_remain(deletion: Deletion) -> str | None:
 RESOURCES: Mapping[str, Rules] = {
     CLUSTER: Rules(
         longest_name=100,
-        immutable=frozenset(
-            {
-                "roleArn",
-                "kubernetesNetworkConfig.serviceIpv4Cidr",
-                "kubernetesNetworkConfig.ipFamily",
-                "accessConfig.bootstrapClusterCreatorAdminPermissions",
-                "bootstrapSelfManagedAddons",
-            }
-        ),
         force_replace=_disables_encryption,
         keeps=_keeps_encryption,
         computed={
@@ -198,7 +189,65 @@ RESOURCES: Mapping[str, Rules] = {
     ),
 }
 
+
+def _not_found(what: str, name: JsonValue) -> RehearsalError:
+    return RehearsalError(f"ResourceNotFoundException: No {what} found for name: {name}.")
+
+
+def _get_cluster(call: Call) -> Json:
+    """A cluster in the plural forms of the provider's function."""
+    name = call.arguments.get("name")
+    found = _cluster_named(name, call.inventory)
+    if found is None:
+        raise _not_found("cluster", name)
+    outputs = found.outputs
+    access = outputs.get("accessConfig")
+    authority = outputs.get("certificateAuthority")
+    return {
+        **{
+            key: outputs.get(key)
+            for key in ("arn", "endpoint", "identities", "status", "version", "vpcConfig")
+        },
+        "accessConfigs": [access or {"authenticationMode": "CONFIG_MAP"}],
+        "certificateAuthorities": [authority],
+        "computeConfigs": [outputs["computeConfig"]] if outputs.get("computeConfig") else [],
+        "id": name,
+        "name": name,
+    }
+
+
+def _get_addon(call: Call) -> Json:
+    cluster, name = call.arguments.get("clusterName"), call.arguments.get("addonName")
+    for addon in belonging_to(cluster, ADDON, call.inventory):
+        if addon.inputs.get("addonName") == name:
+            return {**addon.outputs, "id": addon.id}
+    raise _not_found("addon", name)
+
+
+def _get_node_groups(call: Call) -> Json:
+    cluster = call.arguments.get("clusterName")
+    groups = belonging_to(cluster, NODE_GROUP, call.inventory)
+    return {"clusterName": cluster, "id": cluster, "names": [_group_name(group) for group in groups]}
+
+
+def _get_node_group(call: Call) -> Json:
+    cluster, name = call.arguments.get("clusterName"), call.arguments.get("nodeGroupName")
+    for group in belonging_to(cluster, NODE_GROUP, call.inventory):
+        if _group_name(group) == name:
+            scaling = group.inputs.get("scalingConfig")
+            return {**group.outputs, "id": group.id, "nodeGroupName": name, "scalingConfigs": [scaling]}
+    raise _not_found("node group", name)
+
+
+def _group_name(group: CloudObject) -> JsonValue:
+    return group.outputs.get("nodeGroupName") or group.id.rpartition(":")[2]
+
+
 INVOKES: Mapping[str, Invoke] = {
     "aws:cloudcontrol/getResource:getResource": _cloud_control_resource,
+    "aws:eks/getAddon:getAddon": _get_addon,
+    "aws:eks/getCluster:getCluster": _get_cluster,
     "aws:eks/getClusters:getClusters": _clusters,
+    "aws:eks/getNodeGroup:getNodeGroup": _get_node_group,
+    "aws:eks/getNodeGroups:getNodeGroups": _get_node_groups,
 }

@@ -97,7 +97,6 @@ _REFUSALS = (_service_elsewhere, _second_gateway_route, _two_in_one_zone, _no_na
 
 ENDPOINTS: Mapping[str, Rules] = {
     _ENDPOINT: Rules(
-        immutable=frozenset({"serviceName", "vpcEndpointType", "vpcId"}),
         computed={
             "networkInterfaceIds": _interfaces,
             "prefixListId": _prefix_list,

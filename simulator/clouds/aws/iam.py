@@ -93,7 +93,6 @@ def _unknown_service(request: ResourceRequest) -> str | None:
 
 RULES: Final = Rules(
     identify=role_arn,
-    immutable=frozenset({"awsServiceName", "customSuffix"}),
     computed={"arn": role_arn, "name": _name, "path": _service_path},
     taken=(
         f"InvalidInput: Service role name {_ROLES[_SPOT]} has been taken in this account, "
@@ -205,7 +204,6 @@ def _get_role(call: Call) -> Json:
 
 RESOURCES: Mapping[str, Rules] = {
     _ATTACHMENT: Rules(
-        immutable=frozenset({"role", "policyArn"}),
         refuse_create=(_no_role, _no_policy, writing("iam:AttachRolePolicy", _of_role)),
         refuse_delete=(removing("iam:DetachRolePolicy"),),
     ),
@@ -219,7 +217,6 @@ RESOURCES: Mapping[str, Rules] = {
     _POLICY: Rules(
         longest_name=128,
         identify=_identify_policy,
-        immutable=frozenset({"path", "description"}),
         computed={"arn": _arn("policy"), "path": _path},
         taken="EntityAlreadyExists: A policy called {name} already exists. Duplicate names are not allowed.",
         refuse_create=(writing("iam:CreatePolicy", _arn("policy")),),
@@ -228,7 +225,6 @@ RESOURCES: Mapping[str, Rules] = {
     ),
     _PROFILE: Rules(
         longest_name=128,
-        immutable=frozenset({"path"}),
         computed={"arn": _arn("instance-profile"), "path": _path},
         taken="EntityAlreadyExists: Instance Profile {name} already exists.",
         refuse_create=(_no_role, writing("iam:CreateInstanceProfile", _arn("instance-profile"))),
@@ -236,7 +232,6 @@ RESOURCES: Mapping[str, Rules] = {
     ),
     _ROLE: Rules(
         longest_name=64,
-        immutable=frozenset({"path"}),
         computed={"arn": _arn("role"), "path": _path},
         taken="EntityAlreadyExists: Role with name {name} already exists.",
         refuse_create=(writing("iam:CreateRole", _arn("role")),),

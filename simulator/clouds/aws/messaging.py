@@ -69,12 +69,10 @@ RESOURCES: Mapping[str, Rules] = {
         longest_name=80,
         identify=_queue_url,
         computed={"url": _queue_url},
-        immutable=frozenset({"fifoQueue"}),
     ),
     "aws:sqs/queuePolicy:QueuePolicy": Rules(
         identify=_queue_of_policy,
         overwrites=True,
-        immutable=frozenset({"queueUrl"}),
         refuse_create=(_queue_missing,),
         refuse_update=(_queue_missing,),
     ),
@@ -89,7 +87,6 @@ RESOURCES: Mapping[str, Rules] = {
         # The ARN of a target is that of its destination.
         computed={"arn": lambda request: request.inputs.get("arn"), "targetId": _target_id},
         overwrites=True,
-        immutable=frozenset({"targetId"}),
         refuse_create=(_rule_missing,),
         refuse_update=(_rule_missing,),
     ),

@@ -8,8 +8,9 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.aws.names import named, place, text
-from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
 
 VPC: Final = "aws:ec2/vpc:Vpc"
 SUBNET: Final = "aws:ec2/subnet:Subnet"
@@ -99,7 +100,6 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_default_group, computed={"name": lambda _: "default"}
     ),
     SUBNET: Rules(
-        immutable=frozenset({"cidrBlock", "availabilityZone", "vpcId"}),
         computed={
             "availabilityZone": lambda request: (
                 text(request.inputs, "availabilityZone") or f"{place(request)}a"
@@ -108,7 +108,6 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_delete=(_interfaces_remain,),
     ),
     VPC: Rules(
-        immutable=frozenset({"cidrBlock"}),
         computed={
             "defaultNetworkAclId": _its_own("acl", 1),
             "defaultRouteTableId": _its_own("rtb", 2),
@@ -152,14 +151,13 @@ def _second_table(request: ResourceRequest) -> str | None:
 
 ROUTES: Mapping[str, Rules] = {
     _ROUTE: Rules(
-        immutable=frozenset({"routeTableId", *_DESTINATIONS}),
         computed={
             "origin": lambda _: "CreateRoute",
             "state": lambda _: "active",
         },
         refuse_create=(_second_route,),
     ),
-    _ASSOCIATION: Rules(immutable=frozenset({"gatewayId", "subnetId"}), refuse_create=(_second_table,)),
+    _ASSOCIATION: Rules(refuse_create=(_second_table,)),
 }
 
 
@@ -208,14 +206,13 @@ def _carried_or_referred_to(deletion: Deletion) -> str | None:
 
 
 SECURITY_GROUPS: Mapping[str, Rules] = {
-    _EGRESS: Rules(immutable=frozenset({"securityGroupId"}), refuse_create=(_second_rule,)),
+    _EGRESS: Rules(refuse_create=(_second_rule,)),
     _GROUP: Rules(
         longest_name=255,
-        immutable=frozenset({"description", "namePrefix"}),
         taken="InvalidGroup.Duplicate: The security group '{name}' already exists",
         refuse_delete=(_carried_or_referred_to,),
     ),
-    _INGRESS: Rules(immutable=frozenset({"securityGroupId"}), refuse_create=(_second_rule,)),
+    _INGRESS: Rules(refuse_create=(_second_rule,)),
 }
 
 
@@ -276,7 +273,6 @@ def _user_of(address: str, inventory: Inventory) -> bool:
 GATEWAYS: Mapping[str, Rules] = {
     _ADDRESS: Rules(
         computed={"allocationId": lambda request: request.id, "publicIp": _public_address},
-        immutable=frozenset({"domain"}),
         refuse_delete=(_held_by_gateway,),
     ),
     # It can be attached to another VPC in place.
@@ -285,7 +281,17 @@ GATEWAYS: Mapping[str, Rules] = {
     ),
     _NAT: Rules(
         computed={"publicIp": _address_of_gateway},
-        immutable=frozenset({"allocationId", "connectivityType", "privateIp", "subnetId"}),
         refuse_create=(_no_internet,),
     ),
 }
+
+
+def _get_subnet(call: Call) -> Json:
+    id_ = str(call.arguments.get("id"))
+    found = call.inventory.find(SUBNET, id_)
+    if found is None:
+        raise RehearsalError(f"InvalidSubnetID.NotFound: The subnet ID '{id_}' does not exist")
+    return {"mapPublicIpOnLaunch": False, **found.outputs, "id": id_}
+
+
+INVOKES: Mapping[str, Invoke] = {"aws:ec2/getSubnet:getSubnet": _get_subnet}

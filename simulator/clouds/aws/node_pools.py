@@ -82,19 +82,6 @@ def _resources(request: ResourceRequest) -> JsonValue:
 RESOURCES: Mapping[str, Rules] = {
     NODE_GROUP: Rules(
         longest_name=63,
-        immutable=frozenset(
-            {
-                "amiType",
-                "capacityType",
-                "diskSize",
-                "instanceTypes",
-                "launchTemplate.id",
-                "launchTemplate.name",
-                "nodeRoleArn",
-                "remoteAccess",
-                "subnetIds",
-            }
-        ),
         computed={
             "releaseVersion": _release_version,
             "resources": _resources,
@@ -229,7 +216,6 @@ LAUNCH_TEMPLATES: Mapping[str, Rules] = {
     "aws:ec2/placementGroup:PlacementGroup": Rules(
         longest_name=255,
         computed={"placementGroupId": lambda request: f"pg-{request.digest[:17]}"},
-        immutable=frozenset({"partitionCount", "spreadLevel", "strategy"}),
         taken="InvalidPlacementGroup.Duplicate: The placement group '{name}' already exists.",
     ),
 }

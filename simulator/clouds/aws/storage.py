@@ -132,7 +132,6 @@ def _holds_objects(inventory: Inventory, bucket: JsonValue) -> bool:
 _SETTING: Final = Rules(
     name_property="",
     identify=_whose,
-    immutable=frozenset({"bucket"}),
     overwrites=True,
     refuse_create=(_no_bucket,),
 )

@@ -83,7 +83,7 @@ CATALOGUE = Catalogue(
         **node_pools.RESOURCES,
         **storage.RESOURCES,
     },
-    invokes={**INVOKES, **network.INVOKES, **storage.INVOKES},
+    invokes={**INVOKES, **cluster.INVOKES, **network.INVOKES, **storage.INVOKES},
     common={"project": project, "effectiveLabels": _all_labels, "pulumiLabels": _all_labels},
     scopes=frozenset({"project", "location", "region", "zone", "cluster"}),
     fleets={NODE_POOL: machines_of},

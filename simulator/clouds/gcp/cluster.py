@@ -7,9 +7,10 @@ from typing import Final
 
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
-from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, no_account, project
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
+from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, no_account, project
 from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
+from holdfast.simulator.errors import RehearsalError
 
 
 def location(request: ResourceRequest) -> str:
@@ -151,30 +152,6 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project", "location"),
         longest_name=_LONGEST_NAME,
         identify=_identify,
-        immutable=frozenset(
-            {
-                "clusterIpv4Cidr",
-                "confidentialNodes",
-                "datapathProvider",
-                "dataplaneOptimizationMode",
-                "defaultMaxPodsPerNode",
-                "description",
-                "enableAutopilot",
-                "enableKubernetesAlpha",
-                "enableTpu",
-                "initialNodeCount",
-                "ipAllocationPolicy",
-                "masterAuth.clientCertificateConfig",
-                "network",
-                "networkingMode",
-                "nodeConfig.oauthScopes",
-                "nodeConfig.serviceAccount",
-                "nodePools",
-                "privateClusterConfig.masterIpv4CidrBlock",
-                "privateClusterConfig.privateEndpointSubnetwork",
-                "subnetwork",
-            }
-        ),
         computed={
             "controlPlaneEndpointsConfig": control_plane_endpoints,
             "effectiveLabels": _labels,
@@ -193,3 +170,54 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_delete=(_protected,),
     ),
 }
+
+
+_NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+
+
+def _get_cluster(call: Call) -> Json:
+    """A cluster in the plural forms of the provider's function."""
+    name, where = call.arguments.get("name"), call.arguments.get("location")
+    for cluster in call.inventory.of_type(CLUSTER):
+        found = cluster.outputs
+        if (found.get("name"), found.get("location"), found.get("project")) == (
+            name,
+            where,
+            asked_project(call),
+        ):
+            return _shown(cluster.outputs, call)
+    raise RehearsalError(f"googleapi: Error 404: Not found: projects/…/clusters/{name}., notFound")
+
+
+def _shown(found: Json, call: Call) -> Json:
+    endpoints = mapping(found.get("controlPlaneEndpointsConfig"))
+    workload = found.get("workloadIdentityConfig")
+    pools = [
+        {
+            "name": pool.outputs.get("name"),
+            "autoscalings": [pool.inputs["autoscaling"]] if pool.inputs.get("autoscaling") else [],
+            "nodeConfigs": [_node_config(mapping(pool.outputs.get("nodeConfig")))],
+            "nodeCount": pool.inputs.get("nodeCount"),
+        }
+        for pool in call.inventory.of_type(_NODE_POOL)
+        if pool.inputs.get("cluster") == found.get("name")
+    ]
+    return {
+        **{key: found.get(key) for key in ("name", "location", "project", "endpoint", "masterVersion")},
+        "id": found.get("name"),
+        "enableAutopilot": found.get("enableAutopilot") is True,
+        "nodeLocations": found.get("nodeLocations") or [],
+        "masterAuths": [found.get("masterAuth")],
+        "controlPlaneEndpointsConfigs": [
+            {"dnsEndpointConfigs": [endpoints.get("dnsEndpointConfig")], "ipEndpointsConfigs": []}
+        ],
+        "workloadIdentityConfigs": [workload] if workload else [],
+        "nodePools": pools,
+    }
+
+
+def _node_config(config: Json) -> Json:
+    return {**config, "labels": config.get("labels") or {}, "taints": config.get("taints") or []}
+
+
+INVOKES: Mapping[str, Invoke] = {"gcp:container/getCluster:getCluster": _get_cluster}

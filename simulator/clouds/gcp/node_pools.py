@@ -218,53 +218,12 @@ def _bad(message: str) -> str:
 
 
 #: The `ForceNew` fields of the provider's schema.
-_IMMUTABLE: Final = frozenset(
-    {
-        "initialNodeCount",
-        "maxPodsPerNode",
-        "placementPolicy",
-        "queuedProvisioning",
-        *(
-            f"networkConfig.{name}"
-            for name in (
-                "acceleratorNetworkProfile",
-                "additionalNodeNetworkConfigs",
-                "additionalPodNetworkConfigs",
-                "createPodRange",
-                "podIpv4CidrBlock",
-                "podRange",
-                "subnetwork",
-            )
-        ),
-        *(
-            f"nodeConfig.{name}"
-            for name in (
-                "ephemeralStorageConfig",
-                "ephemeralStorageLocalSsdConfig",
-                "guestAccelerators",
-                "localNvmeSsdBlockConfig",
-                "localSsdCount",
-                "metadata",
-                "minCpuPlatform",
-                "oauthScopes",
-                "preemptible",
-                "reservationAffinity",
-                "secondaryBootDisks",
-                "serviceAccount",
-                "shieldedInstanceConfig",
-                "spot",
-            )
-        ),
-    }
-)
-
 _ALWAYS: Final = (_taint_said_twice, _flex_start_is_invalid)
 
 RESOURCES: Mapping[str, Rules] = {
     NODE_POOL: Rules(
         longest_name=_LONGEST_NAME,
         identify=pool_path,
-        immutable=_IMMUTABLE,
         keeps=kept_inputs,
         computed={
             "instanceGroupUrls": instance_groups,

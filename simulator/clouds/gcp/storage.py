@@ -136,7 +136,6 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=(),
         longest_name=63,
         identify=lambda request: request.name,
-        immutable=frozenset({"location", "project", "hierarchicalNamespace", "enableObjectRetention"}),
         computed={
             "projectNumber": lambda _: int(PROJECT_NUMBER),
             "publicAccessPrevention": lambda request: (
@@ -168,7 +167,6 @@ RESOURCES: Mapping[str, Rules] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": grant(
         lambda request: f"b/{request.inputs.get('bucket')}",
         of="storage bucket",
-        where=frozenset({"bucket"}),
         needs=(_no_bucket,),
     ),
     "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": grant(
@@ -176,7 +174,6 @@ RESOURCES: Mapping[str, Rules] = {
             f"b/{request.inputs.get('bucket')}/managedFolders/{request.inputs.get('managedFolder')}"
         ),
         of="storage managedfolder",
-        where=frozenset({"bucket", "managedFolder"}),
         needs=(_no_folder,),
     ),
 }

@@ -1,0 +1,224 @@
+"""Which fields replace a resource, from the sources of the Terraform providers that pulumi-aws and pulumi-gcp wrap."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from holdfast.simulator.clouds.catalogue import REPLACING
+from holdfast.simulator.clouds.schema import Schema
+from holdfast.simulator.clouds.sdk import Kind, argument_properties
+from holdfast.simulator.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from holdfast.simulator.clouds.sdk import Property, PropertyType
+
+_IAM_MEMBER: Final = "google-beta/tpgiamresource/resource_iam_member.go:IamMemberBaseSchema"
+#: Token → the files, each with the declaration of the schema if that is not the resource itself.
+SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
+    "aws": {
+        "aws:cloudwatch/eventRule:EventRule": ("events/rule.go",),
+        "aws:cloudwatch/eventTarget:EventTarget": ("events/target.go",),
+        "aws:cloudwatch/logGroup:LogGroup": ("logs/group.go",),
+        "aws:ec2/capacityReservation:CapacityReservation": ("ec2/ec2_capacity_reservation.go",),
+        "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": ("ec2/vpc_default_security_group.go",),
+        "aws:ec2/eip:Eip": ("ec2/ec2_eip.go",),
+        "aws:ec2/internetGateway:InternetGateway": ("ec2/vpc_internet_gateway.go",),
+        "aws:ec2/launchTemplate:LaunchTemplate": ("ec2/ec2_launch_template.go",),
+        "aws:ec2/natGateway:NatGateway": ("ec2/vpc_nat_gateway.go",),
+        "aws:ec2/placementGroup:PlacementGroup": ("ec2/ec2_placement_group.go",),
+        "aws:ec2/route:Route": ("ec2/vpc_route.go",),
+        "aws:ec2/routeTable:RouteTable": ("ec2/vpc_route_table.go",),
+        "aws:ec2/routeTableAssociation:RouteTableAssociation": ("ec2/vpc_route_table_association.go",),
+        "aws:ec2/securityGroup:SecurityGroup": ("ec2/vpc_security_group.go",),
+        "aws:ec2/subnet:Subnet": ("ec2/vpc_subnet.go",),
+        "aws:ec2/vpc:Vpc": ("ec2/vpc_.go",),
+        "aws:ec2/vpcEndpoint:VpcEndpoint": ("ec2/vpc_endpoint.go",),
+        "aws:eks/accessEntry:AccessEntry": ("eks/access_entry.go",),
+        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": ("eks/access_policy_association.go",),
+        "aws:eks/addon:Addon": ("eks/addon.go",),
+        "aws:eks/cluster:Cluster": ("eks/cluster.go",),
+        "aws:eks/nodeGroup:NodeGroup": ("eks/node_group.go",),
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("eks/pod_identity_association.go",),
+        "aws:iam/instanceProfile:InstanceProfile": ("iam/instance_profile.go",),
+        "aws:iam/policy:Policy": ("iam/policy.go",),
+        "aws:iam/role:Role": ("iam/role.go",),
+        "aws:iam/rolePolicy:RolePolicy": ("iam/role_policy.go",),
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment": ("iam/role_policy_attachment.go",),
+        "aws:iam/serviceLinkedRole:ServiceLinkedRole": ("iam/service_linked_role.go",),
+        "aws:kms/key:Key": ("kms/key.go",),
+        "aws:s3/bucket:Bucket": ("s3/bucket.go",),
+        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": ("s3/bucket_lifecycle_configuration.go",),
+        "aws:s3/bucketPolicy:BucketPolicy": ("s3/bucket_policy.go",),
+        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": ("s3/bucket_public_access_block.go",),
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": ("s3/bucket_server_side_encryption_configuration.go",),
+        "aws:s3/bucketVersioning:BucketVersioning": ("s3/bucket_versioning.go",),
+        "aws:sqs/queue:Queue": ("sqs/queue.go:queueSchema",),
+        "aws:sqs/queuePolicy:QueuePolicy": ("sqs/queue_policy.go",),
+        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": ("ec2/vpc_security_group_ingress_rule.go",),
+        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": ("ec2/vpc_security_group_ingress_rule.go",),
+    },
+    "gcp": {
+        "gcp:compute/firewall:Firewall": ("compute/resource_compute_firewall.go",),
+        "gcp:compute/network:Network": ("compute/resource_compute_network.go",),
+        "gcp:compute/router:Router": ("compute/resource_compute_router.go",),
+        "gcp:compute/routerNat:RouterNat": ("compute/resource_compute_router_nat.go",),
+        "gcp:compute/subnetwork:Subnetwork": ("compute/resource_compute_subnetwork.go",),
+        "gcp:container/cluster:Cluster": ("container/resource_container_cluster.go",),
+        "gcp:container/nodePool:NodePool": ("container/resource_container_node_pool.go",),
+        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": ("kms/iam_kms_crypto_key.go:IamKmsCryptoKeySchema", _IAM_MEMBER),
+        "gcp:projects/iAMMember:IAMMember": ("resourcemanager/iam_project.go:IamProjectSchema", _IAM_MEMBER),
+        "gcp:serviceaccount/account:Account": ("resourcemanager/resource_google_service_account.go",),
+        "gcp:serviceaccount/iAMMember:IAMMember": ("resourcemanager/iam_service_account.go:IamServiceAccountSchema", _IAM_MEMBER),
+        "gcp:storage/bucket:Bucket": ("storage/resource_storage_bucket.go",),
+        "gcp:storage/bucketIAMMember:BucketIAMMember": ("storage/iam_storage_bucket.go:StorageBucketIamSchema", _IAM_MEMBER),
+        "gcp:storage/managedFolder:ManagedFolder": ("storage/resource_storage_managed_folder.go",),
+        "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": ("storage/iam_storage_managed_folder.go:StorageManagedFolderIamSchema", _IAM_MEMBER),
+    },
+}  # fmt: skip
+_FOLDERS: Final = {"aws": "internal/service", "gcp": "google-beta/services"}
+# gofmt ends a declaration at the first closing bracket in the first column.
+_DECLARATION: Final = re.compile(
+    r"^(?P<tab>\t?)(?:func (?:\([^)\n]*\) )?(?P<function>\w+)\((?P<rest>[^\n]*)\{|(?:var )?(?P<variable>\w+) +=[^\n]*\{)\n"
+    r"(?P<body>.*?)^(?P=tab)\}",
+    re.MULTILINE | re.DOTALL,
+)
+_CONSTANT: Final = re.compile(r'^\t(\w+)\s+= "(\w+)"$', re.MULTILINE)
+_TOKEN: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_][\w.]*|\S', re.DOTALL)
+_OPENS: Final = frozenset("{([")
+_CLOSES: Final = frozenset("})]")
+
+
+def replacing(cloud: str, token: str, checkout: Path) -> list[str]:
+    """Return the inputs that replace a resource of a type, also nested ones (`vpcConfig.subnetIds`).
+
+    `checkout` has the sources of the provider. Replacements that the provider decides by the values (`CustomizeDiff`)
+    are not listed. Raises RehearsalError where a source or a declaration does not exist.
+    """
+    inputs = Schema.for_package(cloud).resource(token).inputs
+    found: set[str] = set()
+    for source in SOURCES[cloud][token]:
+        name, _, declaration = source.partition(":")
+        file = checkout / (name if "/" in name.partition("google-beta/")[2] else f"{_FOLDERS[cloud]}/{name}")
+        package = _Package(file.parent, _constants(checkout / "names"))
+        for path in package.paths(package.entry(file, declaration), ()):
+            found |= {dotted for dotted in [_wired(path, inputs)] if dotted}
+    # A block whose fields are marked is itself marked only for being added and removed.
+    return sorted(path for path in found if not any(other.startswith(f"{path}.") for other in found))
+
+
+class _Package:
+    """The declarations of a Go package that are schemas."""
+
+    def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
+        self._schemas = _schemas(folder)
+        self._names = {**names, **_constants(folder)}
+
+    def entry(self, file: Path, name: str) -> str:
+        """Return the body of a declaration of a file, without a name that of its resource."""
+        if not file.is_file():
+            raise RehearsalError(f"{file} does not exist")
+        for one in _DECLARATION.finditer(file.read_text(encoding="utf-8")):
+            title = one["function"] or one["variable"]
+            if title == (name or "Schema") or (
+                not name and (one["rest"] or "").endswith("*schema.Resource ")
+            ):
+                return one["body"]
+        raise RehearsalError(f"{file} declares no {name or 'resource'}")
+
+    def paths(self, body: str, prefix: tuple[str, ...], seen: frozenset[str] = frozenset()) -> Iterator[tuple[str, ...]]:  # fmt: skip
+        """Yield the path of each field in a body that is marked as replacing."""
+        tokens = [one for one in _TOKEN.findall(body) if not one.startswith(("//", "/*"))]
+        labels: list[str | None] = []
+        key: str | None = None
+        for index, token in enumerate(tokens):
+            here = (*prefix, *(label for label in labels if label))
+            if token in _OPENS:
+                labels.append(key if token == "{" else None)
+                key = None if token == "{" else key
+            elif token in _CLOSES:
+                if labels:
+                    labels.pop()
+                key = None
+            elif token == ",":
+                key = None
+            elif tokens[index + 1 : index + 2] == [":"] and self._key(token):
+                key = self._key(token)
+            elif _marks(tokens, index):
+                yield here
+            elif token in self._schemas and token not in seen:
+                inner = (*here, key) if key else here
+                yield from self.paths(self._schemas[token], inner, seen | {token})
+
+    def _key(self, token: str) -> str | None:
+        """Return the field that a key names: a text or a constant."""
+        if token.startswith('"'):
+            return token.strip('"')
+        return self._names.get(token.removeprefix("names."))
+
+
+def _marks(tokens: Sequence[str], index: int) -> bool:
+    if tokens[index] == "ForceNew":
+        return [*tokens[index + 1 : index + 3]] == [":", "true"]
+    return tokens[index].endswith("planmodifier.RequiresReplace")
+
+
+@cache
+def _schemas(folder: Path) -> Mapping[str, str]:
+    files = (file for file in sorted(folder.glob("*.go")) if not file.stem.endswith("_test"))
+    return {
+        name: one["body"]
+        for file in files
+        for one in _DECLARATION.finditer(file.read_text(encoding="utf-8"))
+        if "schema" in (name := one["function"] or one["variable"]).lower() and name != "Schema"
+    }
+
+
+@cache
+def _constants(folder: Path) -> Mapping[str, str]:
+    files = (file for file in sorted(folder.glob("*.go")) if not file.stem.endswith("_test"))
+    return dict(pair for file in files for pair in _CONSTANT.findall(file.read_text(encoding="utf-8")))
+
+
+def _wired(path: Sequence[str], inputs: Mapping[str, Property]) -> str | None:
+    """Return a path of the Terraform provider as the SDK names it, None where the SDK has no such input."""
+    if not path:
+        return None
+    wanted = _folded(path[0])
+    found = next((one for name, one in inputs.items() if _folded(name) == wanted), None)
+    if found is None:
+        return None
+    if len(path) == 1:
+        return found.name
+    inner = _wired(path[1:], _members(found.types))
+    return f"{found.name}.{inner}" if inner else None
+
+
+def _members(types: Sequence[PropertyType]) -> Mapping[str, Property]:
+    for one in types:
+        if one.kind is Kind.OBJECT and one.shape is not None:
+            return argument_properties(one.shape)
+        if one.kind in (Kind.LIST, Kind.MAP) and (inner := _members(one.item)):
+            return inner
+    return {}
+
+
+def _folded(name: str) -> str:
+    """Return a key that is equal for `subnet_ids` and `subnetIds`; the SDK has the plural of lists."""
+    return name.replace("_", "").lower().removesuffix("s")
+
+
+def record(cloud: str, checkout: Path, source: str) -> None:
+    """Write what replaces the resources of a cloud to the simulator's list; `source` names the provider's version."""
+    recorded = json.loads(REPLACING.read_text(encoding="utf-8"))
+    found = {token: replacing(cloud, token, checkout) for token in SOURCES[cloud]}
+    others = {token: paths for token, paths in recorded["types"].items() if not token.startswith(f"{cloud}:")}
+    types = dict(sorted({**others, **found}.items()))
+    lines = ",\n".join(f"{json.dumps(token)}: {json.dumps(paths)}" for token, paths in types.items())
+    sources = json.dumps({**recorded["sources"], cloud: source}, sort_keys=True)
+    REPLACING.write_text(f'{{\n"sources": {sources},\n"types": {{\n{lines}\n}}\n}}\n', encoding="utf-8")
