@@ -84,6 +84,10 @@ rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot n
 preflight: venv ## compare the quotas of an account with what STACK asks of them
 	@$(RUN) preflight $(STACK)
 
+.PHONY: cost
+cost: venv ## print what STACK costs an hour before anything is spent
+	@$(RUN) cost $(STACK)
+
 ##@ Checks
 
 .PHONY: format

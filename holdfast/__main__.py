@@ -113,6 +113,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "compare the quotas of a stack's account with what the stack asks of them",
             "holdfast.infra.preflight.command",
         ),
+        "cost": _of_module(
+            "print what a stack costs an hour, before anything is spent", "holdfast.infra.cost.command"
+        ),
     },
     "Plan a ladder": {
         "economics": _of_module(

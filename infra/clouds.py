@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import pulumi
+
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import ConfigError, Problem
@@ -56,17 +58,43 @@ class Cloud:
     quota_uses: Callable[[Json, Settings, str, Runner], Sequence[QuotaUse]] | None = None
 
 
-def _check_composable(platform: Platform, pools: Mapping[str, PoolSummary]) -> None:
-    """Check what no single field shows, before the first resource: the jobs' way down their ladders, and the controller.
+def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
+    """The summary of each pool of a stack, by name."""
+    if platform.cloud == "local":
+        from holdfast.infra.local.stack import pool_summaries as local_summaries
 
-    Raises ConfigError.
+        return local_summaries(platform)
+    if platform.cloud == "aws":
+        from holdfast.infra.aws.pools import pool_summaries as aws_summaries
+
+        return aws_summaries(platform)
+    if platform.cloud == "azure":
+        from holdfast.infra.azure.pools import pool_summaries as azure_summaries
+
+        return azure_summaries(platform)
+    from holdfast.infra.gcp.pools import pool_summaries as gcp_summaries
+
+    return gcp_summaries(platform)
+
+
+def _check_composable(platform: Platform) -> None:
+    """Check what no single field shows, before the first resource: the jobs' way down their ladders, the budget, the controller.
+
+    Raises ConfigError. A preview says what the stack costs.
     """
     from holdfast.infra.controller_program import controller_archives
+    from holdfast.infra.cost.estimate import budget_problems, stack_cost
+    from holdfast.infra.cost.report import summary
     from holdfast.infra.reachability import reachability_problems
 
-    problems = tuple(reachability_problems(platform.namespaces, pools))
+    pools = pool_summaries(platform)
+    cost = stack_cost(platform, pools)
+    budget = None if platform.cloud == "local" else platform.budget
+    problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
     if problems:
         raise ConfigError(problems)
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.info(summary(cost))
     if platform.fallback.image is None:
         controller_archives()
 
@@ -79,9 +107,9 @@ def _read_local(document: Json, _: Settings) -> LocalPlatform:
 
 def _build_local(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_local(document, settings)
-    from holdfast.infra.local.stack import compose, pool_summaries
+    from holdfast.infra.local.stack import compose
 
-    _check_composable(platform, pool_summaries(platform))
+    _check_composable(platform)
     compose(platform, stack)
 
 
@@ -99,10 +127,9 @@ def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
 def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
     from holdfast.components.cluster.eks.access import Caller
-    from holdfast.infra.aws.pools import pool_summaries
     from holdfast.infra.aws.stack import compose
 
-    _check_composable(platform, pool_summaries(platform))
+    _check_composable(platform)
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     compose(platform, stack, Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn))
 
@@ -137,10 +164,9 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
 
 def _build_azure(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_azure(document, settings)
-    from holdfast.infra.azure.pools import pool_summaries
     from holdfast.infra.azure.stack import compose
 
-    _check_composable(platform, pool_summaries(platform))
+    _check_composable(platform)
     compose(platform, stack)
 
 
@@ -174,10 +200,9 @@ def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
 
 def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_gcp(document, settings)
-    from holdfast.infra.gcp.pools import pool_summaries
     from holdfast.infra.gcp.stack import compose
 
-    _check_composable(platform, pool_summaries(platform))
+    _check_composable(platform)
     compose(platform, stack)
 
 

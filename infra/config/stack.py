@@ -1,7 +1,7 @@
 """The sections that the stacks of every cloud share: the document, mirrors, pools."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import Field
 
@@ -67,6 +67,10 @@ class CloudMirror(Section):
     )
 
 
+#: The highest budget in USD an hour: a higher one is a mistake.
+HIGHEST_BUDGET: Final = 1_000_000
+
+
 class CloudDocument(Section):
     """The document under holdfast:platform of a stack on any cloud."""
 
@@ -74,6 +78,13 @@ class CloudDocument(Section):
         default=True,
         description="true to protect the cluster and the checkpoints from destruction, false otherwise",
         examples=["false"],
+    )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        le=HIGHEST_BUDGET,
+        description=f"the most that the stack may cost with full pools, in USD an hour: above 0, up to {HIGHEST_BUDGET}",
+        examples=["400"],
     )
     mirror: CloudMirror = Field(
         default_factory=CloudMirror,

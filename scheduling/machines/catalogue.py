@@ -18,6 +18,7 @@ Architecture: TypeAlias = Literal["amd64", "arm64"]
 class Machine:
     """An instance type. Memory in MiB, on-demand price in USD an hour.
 
+    Without a list price (`has_list_price`) `hourly_price` is a high one: a simulated market must not prefer the machine.
     `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS and Azure, `nvidia-tesla-a100` on GCP), None where it
     has none; `arch` the instruction set of its processors; `efa_interfaces` how many Elastic Fabric Adapters it can have;
     `local_ssds` how many local disks it brings that Compute Engine attaches by itself; `on_spot` and `on_demand` whether it is ever sold that way.
@@ -42,6 +43,12 @@ class Machine:
     max_pods: int | None = None
     processor: str | None = None
     hypervisor: str | None = None
+    has_list_price: bool = True
+
+    @property
+    def list_price(self) -> float | None:
+        """The published on-demand price in USD an hour; None if the table has none."""
+        return self.hourly_price if self.has_list_price else None
 
 
 # Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, EFA interfaces, spot, memory of a GPU in MiB, local disks in GB,
@@ -173,6 +180,7 @@ def _aws() -> Iterator[Machine]:
             max_pods=max_pods or None,
             processor=processor,
             hypervisor=hypervisor,
+            has_list_price=price is not None,
         )
 
 
@@ -214,6 +222,7 @@ def _gcp() -> Iterator[Machine]:
             local_ssds=local_ssds,
             on_spot=SPOT in sold,
             on_demand=ON_DEMAND in sold,
+            has_list_price=price is not None,
         )
 
 

@@ -35,6 +35,7 @@ def reserved_pool(field: str, fix: str, reservation: Document | None = None, **o
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
     "a reserved pool without a reservation": reserved(".pools[2]", "", "Add `reservation: {id: cr-0123456789abcdef0}`.", P5),
     "a reservation on a spot pool": (changed(".pools[2]", reservation=BLOCK), ".pools[2].reservation", "Write capacity: reserved, or remove reservation."),
     "a reservation that has ended": reserved_pool("reservation.ends", "the reservation that follows it", ENDED),

@@ -31,6 +31,7 @@ def brought(field: str, value: JsonValue, fix: str) -> Mistake:
 #: Invalid with both kinds of scaling.
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
     "a location in the document": wrong(".location", "eastus2", "azure-native:location"),
     "a subscription in the document": wrong(".subscription", "mine", "azure-native:subscriptionId"),
     "an existing resource group": wrong(".resourceGroup", "mine", "the stack creates one"),

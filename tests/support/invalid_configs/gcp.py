@@ -43,6 +43,7 @@ def reserved_pool(field: str, fix: str, reservation: Document | None = None, **o
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
     "a reserved pool without a source": reserved(".pools[2]", "", "Add `reservation: {name: h100}`.", {}),
     "a reservation beside flexStart": reserved_pool("", "Remove all but one", flexStart={}),
     "flexStart on a spot pool": (changed(".pools[2]", flexStart={}), ".pools[2].flexStart", "Write capacity: reserved, or remove flexStart."),

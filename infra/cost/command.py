@@ -1,0 +1,58 @@
+"""`holdfast cost STACK`: prints what a stack costs an hour before anything is spent. Calls no cloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.infra.clouds import pool_summaries
+from holdfast.infra.cost.estimate import NO_RECORDS, budget_problems, stack_cost
+from holdfast.infra.cost.report import cost_report
+from holdfast.infra.cost.spot_prices import read_spot_prices
+from holdfast.infra.paths import in_project
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from holdfast.infra.clouds import Platform
+    from holdfast.scheduling.cost import StackCost
+    from holdfast.scheduling.prices import CostRange
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `aws-dev`")
+    parser.add_argument(
+        "--spot-prices",
+        type=Path,
+        metavar="FILE",
+        help="recorded spot prices: the answer of `aws ec2 describe-spot-price-history` or of Azure's retail price list",
+    )
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print the cost of the stack. Raises ConfigError if it may exceed the stack's budget."""
+    stack_file = Path(in_project(f"stacks/Pulumi.{parsed.stack}.yaml"))
+    spot = NO_RECORDS if parsed.spot_prices is None else read_spot_prices(parsed.spot_prices)
+    platform = load_platform(stack_file)
+    cost = cost_of(platform, spot=spot)
+    for line in cost_report(cost, region_of(platform)):
+        print(line)
+    if platform.cloud != "local" and (problems := tuple(budget_problems(platform.budget, cost))):
+        raise ConfigError(problems)
+    return 0
+
+
+def cost_of(platform: Platform, *, spot: Mapping[str, CostRange] = NO_RECORDS) -> StackCost:
+    """The cost of a stack; `spot` has recorded spot prices by machine type."""
+    return stack_cost(platform, pool_summaries(platform), spot=spot)
+
+
+def region_of(platform: Platform) -> str:
+    """The region of a stack, as its cloud names it."""
+    if platform.cloud == "local":
+        return "this machine"
+    return platform.location if platform.cloud == "azure" else platform.region

@@ -1,0 +1,187 @@
+"""The cost of whole stacks: what idles on each cloud, recorded prices, the budget, and the texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.infra.clouds import cloud_of, pool_summaries
+from holdfast.infra.cost.command import cost_of, region_of
+from holdfast.infra.cost.estimate import budget_problems, stack_cost
+from holdfast.infra.cost.report import cost_change, cost_report, summary
+from holdfast.infra.cost.spot_prices import read_spot_prices
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.prices import CostRange, exactly
+from tests.support.builders.configurations import (
+    AWS_REGION,
+    aws_document,
+    aws_platform,
+    entry,
+    gcp_platform,
+    list_of,
+    nap_platform,
+    tier,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.infra.clouds import Platform
+    from tests.support.builders.configurations import Document
+
+STACKS = sorted(Path("stacks").glob("Pulumi.*.yaml"))
+
+
+def idle(platform: Platform) -> dict[str, str]:
+    return {each.title: str(each.cost) for each in cost_of(platform).idle}
+
+
+@pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem.removeprefix("Pulumi."))
+def test_every_stack_has_a_cost_that_each_text_can_say(file: Path) -> None:
+    platform = load_platform(file)
+    cost = cost_of(platform)
+    assert {pool.name for pool in cost.pools} == {pool.name for pool in platform.pools}, "no pool is left out"
+    shapes = sum(len(each.shapes) * len(each.ladder) for each in platform.namespaces)
+    assert len(cost.tiers) == shapes, "each shape on each tier"
+    assert "Not counted" in "\n".join(cost_report(cost, region_of(platform))), "the report says what it lacks"
+    assert "with full pools" in summary(cost), "so does the preview's line"
+    unpriced = cost.with_full_pools.unknown
+    assert all(name in summary(cost) for name in unpriced), "and what has no price"
+
+
+def test_aws_charges_follow_the_network_and_the_support_of_the_version() -> None:
+    assert idle(aws_platform(lambda d: d.update(network={"zones": 3, "nat": "per-zone"}))) == {
+        "EKS control plane": "0.10 to 0.60",
+        "2 × system node": "0.19 to 0.23",
+        "3 × NAT gateway": "0.14",
+        "3 × public address": "0.01",
+    }, "a gateway for each zone, and extended support after the standard one"
+    mirror = {
+        "images": f"123456789012.dkr.ecr.{AWS_REGION}.amazonaws.com/mirror",
+        "charts": f"oci://123456789012.dkr.ecr.{AWS_REGION}.amazonaws.com/charts",
+    }
+    cluster = {"privateAccessCidrs": ["10.40.0.0/16"]}
+    isolated = idle(
+        aws_platform(
+            lambda d: d.update(network={"zones": 2, "isolated": True}, mirror=mirror, cluster=cluster)
+        )
+    )
+    assert "16 × interface endpoint" in isolated, "eight services in two zones"
+    assert "NAT gateway" not in isolated, "which has no way out"
+    standard = idle(
+        aws_platform(
+            lambda d: d.update(cluster={"upgradePolicy": "standard", "publicAccessCidrs": ["203.0.113.0/24"]})
+        )
+    )
+    assert standard["EKS control plane"] == "0.10", "EKS upgrades before extended support begins"
+
+
+@pytest.mark.parametrize("platform", [gcp_platform, nap_platform], ids=["gcp", "azure"])
+def test_a_new_network_has_a_gateway(platform: Callable[[], Platform]) -> None:
+    assert "NAT gateway" in idle(platform()), "nodes have no addresses of their own"
+
+
+def test_the_price_of_a_tier_replaces_the_table() -> None:
+    def declare(document: Document) -> None:
+        tier(document, 0, 0)["price"] = 9.83
+
+    before, after = cost_of(aws_platform()), cost_of(aws_platform(declare))
+    name = aws_platform().namespaces[0].ladder[0].pool
+    assert [str(pool.node) for pool in after.pools if pool.name == name] == ["9.83"], "the user knows better"
+    assert [pool.node for pool in after.pools if pool.name != name] == [
+        pool.node for pool in before.pools if pool.name != name
+    ], "the other pools keep theirs"
+
+
+def test_recorded_spot_prices_narrow_the_range(tmp_path: Path) -> None:
+    record = {"InstanceType": "p4d.24xlarge", "ProductDescription": "Linux/UNIX", "SpotPrice": "9.5"}
+    windows = {**record, "ProductDescription": "Windows", "SpotPrice": "99"}
+    azure = {
+        "armSkuName": "Standard_D4ds_v5",
+        "skuName": "D4ds v5 Spot",
+        "productName": "Ddsv5",
+        "retailPrice": 0.03,
+    }
+    normal = {**azure, "skuName": "D4ds v5", "retailPrice": 0.2}
+    file = tmp_path / "prices.json"
+    file.write_text(
+        json.dumps(
+            {"SpotPriceHistory": [record, {**record, "SpotPrice": "11"}, windows], "Items": [azure, normal]}
+        )
+    )
+    found = read_spot_prices(file)
+    assert found == {"p4d.24xlarge": CostRange(low=9.5, high=11.0), "Standard_D4ds_v5": exactly(0.03)}, (
+        "the lowest and the highest of Linux machines on spot"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"SpotPriceHistory": [{"InstanceType": 3}]}'])
+def test_a_file_without_spot_prices_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "prices.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="describe-spot-price-history"):
+        read_spot_prices(file)
+
+
+def problems_of(change: Callable[[Document], object]) -> list[str]:
+    platform = aws_platform(change)
+    return [str(each) for each in budget_problems(platform.budget, cost_of(platform))]
+
+
+def test_a_budget_below_the_cost_of_full_pools_is_refused_and_names_the_dearest_pool() -> None:
+    most = cost_of(aws_platform()).with_full_pools.high
+    assert most is not None, "all prices are known"
+    assert problems_of(lambda d: d.update(budget=most + 1)) == [], "it is within"
+    (problem,) = problems_of(lambda d: d.update(budget=1))
+    assert problem.startswith("holdfast:platform.budget: got 1 USD an hour, for a stack that costs up to"), (
+        problem
+    )
+    assert "Lower maxNodes, of a100" in problem, "the pool with the highest cost comes first"
+
+
+def test_a_budget_is_refused_while_a_price_is_unknown() -> None:
+    def reserve(document: Document) -> None:
+        document["budget"] = 1_000_000
+        pools = list_of(document, "pools")
+        pools.append(
+            {"name": "h200", "capacity": "on-demand", "instanceTypes": ["p5e.48xlarge"], "maxNodes": 4}
+        )
+
+    (problem,) = problems_of(reserve)
+    assert "prices that are not known: p5e.48xlarge" in problem, "no one can say that it is within"
+    assert "Declare the price of a node" in problem, "the fix"
+
+
+def test_a_stack_above_its_budget_registers_nothing() -> None:
+    cloud, document = cloud_of(aws_document(lambda d: d.update(budget=1)))
+    with pytest.raises(ConfigError, match=r"holdfast:platform\.budget"):
+        cloud.build(document, {"aws:region": AWS_REGION}, "aws-test")
+
+
+def test_the_change_of_a_pull_request_names_the_pools_that_cost_more() -> None:
+    def grow(document: Document) -> None:
+        entry(document, "pools", 0)["maxNodes"] = 40
+
+    before, after = cost_of(aws_platform()), cost_of(aws_platform(grow))
+    lines = list(cost_change(before, after, AWS_REGION))
+    changed = [line for line in lines if line.startswith("| pool")]
+    name = aws_platform().pools[0].name
+    assert [line.startswith(f"| pool `{name}`, all 40 nodes |") for line in changed] == [True], (
+        "and only these"
+    )
+    new = list(cost_change(None, after, AWS_REGION))
+    assert "| without jobs | new |" in "\n".join(new), "a new stack has no earlier cost"
+    gone = stack_cost(aws_platform(), {})
+    assert f"| pool `{name}` | " in "\n".join(cost_change(after, gone, AWS_REGION)), "a removed pool is named"
+
+
+def test_an_unchanged_stack_lists_no_pool() -> None:
+    platform = aws_platform()
+    cost = stack_cost(platform, pool_summaries(platform))
+    assert not [line for line in cost_change(cost, cost, AWS_REGION) if line.startswith("| pool")], (
+        "none changed"
+    )
