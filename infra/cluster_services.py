@@ -67,7 +67,7 @@ class ClusterServices:
     """Installs services in one cluster.
 
     `charts` is a directory or an address of charts, `images` a registry; None: upstream's. `replicas` is the number of
-    pods of each controller.
+    pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them.
     """
 
     cluster: pulumi.Resource
@@ -75,6 +75,7 @@ class ClusterServices:
     charts: str | None
     images: str | None = None
     replicas: int = 2
+    karpenter_metrics: str | None = None
 
     def after(self, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options for a resource in the cluster that depends on `resources`."""
@@ -156,7 +157,10 @@ class ClusterServices:
         fallback = FallbackController(
             "fallback-controller",
             FallbackControllerArgs(
-                images=images, replicas=self.replicas, webhook_secret=controller.webhook_secret
+                images=images,
+                replicas=self.replicas,
+                webhook_secret=controller.webhook_secret,
+                karpenter_metrics=self.karpenter_metrics,
             ),
             opts=self.after(definition, *pools),
         )

@@ -57,6 +57,10 @@ CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
 FINISH_BY: Final = "fallback.holdfast.dev/finish-by"
 WORK: Final = "fallback.holdfast.dev/work"
 
+# Annotations on a job: what it may spend on on-demand nodes, in the currency of the tiers' prices; and what it does after that.
+MAX_COST: Final = "fallback.holdfast.dev/max-cost"
+AFTER_MAX_COST: Final = "fallback.holdfast.dev/after-max-cost"
+
 # Annotation on a job's pod, or on the job: the share of the work that is done, as 0.42 or 4200/10000.
 PROGRESS: Final = "fallback.holdfast.dev/progress"
 

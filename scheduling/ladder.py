@@ -1,5 +1,6 @@
 """Fallback ladders: the tiers that a job moves down, and the validation of a ladder."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,12 +28,20 @@ MOST_FAILURES: Final = 10_000
 #: The largest `price` of a node per hour: a larger one is a mistake.
 HIGHEST_PRICE: Final = 100_000
 
+#: The syntax of `max-cost` of a job: a decimal number. The API server's rules and Python read it alike.
+MAX_COST_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
+
 #: Which tiers need a time limit, and the fix: in the errors of the configuration, of the policy pack and of the API server.
 NEEDS_TIMEOUT: Final = (
     "every tier that may be spot or reserved, except the last, needs a procurementTimeout: maxFailures counts the failures of "
     "pods that run, and without capacity none run, so the job waits there indefinitely"
 )
 SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
+
+
+def parse_max_cost(text: str) -> float | None:
+    """Parse the `max-cost` of a job; None for anything but a number above 0."""
+    return float(text) or None if re.fullmatch(MAX_COST_PATTERN, text, re.ASCII) else None
 
 
 class Failures(StrEnum):
@@ -47,13 +56,15 @@ class Tier:
     """One tier: a pool, how many failures move a job on, and how long it waits for capacity.
 
     `max_failures` is UNLIMITED or None if failures never move a job on; `procurement_timeout` is None if it waits without
-    limit. `price`: what a node costs per hour, in any currency; None if it is not declared.
+    limit. `price`: what a node costs per hour, in any currency; None if it is not declared. `max_price`: while a node costs
+    more, the tier has no capacity; None for no limit.
     """
 
     pool: str
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
     price: float | None = None
+    max_price: float | None = None
 
     def is_left_for_certain(self, *, is_on_demand: bool) -> bool:
         """Whether a job moves on from this tier: unless it is on-demand, only `procurementTimeout` does for certain."""
@@ -115,6 +126,7 @@ def tier_problems(
             fix=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
         )
     yield from _repeated_pools(tiers, at)
+    yield from _above_max_price(tiers, at)
     for index, tier in tiers.items():
         pool = pools.get(tier.pool)
         if pool is None:
@@ -136,6 +148,17 @@ def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
                 value=f'"{tier.pool}" a second time',
                 allowed="each pool once in a ladder",
                 fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
+            )
+
+
+def _above_max_price(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
+    for index, tier in tiers.items():
+        if tier.price is not None and tier.max_price is not None and tier.price > tier.max_price:
+            yield Problem(
+                field=f"{at}[{index}].maxPrice",
+                value=f"{tier.max_price:g}, below price, {tier.price:g}",
+                allowed="the tier's price or more, because a tier whose nodes cost more than its maxPrice has no capacity",
+                fix="Raise maxPrice, or correct price.",
             )
 
 
@@ -185,6 +208,8 @@ def _last_tier(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) ->
         yield _not_on_last_tier(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
     if tier.procurement_timeout is not None:
         yield _not_on_last_tier(f"{field}.procurementTimeout", "a time limit on the last tier")
+    if tier.max_price is not None:
+        yield _not_on_last_tier(f"{field}.maxPrice", f"{tier.max_price:g} on the last tier")
 
 
 def _not_on_last_tier(field: str, value: str) -> Problem:

@@ -17,7 +17,7 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome
+from holdfast.fallback.state_machine.observation import Cause, Loss, MaxCost, Outcome
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
 
 _NOTHING = timedelta(0)
@@ -73,7 +73,7 @@ class JobPlan:
     `pods`: its gang, one node each. `work`: its duration without evictions; None for no end. `boot`: the start of a node.
     `restart`: from the last pod's node to the first new step. `grace`: the termination of pods. `checkpoint_every`: the
     most work that an eviction loses; None for none. A move loses no work: a suspended job writes a checkpoint on SIGTERM.
-    `finish_by`: the job's deadline; None for none. `reports`: its program reports progress.
+    `finish_by`, `max_cost`: the job's deadline and its limit of cost; None for none. `reports`: its program reports progress.
     """
 
     uid: str
@@ -86,6 +86,7 @@ class JobPlan:
     grace: timedelta = _AT_ONCE
     checkpoint_every: timedelta | None = None
     finish_by: datetime | None = None
+    max_cost: MaxCost | None = None
     reports: bool = True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
@@ -18,7 +19,7 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode
-from holdfast.fallback.policy.policy import capacity_of
+from holdfast.fallback.policy.policy import Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import (
     ContendingGang,
@@ -33,7 +34,7 @@ from holdfast.fallback.state_machine.state import JobState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from holdfast.fallback.policy.policy import NoPolicy, Policy
+    from holdfast.fallback.policy.policy import NoPolicy
     from holdfast.fallback.state_machine.events import JobEvent
 
 # More nodes than any job requests.
@@ -41,14 +42,18 @@ ENDLESS: Final = 1_000_000
 
 
 class Availability(Protocol):
-    """The capacity of pools over time; piecewise constant."""
+    """The capacity and the prices of pools over time; piecewise constant."""
 
     def nodes(self, pool: str, at: datetime) -> int:
         """The number of nodes the pool can have."""
         ...
 
+    def price(self, pool: str, at: datetime) -> float | None:
+        """What a node of the pool costs per hour; None if that is not known."""
+        ...
+
     def next_change(self, at: datetime) -> datetime | None:
-        """The next time at which the capacity of any pool changes, None for never."""
+        """The next time at which the capacity or the price of any pool changes, None for never."""
         ...
 
 
@@ -56,10 +61,14 @@ class Availability(Protocol):
 class Steps:
     """Capacity as steps: for each pool, sorted times with the number of nodes from then on; 0 before the first.
 
-    A pool that is not listed has unlimited capacity.
+    A pool that is not listed has unlimited capacity. `prices`: likewise for each pool whose price is known, None where it is
+    not; a ladder has its own prices for the others.
     """
 
     pools: Mapping[str, Sequence[tuple[datetime, int]]]
+    prices: Mapping[str, Sequence[tuple[datetime, float | None]]] = field(
+        default_factory=dict[str, "Sequence[tuple[datetime, float | None]]"]
+    )
 
     def nodes(self, pool: str, at: datetime) -> int:
         """The number of nodes the pool can have."""
@@ -69,14 +78,22 @@ class Steps:
         place = bisect_right(steps, at, key=lambda step: step[0])
         return steps[place - 1][1] if place else 0
 
+    def price(self, pool: str, at: datetime) -> float | None:
+        """What a node of the pool costs per hour; None if that is not known."""
+        steps = self.prices.get(pool, ())
+        place = bisect_right(steps, at, key=lambda step: step[0])
+        return steps[place - 1][1] if place else None
+
     def next_change(self, at: datetime) -> datetime | None:
-        """The next time at which the capacity of any pool changes, None for never."""
-        ahead: list[datetime] = []
-        for steps in self.pools.values():
-            place = bisect_right(steps, at, key=lambda step: step[0])
-            if place < len(steps):
-                ahead.append(steps[place][0])
-        return min(ahead, default=None)
+        """The next time at which the capacity or the price of any pool changes, None for never."""
+        ahead = [_next_time([time for time, _ in steps], at) for steps in self.pools.values()]
+        ahead += [_next_time([time for time, _ in steps], at) for steps in self.prices.values()]
+        return min((time for time in ahead if time is not None), default=None)
+
+
+def _next_time(times: Sequence[datetime], at: datetime) -> datetime | None:
+    place = bisect_right(times, at)
+    return times[place] if place < len(times) else None
 
 
 def observed(
@@ -84,8 +101,14 @@ def observed(
     jobs: Sequence[SimulatedJob],
     now: datetime,
     node_time: Mapping[NodeKind, timedelta] | None = None,
+    *,
+    nodes: Mapping[NodeKind, int] | None = None,
+    prices: Mapping[str, float | None] | None = None,
 ) -> Observation:
-    """Return the observation of a job beside the others. `node_time`: since its ledger was last written."""
+    """Return the observation of a job beside the others.
+
+    `node_time`: since its ledger was last written. `nodes`: those that it has now. `prices`: of pools.
+    """
     placed = 0 if job.suspended else min(job.nodes.there, job.plan.pods)
     is_terminating = job.leaving is not None
     return Observation(
@@ -104,10 +127,11 @@ def observed(
         pods_remaining=job.plan.pods if is_terminating or not job.suspended else 0,
         shapes=job.shapes,
         reservation=_reservation(job),
-        pools=_pools(job, jobs),
+        pools=_pools(job, jobs, prices or {}),
         deadline=_deadline(job),
+        max_cost=job.plan.max_cost,
         node_time=node_time or {},
-        uses_nodes=any(nodes.taken for nodes in job.occupied),
+        nodes=nodes or {},
         work_done=job.progress if job.plan.reports and job.plan.work is not None else None,
         contending_gang=max(
             (
@@ -120,15 +144,17 @@ def observed(
     )
 
 
-def _pools(job: SimulatedJob, jobs: Sequence[SimulatedJob]) -> Mapping[str, PoolStatus]:
-    """The pools in which others reserve capacity, with the oldest of them."""
+def _pools(
+    job: SimulatedJob, jobs: Sequence[SimulatedJob], prices: Mapping[str, float | None]
+) -> Mapping[str, PoolStatus]:
+    """The pools with their prices, and the oldest of the others that reserve capacity there."""
     found: dict[str, ContendingGang] = {}
     for other in jobs:
         pool = None if other is job else _reserving(other)
         if pool is not None:
             gang = ContendingGang(uid=other.plan.uid, created=other.plan.created)
             found[pool] = min(gang, found.get(pool, gang))
-    return {pool: PoolStatus(reserving=gang) for pool, gang in found.items()}
+    return {pool: PoolStatus(reserving=found.get(pool), price=prices.get(pool)) for pool in {*found, *prices}}
 
 
 def _reserving(job: SimulatedJob) -> str | None:
@@ -256,20 +282,32 @@ class Simulation:
         nodes.come(self.now)
         return lost
 
-    def node_time(self, job: SimulatedJob) -> Mapping[NodeKind, timedelta]:
-        """The node time of a job since its ledger was last written."""
+    def observed(self, job: SimulatedJob) -> Observation:
+        """The observation of a job now."""
         ledger = job.state.ledger if isinstance(job.state, JobState) else None
         used = tuple(
-            UsedNode(kind=NodeKind(pool=nodes.pool, capacity=capacity_of(nodes.pool, self.policy)))
-            for nodes in job.occupied
-            for _ in range(nodes.taken)
+            UsedNode(kind=self._kind(nodes.pool)) for nodes in job.occupied for _ in range(nodes.taken)
         )
-        return self.usage.update(job.plan.uid, ledger and ledger.counted_until, self.now, used)
+        time = self.usage.update(job.plan.uid, ledger and ledger.counted_until, self.now, used)
+        tiers = self.policy.tiers if isinstance(self.policy, Policy) else ()
+        prices = {tier.pool: self.availability.price(tier.pool, self.now) for tier in tiers}
+        known = {pool: price for pool, price in prices.items() if price is not None}
+        return observed(
+            job, self.jobs, self.now, time, nodes=Counter(node.kind for node in used), prices=known
+        )
+
+    def _kind(self, pool: str) -> NodeKind:
+        tier, price = tier_of(pool, self.policy), self.availability.price(pool, self.now)
+        declared = None if tier is None else tier.price
+        return NodeKind(
+            pool=pool,
+            capacity=capacity_of(pool, self.policy),
+            price=declared if price is None else price,
+        )
 
     def _reconcile(self, job: SimulatedJob) -> bool:
         """Reconcile a job once; return whether there was an action."""
-        seen = observed(job, self.jobs, self.now, self.node_time(job))
-        decision = decide(job.state, seen, self.policy)
+        decision = decide(job.state, self.observed(job), self.policy)
         self.requeue_at[job.plan.uid] = decision.requeue_at
         events = [report for report in decision.events if not report.is_standing]
         self.events += [RecordedEvent(at=self.now, uid=job.plan.uid, report=report) for report in events]

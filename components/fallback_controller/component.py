@@ -83,10 +83,16 @@ _WEBHOOK_FOLDER: Final = "/var/run/secrets/holdfast/webhook"
 WEBHOOK_KEY: Final = "url"
 
 
-def deployment_spec(images: ControllerImages, replicas: int, webhook_secret: str | None = None) -> Json:
+def deployment_spec(
+    images: ControllerImages,
+    replicas: int,
+    webhook_secret: str | None = None,
+    karpenter_metrics: str | None = None,
+) -> Json:
     """Return the Deployment's specification; one replica is the leader, others stand by on other nodes.
 
     `webhook_secret`: the Secret with the URL that people are notified through; None for no notifications.
+    `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
     """
     volumes = [*volumes_of_pod(images.archives), *_webhook_volumes(webhook_secret)]
     return {
@@ -100,7 +106,11 @@ def deployment_spec(images: ControllerImages, replicas: int, webhook_secret: str
                 "tolerations": list(SYSTEM_TOLERATIONS),
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
-                "containers": [_container(images, has_webhook=webhook_secret is not None)],
+                "containers": [
+                    _container(
+                        images, has_webhook=webhook_secret is not None, karpenter_metrics=karpenter_metrics
+                    )
+                ],
                 **({"volumes": volumes} if volumes else {}),
             },
         },
@@ -112,7 +122,7 @@ def _webhook_volumes(secret: str | None) -> Sequence[Json]:
     return [] if secret is None else [{"name": _WEBHOOK, "secret": {"secretName": secret, "optional": True}}]
 
 
-def _container(images: ControllerImages, *, has_webhook: bool) -> Json:
+def _container(images: ControllerImages, *, has_webhook: bool, karpenter_metrics: str | None) -> Json:
     webhook: Json = {"name": _WEBHOOK, "mountPath": _WEBHOOK_FOLDER, "readOnly": True}
     mounts = [*mounts_of_container(images.archives), *([webhook] if has_webhook else [])]
     return {
@@ -126,6 +136,7 @@ def _container(images: ControllerImages, *, has_webhook: bool) -> Json:
             f"--port={PORT}",
             f"--placeholder-image={images.placeholder}",
             *([f"--webhook-url-file={_WEBHOOK_FOLDER}/{WEBHOOK_KEY}"] if has_webhook else []),
+            *([f"--karpenter-metrics={karpenter_metrics}"] if karpenter_metrics else []),
         ],
         **({"volumeMounts": mounts} if mounts else {}),
         "ports": [{"name": "http", "containerPort": PORT}],
@@ -158,11 +169,13 @@ class FallbackControllerArgs:
     """With more than one replica, the others stand by for the leader.
 
     `webhook_secret`: a Secret in the controller's namespace, whose key `url` is a webhook that people are notified through.
+    `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
     """
 
     images: ControllerImages
     replicas: int
     webhook_secret: str | None = None
+    karpenter_metrics: str | None = None
 
 
 class FallbackController(ComponentResource):
@@ -224,7 +237,8 @@ class FallbackController(ComponentResource):
             f"{name}-deployment",
             metadata=metadata,
             spec=cast(
-                "DeploymentSpecArgsDict", deployment_spec(args.images, args.replicas, args.webhook_secret)
+                "DeploymentSpecArgsDict",
+                deployment_spec(args.images, args.replicas, args.webhook_secret, args.karpenter_metrics),
             ),
             opts=inside,
         )

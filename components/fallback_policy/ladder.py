@@ -112,6 +112,7 @@ def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
             "maxFailures": tier.max_failures,
             "procurementTimeout": _written(tier.procurement_timeout),
             "price": tier.price,
+            "maxPrice": tier.max_price,
             "facts": None if facts is None else facts_object(facts),
         }
     )

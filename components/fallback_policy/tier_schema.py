@@ -280,6 +280,9 @@ def tier_schema() -> Json:
             "price": price(
                 "What one of the tier's nodes costs per hour, for example 9.83, in the same currency on all tiers."
             ),
+            "maxPrice": price(
+                "What one of the tier's nodes may cost per hour, for example 4.5: while they cost more, the tier has no capacity."
+            ),
             "facts": facts_schema(),
             "cluster": text(_LONGEST_CLUSTER, "Reserved for ladders across clusters. Do not set it."),
         },
@@ -288,7 +291,11 @@ def tier_schema() -> Json:
             {
                 "rule": "!has(self.cluster)",
                 "message": "all pools of a ladder are in its own cluster: remove cluster",
-            }
+            },
+            {
+                "rule": "!has(self.price) || !has(self.maxPrice) || self.price <= self.maxPrice",
+                "message": "a tier whose nodes cost more than its maxPrice has no capacity: raise maxPrice, or correct price",
+            },
         ],
     }
 
@@ -326,5 +333,9 @@ def tiers_rules() -> list[Json]:
                 "no tier follows the last one: remove its procurementTimeout and maxFailures, "
                 "or set maxFailures: -1 to keep its jobs on spot indefinitely"
             ),
+        },
+        {
+            "rule": "!has(self[self.size() - 1].maxPrice)",
+            "message": "no tier follows the last one: remove its maxPrice, or add the tier that should follow",
         },
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.api.objects import metadata_of, moment, objects, text, uid_of
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.deadline import deadline_of, work_done_of
+from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import dead_pods_of, losses_of, pod_records
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
@@ -133,6 +134,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         checkpoint_requested_at=patches.checkpoint_requested_at(job),
         checkpointed_at=patches.checkpointed_at(snapshot.pods),
         deadline=deadline_of(job, snapshot.pods),
+        max_cost=max_cost_of(job),
         work_done=work_done_of(job, snapshot.pods),
     )
 

@@ -27,6 +27,7 @@ from holdfast.fallback.jobs.base_observation import (
     gang_placement,
 )
 from holdfast.fallback.jobs.deadline import deadline_events
+from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
@@ -247,7 +248,12 @@ class JobSetKind:
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
             shapes=tuple(_shape(job, each) for each in following),
-            notices=(*exits_zero_events(history), *deadline_events(job), *_standing_events(job)),
+            notices=(
+                *exits_zero_events(history),
+                *deadline_events(job),
+                *max_cost_events(job),
+                *_standing_events(job),
+            ),
         )
         return sight, history
 

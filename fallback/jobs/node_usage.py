@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.pods_and_nodes import bound_at, has_ended, node_of
-from holdfast.fallback.policy.policy import capacity_of
+from holdfast.fallback.policy.policy import capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import NodeKind
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
@@ -29,7 +29,7 @@ from holdfast.scheduling.labels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from holdfast.fallback.policy.policy import NoPolicy, Policy
@@ -63,9 +63,17 @@ def capacity_of_node(node: Json) -> CapacityType:
 
 
 def used_nodes(
-    pods: Iterable[Json], reserved: Iterable[str], nodes: Mapping[str, Json], policy: Policy | NoPolicy
+    pods: Iterable[Json],
+    reserved: Iterable[str],
+    nodes: Mapping[str, Json],
+    policy: Policy | NoPolicy,
+    *,
+    price_of_node: Callable[[Json, str], float | None] = lambda _node, _pool: None,
 ) -> tuple[UsedNode, ...]:
-    """Return the nodes of a job's pods, terminating ones included, and those that are reserved for it."""
+    """Return the nodes of a job's pods, terminating ones included, and those that are reserved for it.
+
+    `price_of_node` returns what a node of a pool costs per hour, if that is observed.
+    """
     since: dict[str, datetime | None] = dict.fromkeys(reserved)
     for pod in pods:
         name, at = node_of(pod), bound_at(pod)
@@ -75,16 +83,24 @@ def used_nodes(
     return tuple(
         UsedNode(kind=kind, since=at)
         for name, at in sorted(since.items(), key=lambda item: item[0])
-        if (kind := _kind_of(nodes.get(name), policy)) is not None
+        if (kind := _kind_of(nodes.get(name), policy, price_of_node)) is not None
     )
 
 
-def _kind_of(node: Json | None, policy: Policy | NoPolicy) -> NodeKind | None:
-    """The pool and the capacity type of a node; None for one that is gone, not seen yet, or in no pool."""
+def _kind_of(
+    node: Json | None, policy: Policy | NoPolicy, price_of_node: Callable[[Json, str], float | None]
+) -> NodeKind | None:
+    """The pool, the capacity type and the price of a node; None for one that is gone, not seen yet, or in no pool."""
     pool = text(mapping(metadata_of(node or mapping(None)).get("labels")).get(POOL))
     if node is None or not pool:
         return None
-    return NodeKind(pool=pool, capacity=capacity_of(pool, policy) or capacity_of_node(node))
+    tier, price = tier_of(pool, policy), price_of_node(node, pool)
+    declared = None if tier is None else tier.price
+    return NodeKind(
+        pool=pool,
+        capacity=capacity_of(pool, policy) or capacity_of_node(node),
+        price=declared if price is None else price,
+    )
 
 
 @dataclass(kw_only=True)

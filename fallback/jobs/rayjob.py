@@ -26,6 +26,7 @@ from holdfast.fallback.jobs.base_observation import (
     gang_placement,
 )
 from holdfast.fallback.jobs.deadline import deadline_events
+from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
@@ -330,6 +331,7 @@ class RayJobKind:
             notices=(
                 *exits_zero_events(history),
                 *deadline_events(job),
+                *max_cost_events(job),
                 *attempt_failed_events(ray),
                 *_standing_events(job),
             ),

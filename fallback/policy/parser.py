@@ -246,6 +246,7 @@ def _tier(fields: Fields) -> PolicyTier:
         procurement_timeout=fields.duration("procurementTimeout"),
         facts=read_facts(fields.section("facts")),
         price=fields.price("price"),
+        max_price=fields.price("maxPrice"),
     )
 
 

@@ -54,7 +54,8 @@ class PolicyTier:
     """One tier. `max_failures` 0 means 1: the first failure moves the job. FOREVER or None: no failure does.
 
     `procurement_timeout` None: wait indefinitely. `price`: what one of its nodes costs per hour, in any currency; None if it
-    is not declared.
+    is not declared. `max_price`: while a node costs more, the tier has no capacity; None for no limit. `is_open`: the job may
+    buy nodes there now; the state machine's own, see `spending_limits`.
     """
 
     pool: str
@@ -62,6 +63,8 @@ class PolicyTier:
     procurement_timeout: timedelta | None = None
     facts: TierFacts = TierFacts()
     price: float | None = None
+    max_price: float | None = None
+    is_open: bool = True
 
     def is_spent(self, failures: int) -> bool:
         """Whether this many failures end a visit of this tier."""

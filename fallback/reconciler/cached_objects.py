@@ -20,10 +20,12 @@ from holdfast.scheduling.labels import (
     CHECKPOINTED,
     FOLLOWS,
     FOLLOWS_VALUE,
+    INSTANCE_TYPE,
     POOL,
     PROGRESS,
     RESERVATION_NAMESPACE,
     RESERVED_FOR,
+    ZONE,
 )
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
@@ -53,7 +55,9 @@ _POD_LABELS: Final[Fields] = dict.fromkeys(
         POOL,
     )
 )
-_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", RESERVED_FOR, POOL, *CAPACITY_KEYS))
+_NODE_LABELS: Final[Fields] = dict.fromkeys(
+    ("karpenter.sh/nodepool", RESERVED_FOR, POOL, INSTANCE_TYPE, ZONE, *CAPACITY_KEYS)
+)
 _CONDITIONS: Final[Fields] = {
     "type": None,
     "status": None,
@@ -84,7 +88,10 @@ CLAIM_FIELDS: Final[Fields] = {
 }
 NODE_POOL_FIELDS: Final[Fields] = {
     "metadata": {"name": None},
-    "spec": {"limits": None, "template": {"metadata": {"labels": None}}},
+    "spec": {
+        "limits": None,
+        "template": {"metadata": {"labels": None}, "spec": {"requirements": None}},
+    },
 }
 CHILD_FIELDS: Final[Fields] = {
     "metadata": {

@@ -22,6 +22,7 @@ from holdfast.fallback.reconciler.policy_status import (
     JobIndex,
     PolicyStatusWriter,
 )
+from holdfast.fallback.reconciler.prices import Prices
 from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.settings import Settings
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
@@ -54,6 +55,14 @@ class Controller:
         self._informers = Informers(client, caches)
         # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)
+        self._prices = Prices(
+            settings.karpenter_metrics,
+            now=now,
+            node_pools=lambda: caches.node_pools,
+            changed=self._prices_changed,
+            read=self._prices_read,
+        )
+        caches.node_pools.add_handler(lambda _: self._prices.node_pools_changed())
         enqueue_on_change(caches, self._queue.add)
         observer = Observer(
             caches,
@@ -63,6 +72,7 @@ class Controller:
             now=now,
             monotonic=monotonic,
             absences=self._absences,
+            prices=self._prices,
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
@@ -102,6 +112,9 @@ class Controller:
             group.create_task(self._informers.run())
             # A leader with empty caches would only prevent another replica from leading.
             await self._informers.wait_synced()
+            # Without them a job that must not move for its price would wait for the next reading.
+            await self._prices.refresh()
+            group.create_task(self._prices.run())
             group.create_task(self._queue.run())
             for _ in range(self._settings.workers):
                 group.create_task(self._reconciler.work())
@@ -145,6 +158,13 @@ class Controller:
         self._status_writer.changed(namespace)
         self._status_task.request()
 
+    def _prices_changed(self) -> None:
+        for key in self._caches.all_keys():
+            self._queue.add(key)
+
+    def _prices_read(self, well: bool) -> None:
+        self._metrics.price_reads.labels("succeeded" if well else "failed").inc()
+
     def _event_written(self, well: bool) -> None:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
 
@@ -164,6 +184,12 @@ class Controller:
             "Jobs that will miss their deadline.",
             ("namespace", "pool"),
             self._job_index.late,
+        )
+        show(
+            MetricName.NODE_PRICE,
+            "What the cheapest node of a pool costs per hour, as Karpenter shows it.",
+            ("pool",),
+            self._prices.samples,
         )
         show(MetricName.QUEUE_LENGTH, "Jobs waiting to be reconciled.", (), lambda: [((), len(self._queue))])
         show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(histories))])

@@ -37,6 +37,8 @@ class MetricName(StrEnum):
     LATE_JOBS = "holdfast_fallback_late_jobs"
     NODE_SECONDS = "holdfast_fallback_node_seconds_total"
     COST = "holdfast_fallback_cost_total"
+    NODE_PRICE = "holdfast_fallback_node_price"
+    PRICE_READS = "holdfast_fallback_price_reads_total"
     JOB_EVENTS = "holdfast_fallback_job_events_total"
     EVENT_WRITES = "holdfast_fallback_event_writes_total"
     NOTIFICATIONS = "holdfast_fallback_notifications_total"
@@ -90,6 +92,9 @@ class Metrics:
         )
         self.cost = self._counter(
             MetricName.COST, "What nodes of jobs have cost.", "namespace", "pool", "capacity"
+        )
+        self.price_reads = self._counter(
+            MetricName.PRICE_READS, "Readings of Karpenter's prices, that succeeded or failed.", "outcome"
         )
         self.job_events = self._counter(
             MetricName.JOB_EVENTS, "Events of jobs, by reason.", "namespace", "reason"

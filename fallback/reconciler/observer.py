@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from bisect import insort
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -26,6 +26,7 @@ from holdfast.fallback.reconciler.caches import (
     Caches,
 )
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
+from holdfast.fallback.reconciler.prices import Prices
 from holdfast.fallback.reservations.reservation_queue import ReservationQueue
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
@@ -246,7 +247,9 @@ class Observer:
         now: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
         absences: ApiAbsences | None = None,
+        prices: Prices | None = None,
     ) -> None:
+        self._prices = prices or Prices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
@@ -307,10 +310,10 @@ class Observer:
         if seen.clock_jump:
             # What was counted by the other time is estimated from the nodes of now.
             self._usage.forget(key)
-        used = used_nodes(snapshot.pods, reserved, nodes, policy)
+        used = used_nodes(snapshot.pods, reserved, nodes, policy, price_of_node=self._prices.of_node)
         since = None if ledger is None else ledger.counted_until + seen.clock_jump
         time = self._usage.update(key, since, seen.now, used)
-        return replace(seen, node_time=time, uses_nodes=bool(used))
+        return replace(seen, node_time=time, nodes=Counter(node.kind for node in used))
 
     def settle(self, context: JobContext) -> None:
         """Reset the job's clock jump: its recorded times have been shifted."""
@@ -361,7 +364,8 @@ class Observer:
     def _pools(self, policy: Policy | NoPolicy, now: datetime) -> Mapping[str, PoolStatus]:
         if not isinstance(policy, Policy):
             return {}
-        return self._missing.marked(pool_statuses(policy, self._caches, self._used), now)
+        statuses = self._missing.marked(pool_statuses(policy, self._caches, self._used), now)
+        return {pool: replace(status, price=self._prices.of_pool(pool)) for pool, status in statuses.items()}
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
         cached = self._caches.policies.get(namespace, LADDER)

@@ -24,7 +24,7 @@ class Settings:
     `kubeconfig` None: the pod's own service account. `namespace` has the Lease `lease`; `identity` is unique to this
     process. `address`, `port`: where metrics and health are served; port 0 for a free one. `workers`: how many jobs are
     reconciled concurrently. `placeholder_image`: what placeholder pods run. `webhook_url_file`: has the URL that people are notified through;
-    None for no notifications.
+    None for no notifications. `karpenter_metrics`: the address of Karpenter's metrics, for prices; None for a cluster without.
     """
 
     kubeconfig: Path | None
@@ -37,6 +37,7 @@ class Settings:
     log_level: str
     placeholder_image: str
     webhook_url_file: Path | None = None
+    karpenter_metrics: str | None = None
 
     def access(self) -> ApiAccess:
         """Return the access to the API server. Raises ConfigError if it is unknown."""
@@ -83,6 +84,12 @@ def parse_settings(
         type=Path,
         help="file with the URL of a webhook that is notified of moves, late jobs and jobs given up (default: none)",
     )
+    parser.add_argument(
+        "--karpenter-metrics",
+        type=_address,
+        metavar="URL",
+        help="where Karpenter shows its metrics, for the prices of pools (default: none)",
+    )
     given = parser.parse_args(arguments)
     return Settings(
         kubeconfig=given.kubeconfig,
@@ -95,12 +102,19 @@ def parse_settings(
         log_level=given.log_level,
         placeholder_image=given.placeholder_image,
         webhook_url_file=given.webhook_url_file,
+        karpenter_metrics=given.karpenter_metrics,
     )
 
 
 def _own_namespace(account: Path) -> str:
     file = account / "namespace"
     return file.read_text(encoding="utf-8").strip() if file.is_file() else CONTROLLER_NAMESPACE
+
+
+def _address(given: str) -> str:
+    if not given.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{given} does not begin with http:// or https://")
+    return given
 
 
 def _port(given: str) -> int:

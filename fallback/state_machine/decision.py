@@ -33,6 +33,7 @@ from holdfast.fallback.state_machine.phases import (
     step_running,
     step_suspended,
 )
+from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_deadlines
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, UnreadableState
 from holdfast.fallback.state_machine.stops import step_stop, step_suspended_externally
 from holdfast.fallback.state_machine.tier_visit import (
@@ -70,10 +71,11 @@ def _times(
         case Phase.PAUSED:
             return (state.resume_at,)
         case Phase.WAITING | Phase.RUNNING if isinstance(policy, Policy):
-            bounded = paced_policy(state, observation, policy)
+            bounded = paced_policy(state, observation, limited_policy(state, observation, policy))
             return (
                 *_running_times(state, observation, bounded),
                 *pacing_deadlines(state, observation, policy),
+                *spending_deadlines(state, observation, policy),
             )
         case _:
             return ()

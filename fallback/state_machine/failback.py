@@ -102,7 +102,7 @@ def step_failback(state: JobState, observation: Observation, policy: Policy) -> 
         return _finish_move(state, observation)
     tier_above = _target(state, observation, policy)
     if tier_above is None:
-        return _end(state, observation, f"{state.failback.pool} is no longer a better tier of the ladder")
+        return _end(state, observation, f"{state.failback.pool} is no longer a better tier that is open")
     if state.failback.stage is FailbackStage.CHECKPOINTING:
         return _await_checkpoint(state, observation, policy, tier_above)
     return _await_reservation(state, state.failback, observation, policy)

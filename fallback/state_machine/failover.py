@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # A checkpoint that takes longer is written on SIGTERM, which every job receives after this time.
 CHECKPOINT_TIMEOUT: Final = timedelta(minutes=2)
 
+_WITHOUT_NODES: Final = frozenset({EventReason.NO_CAPACITY, EventReason.PRICE_ABOVE_MAX})
+
 # A head that recovers by itself does so within this time; after it the operator waits for it forever.
 HEAD_TIMEOUT: Final = timedelta(minutes=2)
 
@@ -113,12 +115,14 @@ def checkpoint_first(state: JobState, observation: Observation, policy: Policy, 
     return None if is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT else Step(state=state)
 
 
-def give_up_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
+def give_up_event(
+    state: JobState, observation: Observation, policy: Policy, *, is_last: bool = False
+) -> JobEvent | None:
     """Return why the job must be given up on the last tier; None if it must not.
 
-    A tier whose lower tiers are missing is not the last one: its job waits for them.
+    A tier whose lower tiers are missing is not the last one: its job waits for them. `is_last`: it counts as the last one.
     """
-    if policy.rank_of(state.pool) != len(policy.tiers) - 1:
+    if not is_last and policy.rank_of(state.pool) != len(policy.tiers) - 1:
         return None
     budget = _application_budget(policy)
     if budget is not None and state.application_failures >= budget:
@@ -223,9 +227,18 @@ def fail_over(
     )
     said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
     step = _suspended(moving, said)
-    if why.reason is not EventReason.NO_CAPACITY:
-        return step
-    return replace(step, actions=(replace(suspend_again(moving), only_without_nodes=True),))
+    return step if why.reason not in _WITHOUT_NODES else _only_without_nodes(step, moving)
+
+
+def hold(state: JobState, observation: Observation, why: JobEvent) -> Step:
+    """Suspend a job that waits on a tier that is too dear while no other is open, so that nothing is bought for it."""
+    moving = replace(
+        _suspending(state, observation, Purpose.RESTART),
+        waited=time_waited(state, observation),
+        failback=None,
+    )
+    said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
+    return _only_without_nodes(_suspended(moving, said), moving)
 
 
 def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
@@ -313,6 +326,11 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
         resume_at=None,
         resuspensions=0,
     )
+
+
+def _only_without_nodes(step: Step, state: JobState) -> Step:
+    """Return the step of a job that leaves because it has no nodes: the cache may not have seen them yet."""
+    return replace(step, actions=(replace(suspend_again(state), only_without_nodes=True),))
 
 
 def _suspended(state: JobState, report: JobEvent) -> Step:

@@ -111,7 +111,7 @@ def _with_capacity(use: PoolUse, capacity: CapacityType | None) -> PoolUse:
 
 def _with_node_time(ledger: Ledger, observation: Observation, policy: Policy | NoPolicy) -> Ledger:
     for kind, time in observation.node_time.items():
-        price = price_of(kind.pool, observation, policy)
+        price = price_of(kind.pool, observation, policy) if kind.price is None else kind.price
         use = _with_capacity(use_of(ledger, kind.pool), kind.capacity)
         more = None if price is None else price * (time / _HOUR)
         cost = use.cost if more is None else (use.cost or 0.0) + more

@@ -32,10 +32,11 @@ class Cause(StrEnum):
 
 
 class NodeKind(NamedTuple):
-    """The pool of a node, and its capacity type if that is known."""
+    """The pool of a node, its capacity type and what it costs per hour, if those are known."""
 
     pool: str
     capacity: CapacityType | None
+    price: float | None = None
 
 
 class Part(StrEnum):
@@ -105,6 +106,14 @@ class Deadline:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MaxCost:
+    """What a job may spend on on-demand nodes, and whether it is given up after that or waits on the other tiers."""
+
+    amount: float
+    gives_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolStatus:
     """What is known of one tier's pool.
 
@@ -153,11 +162,11 @@ class Observation:
         `unseen`: how much of the current wait the API server was away, when no capacity could come. `contending_gang`: the youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in
         the pool. `pools`: by name; a missing one is assumed to exist. `reservation`: see Reservation; None for none.
         `checkpoints_on_request`: the job answers checkpoint requests; `checkpoint_requested_at`: the request it was sent;
-        `checkpointed_at`: its last answer. `deadline`: see Deadline; None for a job without one. `notices`: standing
+        `checkpointed_at`: its last answer. `deadline`: see Deadline; None for a job without one. `max_cost`: likewise. `notices`: standing
         events that the job kind found, passed on.
     Usage
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
-        are reserved for it or whose pods terminate. `uses_nodes`: it has nodes now. `work_done`: the work that its
+        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now. `work_done`: the work that its
         program reports as done; None if it reports nothing.
     """
 
@@ -203,11 +212,17 @@ class Observation:
     checkpoint_requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
     deadline: Deadline | None = None
+    max_cost: MaxCost | None = None
     notices: tuple[JobEvent, ...] = ()
 
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
-    uses_nodes: bool = False
+    nodes: Mapping[NodeKind, int] = field(default_factory=dict[NodeKind, int])
     work_done: timedelta | None = None
+
+    @property
+    def uses_nodes(self) -> bool:
+        """Whether the job has nodes now."""
+        return any(self.nodes.values())
 
     @property
     def is_placed(self) -> bool:

@@ -104,6 +104,8 @@ def is_safe(pool: str, policy: Policy) -> bool:
     if rank is None:
         return False
     capacity = policy.tiers[rank].facts.capacity
+    if not policy.tiers[rank].is_open:
+        return False
     return capacity is CapacityType.ON_DEMAND or (
         capacity is not CapacityType.SPOT and rank == len(policy.tiers) - 1
     )

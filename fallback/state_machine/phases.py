@@ -25,6 +25,7 @@ from holdfast.fallback.state_machine.failover import (
     failover_event,
     give_up,
     give_up_event,
+    hold,
     is_head_lost,
     moves_to_reservation,
     restart,
@@ -35,6 +36,17 @@ from holdfast.fallback.state_machine.ledger import on_demand_price, spending_tex
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
+from holdfast.fallback.state_machine.spending_limits import (
+    PRICE_INTERVAL,
+    ends_at_max_cost,
+    first_other_than_on_demand,
+    is_closed_below,
+    is_held,
+    limited_policy,
+    other_tier,
+    spending_event,
+    spending_warnings,
+)
 from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.stops import step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
@@ -64,7 +76,7 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
     now = count_losses(state, observation, policy)
     said = _outage_event(state, now, policy)
     now, placed = track_wait(now, observation)
-    policy = paced_policy(now, observation, policy)
+    ladder, policy = policy, paced_policy(now, observation, limited_policy(now, observation, policy))
     departure = _move(now, observation, policy)
     if departure is None:
         step = step_failback(now, observation, policy)
@@ -76,7 +88,8 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
         *_no_lower_tier_event(now, observation, policy),
         *pods_missing_events(now, observation),
         *slow_start_events(observation, policy),
-        *late_event(now, observation, policy),
+        *late_event(now, observation, ladder),
+        *spending_warnings(now, observation, ladder),
     )
     return replace(step, events=(*said, *placed, *step.events, *standing))
 
@@ -92,8 +105,14 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
             return fail_back(state, observation, above)
         waits = checkpoint_first(state, observation, policy, why)
         return waits or fail_over(state, observation, policy, below, why)
+    if why is not None and below is None:
+        kept = _kept_from_lower_tiers(state, observation, policy, why)
+        if kept is not None:
+            return kept
     if below is None:
-        why_give_up = give_up_event(state, observation, policy)
+        why_give_up = give_up_event(
+            state, observation, policy, is_last=is_closed_below(state, observation, policy)
+        )
         if why_give_up is not None:
             return give_up(state, observation, why_give_up)
     if is_head_lost(state, observation):
@@ -106,7 +125,34 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
 
 
 def _why_move(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    return failover_event(state, observation, policy) or slack_event(state, observation, policy)
+    return (
+        spending_event(state, observation, policy)
+        or failover_event(state, observation, policy)
+        or slack_event(state, observation, policy)
+    )
+
+
+def _kept_from_lower_tiers(
+    state: JobState, observation: Observation, policy: Policy, why: JobEvent
+) -> Step | None:
+    """The move of a job that must leave its tier while limits of money close all lower ones; None if it stays.
+
+    A program that fails goes nowhere: it would fail on every tier in turn.
+    """
+    is_price = why.reason in {EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED}
+    if not is_price and not is_closed_below(state, observation, policy):
+        return None
+    ends = ends_at_max_cost(state, observation, policy)
+    if ends is not None:
+        return give_up(state, observation, ends)
+    if why.reason is EventReason.FAILURES_SPENT:
+        return None
+    if why.reason is EventReason.PRICE_ABOVE_MAX:
+        return hold(state, observation, why)
+    other = other_tier(state, observation, policy)
+    if other is None and why.reason is EventReason.MAX_COST_REACHED:
+        other = first_other_than_on_demand(state, policy)
+    return None if other is None else fail_over(state, observation, policy, other, why)
 
 
 def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[JobEvent, ...]:
@@ -130,9 +176,12 @@ def _no_lower_tier_event(state: JobState, observation: Observation, policy: Poli
     why = _why_move(state, observation, policy)
     if why is None or tier_below(state, observation, policy) is not None:
         return ()
-    message = (
-        f"{why.message} No tier whose pool exists follows, so the job stays: add one to the FallbackPolicy."
+    follows = (
+        "Limits of cost close every lower tier, so the job stays: raise them, or wait."
+        if is_closed_below(state, observation, policy)
+        else "No tier whose pool exists follows, so the job stays: add one to the FallbackPolicy."
     )
+    message = f"{why.message} {follows}"
     return (replace(why, message=message, is_warning=True, is_standing=True),)
 
 
@@ -185,27 +234,37 @@ def _suspending(state: JobState, observation: Observation, policy: Policy | NoPo
                 yields=state.yields + 1,
             )
         )
-    return _resume(state, observation)
+    return _resume(state, observation, policy)
 
 
 def _with_valid_target(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobState:
     """Return the state with another target tier if the current target is no longer available."""
     if not isinstance(policy, Policy):
         return state
+    if not moves_to_reservation(state):
+        # Reserved nodes are bought already.
+        policy = limited_policy(state, observation, policy)
     current = current_tier(state, policy)
     if current is not None and is_available(current, observation):
         return state
     tier = tier_below(state, observation, policy)
+    is_limited = (current is not None and not current.is_open) or is_closed_below(state, observation, policy)
+    if tier is None and is_limited:
+        tier = other_tier(state, observation, policy)
     if tier is None or tier.pool == state.pool:
         return state
     return replace(state, pool=tier.pool, rank=tier.rank, purpose=Purpose.FAILOVER, failback=None)
 
 
-def _resume(state: JobState, observation: Observation) -> Step:
+def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+    is_bought = moves_to_reservation(state)
+    if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
+        return Step(
+            state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL),
+        )
     is_move = state.purpose in {Purpose.FAILOVER, Purpose.FAILBACK}
-    is_return = moves_to_reservation(state)
     resumed = (
-        new_tier_visit(state, observation, pool=state.pool, rank=state.rank, entered_by_failback=is_return)
+        new_tier_visit(state, observation, pool=state.pool, rank=state.rank, entered_by_failback=is_bought)
         if is_move
         else resume_tier_visit(state, observation)
     )
@@ -213,7 +272,7 @@ def _resume(state: JobState, observation: Observation) -> Step:
         reason=EventReason.MOVED if is_move else EventReason.RESUMED,
         message=f"No pod of the job is left; it is resumed on {state.pool}, from its latest checkpoint.",
     )
-    return Step(state=resumed, actions=_resume_actions(resumed, is_return=is_return), events=(report,))
+    return Step(state=resumed, actions=_resume_actions(resumed, is_return=is_bought), events=(report,))
 
 
 def _resume_actions(state: JobState, *, is_return: bool) -> tuple[Action, ...]:
@@ -226,7 +285,10 @@ def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy
         return Step(state=state)
     if observation.pods_remaining > 0 or observation.pool != state.pool or observation.outdated_children > 0:
         return Step(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
-    return _resume(state, observation)
+    valid = _with_valid_target(state, observation, policy)
+    if valid.pool != state.pool:
+        return Step(state=replace(valid, phase=Phase.SUSPENDING, resume_at=None))
+    return _resume(state, observation, policy)
 
 
 def _resumed_externally(state: JobState, observation: Observation) -> Step:
@@ -327,7 +389,8 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
     hurt = state if state.suspended_by_us else replace(state, evictions=state.evictions + 1)
     tier = current_tier(hurt, policy)
     is_spent = tier is None or tier.is_spent(counted_failures(hurt, policy.failures))
-    below = tier_below(hurt, observation, policy) if is_spent else None
+    limited = limited_policy(hurt, observation, policy)
+    below = tier_below(hurt, observation, limited) if is_spent else None
     fresh = (
         resume_tier_visit(hurt, observation)
         if below is None

@@ -156,8 +156,8 @@ def pool_missing_deadline(pool: str, observation: Observation) -> datetime | Non
 
 
 def is_available(tier: PolicyTier, observation: Observation) -> bool:
-    """Whether jobs can start on a tier: its pool exists, as far as is known, and has its capacity at this time."""
-    return pool_exists(tier.pool, observation) and tier.facts.window.is_open(observation.now)
+    """Whether jobs can start on a tier: its pool exists, as far as is known, has its capacity at this time, and is open."""
+    return tier.is_open and pool_exists(tier.pool, observation) and tier.facts.window.is_open(observation.now)
 
 
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
@@ -173,7 +173,7 @@ def tier_below(state: JobState, observation: Observation, policy: Policy) -> Ran
     """
     below = [
         tier
-        for tier in _ranked_tiers(policy)
+        for tier in ranked_tiers(policy)
         if tier.rank >= _first_below(state, policy) and is_available(tier.tier, observation)
     ]
     if not below:
@@ -188,8 +188,9 @@ def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tu
     worth = policy.hold_timeout + MOVES_TO_WORTH * policy.restart_cost
     return tuple(
         tier
-        for tier in _ranked_tiers(policy)
+        for tier in ranked_tiers(policy)
         if tier.rank < top
+        and tier.tier.is_open
         and pool_exists(tier.pool, observation)
         and tier.tier.facts.window.is_open_for(worth, observation.now)
     )
@@ -205,5 +206,6 @@ def _first_below(state: JobState, policy: Policy) -> int:
     return min(state.rank, len(policy.tiers) - 1) if rank is None else rank + 1
 
 
-def _ranked_tiers(policy: Policy) -> list[RankedTier]:
+def ranked_tiers(policy: Policy) -> list[RankedTier]:
+    """The tiers with their ranks, best first."""
     return [RankedTier(rank=rank, tier=tier) for rank, tier in enumerate(policy.tiers)]

@@ -16,7 +16,7 @@ from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.storage_class import DefaultStorageClass
-from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from holdfast.components.karpenter.eks.component import METRICS_ADDRESS, EksKarpenter, EksKarpenterArgs
 from holdfast.components.namespace_permissions import group_of
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
@@ -51,7 +51,13 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
 
     network = network_of(platform, account, name)
     cluster = cluster_of(platform, account, network, name, tags=tags, caller=caller)
-    services = ClusterServices(cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, images=images)
+    services = ClusterServices(
+        cluster=cluster,
+        kubernetes=cluster.kubernetes,
+        charts=charts,
+        images=images,
+        karpenter_metrics=METRICS_ADDRESS,
+    )
 
     karpenter = EksKarpenter(
         "karpenter",

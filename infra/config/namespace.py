@@ -58,6 +58,7 @@ class TierSection(Section):
     fixes: ClassVar[Mapping[str, str]] = {
         "maxRestarts": "Write maxFailures; a job keeps its own restart limit.",
         "timeout": "Write procurementTimeout.",
+        "spotMaxPrice": "Write maxPrice.",
     }
 
     pool: str = Field(description="the name of a pool of this stack", examples=["a100-spot"])
@@ -77,6 +78,13 @@ class TierSection(Section):
         description=f"what a node costs per hour, in the same currency on all tiers: above 0, up to {HIGHEST_PRICE}",
         examples=["9.83"],
     )
+    max_price: float | None = Field(
+        default=None,
+        gt=0,
+        le=HIGHEST_PRICE,
+        description=f"what a node may cost per hour at most, as price: above 0, up to {HIGHEST_PRICE}",
+        examples=["4.5"],
+    )
 
     def as_tier(self) -> Tier:
         """The tier for the rules in `scheduling`."""
@@ -85,6 +93,7 @@ class TierSection(Section):
             max_failures=self.max_failures,
             procurement_timeout=self.procurement_timeout,
             price=self.price,
+            max_price=self.max_price,
         )
 
 

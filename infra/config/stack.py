@@ -34,10 +34,7 @@ class PoolSection(Section):
     )
 
 
-_NO_PRICE_CAP = (
-    "Leave it out: Karpenter has no field that holds a price cap. Spot costs at most the on-demand price; "
-    "a tier's procurementTimeout moves jobs if there is no capacity."
-)
+_NO_PRICE_CAP = "Leave it out: Karpenter has no field that holds a price cap. Write maxPrice on the tiers of the ladder that use the pool."
 
 
 class KarpenterPoolSection(PoolSection):

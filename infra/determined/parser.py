@@ -86,7 +86,7 @@ UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
 UNSUPPORTED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
     "spot_max_price": (
         "nothing, because Karpenter has no field that holds a price cap",
-        "Remove it: spot costs at most the on-demand price, and procurementTimeout limits the wait for it.",
+        "Remove it, and write it as maxPrice on the tiers of the ladder that use the pool.",
     ),
     "startup_script": (
         "nothing, because nodes run no user scripts",

@@ -131,6 +131,9 @@ def flow_schemas(namespace: str, service_account: str) -> Mapping[str, FlowSchem
 
 NAMESPACE: Final = "karpenter"
 
+#: Where its Service shows the metrics of its leader and of its other replica in turn.
+METRICS_ADDRESS: Final = f"http://karpenter.{NAMESPACE}.svc:8080/metrics"
+
 _IMAGE: Final = "public.ecr.aws/karpenter/controller"
 
 

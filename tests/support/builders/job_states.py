@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import (
         ContendingGang,
         Deadline,
+        MaxCost,
         NodeKind,
         Outcome,
         Part,
@@ -53,6 +54,8 @@ class TierFields(TypedDict, total=False):
     procurement_timeout: timedelta | None
     facts: TierFacts
     price: float | None
+    max_price: float | None
+    is_open: bool
 
 
 class PolicyFields(TypedDict, total=False):
@@ -148,7 +151,8 @@ class ObservationFields(TypedDict, total=False):
     deadline: Deadline | None
     notices: tuple[JobEvent, ...]
     node_time: Mapping[NodeKind, timedelta]
-    uses_nodes: bool
+    nodes: Mapping[NodeKind, int]
+    max_cost: MaxCost | None
     work_done: timedelta | None
 
 

@@ -14,6 +14,7 @@ from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
     Loss,
+    MaxCost,
     NodeKind,
     Observation,
     Outcome,
@@ -44,6 +45,7 @@ times = st.integers(-200_000, 200_000).map(lambda seconds: T0 + timedelta(second
 waits = st.integers(1, 90_000).map(lambda seconds: timedelta(seconds=seconds))
 counts = st.integers(0, 12)
 few = st.integers(0, 3)
+amounts = st.sampled_from((0.5, 2.0, 3.0, 40.0))
 
 
 def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
@@ -52,6 +54,7 @@ def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 facts = st.builds(
     TierFacts,
+    capacity=maybe(st.sampled_from(CapacityType)),
     machine=maybe(st.builds(Machine, cpu=st.integers(0, 8000), memory=st.integers(0, 2**36), gpus=few)),
     max_nodes=maybe(counts),
 )
@@ -61,6 +64,8 @@ tiers = st.builds(
     max_failures=maybe(st.integers(-1, 5)),
     procurement_timeout=maybe(waits),
     facts=facts,
+    price=maybe(amounts),
+    max_price=maybe(amounts),
 )
 ladders = st.builds(
     Policy,
@@ -164,6 +169,11 @@ losses = st.builds(
     pool=maybe(pools),
     pod_created_at=maybe(times),
 )
+NODES: tuple[dict[NodeKind, int], ...] = (
+    {},
+    {NodeKind(pool="a-spot", capacity=CapacityType.SPOT): 4},
+    {NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND, price=2.0): 4},
+)
 observations = st.builds(
     Observation,
     uid=st.just(UID),
@@ -205,6 +215,7 @@ observations = st.builds(
             missing_since=maybe(times),
             nodes_in_use=counts,
             max_nodes=maybe(counts),
+            price=maybe(amounts),
         ),
     ),
     reservation=maybe(st.builds(Reservation, pool=pools, pods=counts, placed=counts, tainted=counts)),
@@ -214,7 +225,8 @@ observations = st.builds(
     node_time=st.sampled_from(
         ({}, {NodeKind(pool="a-spot", capacity=CapacityType.SPOT): timedelta(minutes=90)})
     ),
-    uses_nodes=st.booleans(),
+    nodes=st.sampled_from(NODES),
+    max_cost=maybe(st.builds(MaxCost, amount=amounts, gives_up=st.booleans())),
     work_done=maybe(waits),
 )
 

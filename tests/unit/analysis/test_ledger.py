@@ -42,7 +42,7 @@ def ledger_of(run: Simulation) -> Ledger:
     """The ledger with everything until the end of the simulation, of a job that has finished or not."""
     (job,) = run.jobs
     assert isinstance(job.state, JobState), "the job follows its ladder"
-    seen = observed(job, run.jobs, run.now, run.node_time(job))
+    seen = run.observed(job)
     state = with_ledger(job.state, seen, run.policy)
     assert state.ledger is not None, "it has a ledger from its first reconciliation"
     return state.ledger

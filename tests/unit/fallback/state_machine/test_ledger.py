@@ -57,7 +57,7 @@ FULL = Ledger(
 
 def counted(state: JobState, **fields: Unpack[ObservationFields]) -> Ledger:
     """The ledger of a state that was last written an hour ago, with two nodes on the spot tier since then."""
-    seen = replace(observed(node_time={NODES: 2 * HOUR}, uses_nodes=True), **fields)
+    seen = replace(observed(node_time={NODES: 2 * HOUR}, nodes={NODES: 2}), **fields)
     ledger = with_ledger(replace(state, ledger=state.ledger or EMPTY), seen, LADDER).ledger
     assert ledger is not None, "a state that is counted has a ledger"
     return ledger
@@ -104,7 +104,7 @@ def test_the_first_of_a_run_is_lost_until_the_program_reports_otherwise() -> Non
 
 def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
     state = running(ledger=replace(EMPTY, counted_until=T0 - 59 * MINUTE))
-    seen = observed(node_time={NODES: HOUR}, uses_nodes=True)
+    seen = observed(node_time={NODES: HOUR}, nodes={NODES: 2})
     decision = decide(state, seen, LADDER)
     assert (decision.actions, decision.state) == ((), state), "a write for each node is too much"
     assert state_of(decision).ledger == state.ledger, "nothing is counted that is not written"
@@ -117,9 +117,9 @@ def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
 
 def test_a_job_at_rest_is_written_once_its_last_node_is_free() -> None:
     state = running(phase=Phase.FINISHED, ledger=replace(EMPTY, counted_until=T0 - MINUTE))
-    seen = observed(outcome=Outcome.FAILED, node_time={NODES: HOUR}, uses_nodes=True)
+    seen = observed(outcome=Outcome.FAILED, node_time={NODES: HOUR}, nodes={NODES: 2})
     assert kinds(decide(state, seen, LADDER)) == [], "its pods terminate"
-    assert kinds(decide(state, replace(seen, uses_nodes=False), LADDER)) == [WriteState], "nothing follows"
+    assert kinds(decide(state, replace(seen, nodes={}), LADDER)) == [WriteState], "nothing follows"
 
 
 def test_a_completed_job_says_what_it_cost() -> None:

@@ -1,0 +1,56 @@
+"""Reads what a job may spend on on-demand nodes from its annotations, and what it does after that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
+from holdfast.fallback.state_machine.observation import MaxCost
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
+from holdfast.scheduling.ladder import parse_max_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Values of the annotation AFTER_MAX_COST: the job waits on the tiers that are not on-demand, or is given up.
+WAIT: Final = "wait"
+GIVE_UP: Final = "give-up"
+
+_QUOTED: Final = 60
+
+
+def max_cost_of(job: Json) -> MaxCost | None:
+    """Return what a job may spend on on-demand nodes; None without a limit that can be read."""
+    written = _annotations(job)
+    amount = parse_max_cost(written.get(MAX_COST, ""))
+    return None if amount is None else MaxCost(amount=amount, gives_up=written.get(AFTER_MAX_COST) == GIVE_UP)
+
+
+def max_cost_events(job: Json) -> tuple[JobEvent, ...]:
+    """Warn about annotations that cannot be read; admission rejects them, where it is installed."""
+    problem = _problem(_annotations(job))
+    return () if problem is None else (standing_event(EventReason.MAX_COST_UNUSABLE, problem),)
+
+
+def _problem(written: Mapping[str, str]) -> str | None:
+    most, after = written.get(MAX_COST), written.get(AFTER_MAX_COST)
+    if most is not None and parse_max_cost(most) is None:
+        return (
+            f'The job may spend any amount: its annotation {MAX_COST} is "{most[:_QUOTED]}"; allowed: a number above 0, such as '
+            "250 or 99.50. Correct it."
+        )
+    if after is not None and most is None:
+        return f"The job may spend any amount: its annotation {AFTER_MAX_COST} needs {MAX_COST}. Add it, or remove this one."
+    if after not in {None, WAIT, GIVE_UP}:
+        return (
+            f'The job waits when its max-cost is spent: its annotation {AFTER_MAX_COST} is "{(after or "")[:_QUOTED]}"; allowed: '
+            f"{WAIT} or {GIVE_UP}. Correct it."
+        )
+    return None
+
+
+def _annotations(job: Json) -> Mapping[str, str]:
+    annotations = mapping(metadata_of(job).get("annotations"))
+    return {name: text(annotations[name]) for name in (MAX_COST, AFTER_MAX_COST) if name in annotations}
