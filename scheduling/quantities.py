@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 _SUFFIXES: Final = {
@@ -35,7 +36,12 @@ _LONGEST_QUANTITY: Final = 64
 def parse_quantity(value: object) -> Fraction:
     """Return the exact value of a quantity; 0 if it is not one, or longer than any real one."""
     text = str(value).strip()
-    found = _QUANTITY.match(text) if len(text) <= _LONGEST_QUANTITY else None
+    return _parsed(text) if len(text) <= _LONGEST_QUANTITY else Fraction(0)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Fraction:
+    found = _QUANTITY.match(text)
     if found is None:
         return Fraction(0)
     number = Fraction(found["number"])

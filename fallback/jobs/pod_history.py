@@ -109,7 +109,9 @@ def updated_history(history: PodHistory, snapshot: Snapshot) -> PodHistory:
         pods[uid_of(pod)] = _updated(pods.get(uid_of(pod)), pod, snapshot.now)
     there = {uid_of(pod) for pod in snapshot.pods}
     looked_at = {
-        uid: _with_node_state(_with_dismissal(replace(record, is_there=uid in there), snapshot), snapshot)
+        uid: _with_node_state(
+            _with_dismissal(_with_presence(record, is_there=uid in there), snapshot), snapshot
+        )
         for uid, record in pods.items()
     }
     # Another job with the same name may have existed before; its pods are not this job's losses.
@@ -146,12 +148,16 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
         created=moment(metadata_of(pod).get("creationTimestamp")) or now,
         is_of_gang=_is_of_gang(pod),
     )
-    return replace(
-        known,
-        node=node_of(pod) or known.node,
-        pool=pool_selected_by(pod) or known.pool,
-        end=pod_end_of(pod, now, known.end),
-    )
+    node, pool = node_of(pod) or known.node, pool_selected_by(pod) or known.pool
+    end = pod_end_of(pod, now, known.end)
+    # Most versions of a pod change nothing here, and a copy of the record costs more than the comparison.
+    if (node, pool, end) == (known.node, known.pool, known.end):
+        return known
+    return replace(known, node=node, pool=pool, end=end)
+
+
+def _with_presence(record: PodRecord, *, is_there: bool) -> PodRecord:
+    return record if record.is_there == is_there else replace(record, is_there=is_there)
 
 
 def _with_dismissal(record: PodRecord, snapshot: Snapshot) -> PodRecord:
@@ -165,6 +171,8 @@ def _with_node_state(record: PodRecord, snapshot: Snapshot) -> PodRecord:
         return record
     state = state_of_node(record.node, snapshot.nodes, snapshot.claims)
     if state is NodeState.LIVE:
+        if record.node_was_seen and record.node_lost_at is None and record.node_drained_at is None:
+            return record
         return replace(record, node_was_seen=True, node_lost_at=None, node_drained_at=None)
     if state is NodeState.DRAINING:
         return replace(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from holdfast.fallback.state_machine.state_values import (
@@ -275,10 +276,25 @@ def write_state(state: JobState) -> str:
     return json.dumps(written, separators=(",", ":"))
 
 
+# A job is reconciled several times between two writes of its state. Longer texts are not the controller's own: a user who
+# writes many of them would fill the memory.
+_MOST_CACHED: Final = 1024
+_LONGEST_CACHED: Final = 4096
+
+
 def read_state(text: str | None) -> JobState | UnreadableState | None:
     """Read an annotation; None if there is none. Unknown fields are ignored. Every text has an answer."""
     if text is None:
         return None
+    return _read_short(text) if len(text) <= _LONGEST_CACHED else _read(text)
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _read_short(text: str) -> JobState | UnreadableState:
+    return _read(text)
+
+
+def _read(text: str) -> JobState | UnreadableState:
     try:
         document = cast("JsonValue", json.loads(text))
         return _state(read_object(document))
