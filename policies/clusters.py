@@ -52,7 +52,12 @@ def is_same_cluster(
     left: StackResource, right: StackResource, resources: Sequence[StackResource]
 ) -> bool | Unknown:
     """Whether two resources belong to one cluster; UNKNOWN if the program does not show it."""
-    one, other = _cluster_of(left, resources), _cluster_of(right, resources)
+    return is_one_cluster(resources, cluster_of(left, resources), cluster_of(right, resources))
+
+
+@once
+def is_one_cluster(resources: Sequence[StackResource], one: str, other: str) -> bool | Unknown:
+    """Whether two results of `cluster_of` are one cluster; UNKNOWN if the program does not show it."""
     if one == other:
         return True
     known = _known(resources)
@@ -77,14 +82,14 @@ def _known(resources: Sequence[StackResource]) -> frozenset[str]:
     return frozenset(each.urn for each in clusters(resources)) | (frozenset(named) - {""})
 
 
-def _cluster_of(resource: StackResource, resources: Sequence[StackResource]) -> str:
+def cluster_of(resource: StackResource, resources: Sequence[StackResource]) -> str:
     """Return the URN of its cluster; that of its provider, or a name, if the stack does not contain the cluster."""
     if is_cluster(resource.type):
         return resource.urn
     for prefix, key in _CLUSTER_OF.items():
         if resource.type.startswith(prefix):
             return _named_cluster(resource, key, resources)
-    return _cluster_of_provider(resource.provider, resources)
+    return _cluster_of_provider(resources, resource.provider)
 
 
 def _named_cluster(pool: StackResource, key: str, resources: Sequence[StackResource]) -> str:
@@ -97,7 +102,8 @@ def _named_cluster(pool: StackResource, key: str, resources: Sequence[StackResou
     return f"{pool.type.partition(':')[0]} cluster {name}" if isinstance(name, str) else ""
 
 
-def _cluster_of_provider(provider: str, resources: Sequence[StackResource]) -> str:
+@once
+def _cluster_of_provider(resources: Sequence[StackResource], provider: str) -> str:
     """Return the cluster to which a provider's kubeconfig refers, directly or through other resources."""
     by_urn, reached = _by_urn(resources), {provider}
     for _ in range(_STEPS):

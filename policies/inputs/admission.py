@@ -6,6 +6,7 @@ A MutatingAdmissionPolicy is CEL, which is not evaluated here: its annotation co
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.policies.inputs.pool import taint_of
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "kubernetes:admissionregistration.k8s.io/"
 _POLICY: Final = ":MutatingAdmissionPolicy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AdmissionRule:
+    """The toleration that a policy adds: to pods that select one of `pools`, or to all that request GPUs."""
+
+    toleration: Toleration
+    pools: frozenset[str]
+    for_gpu_pods: bool
 
 
 def is_admission_policy(type_token: str) -> bool:
@@ -41,17 +51,24 @@ def tolerations_for(
 ) -> tuple[AddedToleration, ...] | Unknown:
     """Return the tolerations that the program's admission adds to pods in training namespaces that select a pool."""
     rules = _rules(resources)
-    return UNKNOWN if rules is UNKNOWN else tuple(added for rule in rules for added in _added(rule, pool))
+    if rules is UNKNOWN:
+        return UNKNOWN
+    return tuple(
+        AddedToleration(toleration=rule.toleration, for_gpu_pods=pool not in rule.pools)
+        for rule in rules
+        if pool in rule.pools or rule.for_gpu_pods
+    )
 
 
 @once
-def _rules(resources: Sequence[StackResource]) -> tuple[Value, ...] | Unknown:
+def _rules(resources: Sequence[StackResource]) -> tuple[_AdmissionRule, ...] | Unknown:
     """Return the rules in the annotations of the program's policies."""
     policies = (each for each in resources if is_admission_policy(each.type))
     annotations = [text_at(each.props, "metadata", "annotations", TOLERATES) for each in policies]
     if UNKNOWN in annotations:
         return UNKNOWN
-    return tuple(_parsed(each) for each in annotations if isinstance(each, str))
+    rules = (_rule(_parsed(each)) for each in annotations if isinstance(each, str))
+    return tuple(rule for rule in rules if rule is not None)
 
 
 def _parsed(annotation: str) -> Value:
@@ -61,20 +78,21 @@ def _parsed(annotation: str) -> Value:
         return None
 
 
-def _added(rule: Value, pool: str | Unknown | None) -> Iterator[AddedToleration]:
-    taint = taint_of(at(rule, "taint"))
+def _rule(given: Value) -> _AdmissionRule | None:
+    """Return a rule; None if it names no taint."""
+    taint = taint_of(at(given, "taint"))
     if not isinstance(taint, Taint):
-        return
-    selections = items_at(rule, "selections")
-    by_name = is_list(selections) and any(
-        at(selection, "key") == POOL and pool in _values(selection) for selection in selections
+        return None
+    selections = [each for each in _listed(given, "selections") if at(each, "key") == POOL]
+    return _AdmissionRule(
+        toleration=Toleration.of(taint),
+        pools=frozenset(
+            pool for each in selections for pool in _listed(each, "values") if isinstance(pool, str)
+        ),
+        for_gpu_pods=GPU_RESOURCE in _listed(given, "resources"),
     )
-    resources = items_at(rule, "resources")
-    by_gpus = is_list(resources) and GPU_RESOURCE in resources
-    if by_name or by_gpus:
-        yield AddedToleration(toleration=Toleration.of(taint), for_gpu_pods=not by_name)
 
 
-def _values(selection: Value) -> Sequence[Value]:
-    values = items_at(selection, "values")
+def _listed(value: Value, key: str) -> Sequence[Value]:
+    values = items_at(value, key)
     return values if is_list(values) else ()

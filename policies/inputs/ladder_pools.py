@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.clusters import cluster_of, is_one_cluster
 from holdfast.policies.inputs import all_pools
+from holdfast.policies.resources import once
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     ON_DEMAND_POOLS,
@@ -52,12 +53,10 @@ class LadderPools:
         cls, resource: StackResource, resources: Sequence[StackResource], settings: Settings
     ) -> LadderPools:
         """Return the pools in the cluster of a resource."""
-        placed = [
-            (pool, is_same_cluster(resource, pool.resource, resources)) for pool in all_pools(resources)
-        ]
+        of_stack, unplaced = _pools_in(resources, cluster_of(resource, resources))
         return cls(
-            of_stack=[pool for pool, here in placed if here is True],
-            unplaced=[pool for pool, here in placed if here is UNKNOWN],
+            of_stack=of_stack,
+            unplaced=unplaced,
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
         )
@@ -127,3 +126,15 @@ class LadderPools:
             return False
         declared = self.others_elsewhere or name in self.on_demand_elsewhere
         return declared or bool(self.with_unknown_label()) or self.may_be_elsewhere(name)
+
+
+@once
+def _pools_in(
+    resources: Sequence[StackResource], cluster: str
+) -> tuple[Sequence[DeclaredPool], Sequence[DeclaredPool]]:
+    """Return the pools in a cluster, and those of which the program does not show whether they are."""
+    placed = [
+        (pool, is_one_cluster(resources, cluster, cluster_of(pool.resource, resources)))
+        for pool in all_pools(resources)
+    ]
+    return [pool for pool, here in placed if here is True], [pool for pool, here in placed if here is UNKNOWN]

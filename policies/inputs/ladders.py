@@ -194,7 +194,7 @@ def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource])
     certain: list[DeclaredLadder] = []
     possible: list[DeclaredLadder] = []
     misnamed: list[DeclaredLadder] = []
-    for ladder in ladders_of(resources):
+    for ladder in _ladders_named(resources, namespace.name):
         here = _is_of(ladder, namespace, resources)
         named = _equal(ladder.name, LADDER)
         if here is True and named is True:
@@ -204,6 +204,14 @@ def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource])
         elif here is not False and named is not False:
             possible.append(ladder)
     return LadderCandidates(certain=certain, possible=possible, misnamed=misnamed)
+
+
+@once
+def _ladders_named(
+    resources: Sequence[StackResource], namespace: str | Unknown
+) -> tuple[DeclaredLadder, ...]:
+    """Return the FallbackPolicies that may be in a namespace of that name."""
+    return tuple(each for each in ladders_of(resources) if _equal(each.namespace, namespace) is not False)
 
 
 def _equal(left: str | Unknown | None, right: str | Unknown | None) -> bool | Unknown:

@@ -120,12 +120,16 @@ def limit_ranges_near(
     """Return the limits of a namespace in the cluster of a resource."""
     return tuple(
         limit
-        for each in resources
-        if each.type in _LIMIT_RANGES
-        and (text_at(each.props, "metadata", "namespace") or "default") == namespace
+        for each in _limit_ranges(resources)
+        if (text_at(each.props, "metadata", "namespace") or "default") == namespace
         and is_same_cluster(each, resource, resources) is True
         for limit in _limits(each)
     )
+
+
+@once
+def _limit_ranges(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if each.type in _LIMIT_RANGES)
 
 
 def _limits(resource: StackResource) -> Iterator[LimitRange]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.clusters import clusters, is_same_cluster
+from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.ladders import training_namespaces
+from holdfast.policies.resources import once
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     Elsewhere,
@@ -36,15 +37,22 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
     if is_made_elsewhere(settings, Elsewhere.DEFAULT_POOL):
         return ()
     for namespace in training_namespaces(resources):
-        pools = [
-            pool
-            for pool in all_pools(resources)
-            if is_same_cluster(namespace.resource, pool.resource, resources) is not False
-        ]
-        if namespace.proven and pools and not any(_may_be_default(pool) for pool in pools):
+        pools = _pools_without_default(resources, cluster_of(namespace.resource, resources))
+        if namespace.proven and pools:
             # One for the program: several namespaces lack the same pool.
             return (_finding(pools[0], resources),)
     return ()
+
+
+@once
+def _pools_without_default(resources: Sequence[StackResource], cluster: str) -> tuple[DeclaredPool, ...]:
+    """Return the pools that may be in a cluster; none if one of them may be its default pool."""
+    found = tuple(
+        pool
+        for pool in all_pools(resources)
+        if is_one_cluster(resources, cluster, cluster_of(pool.resource, resources)) is not False
+    )
+    return () if any(_may_be_default(pool) for pool in found) else found
 
 
 def _finding(pool: DeclaredPool, resources: Sequence[StackResource]) -> Finding:

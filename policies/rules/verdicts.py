@@ -41,7 +41,6 @@ from holdfast.scheduling.windows import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
 
     from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
     from holdfast.policies.resources import StackResource
@@ -110,15 +109,25 @@ _OTHERS: Final = {
 
 def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[NamespaceVerdict, ...]:
     """Return the verdict on each training namespace of the stack."""
+    others = [
+        (finding.urn, Verdict(about=what, word=Word.BROKEN, reason=finding.message.rstrip(".")))
+        for what, rule in _OTHERS.items()
+        for finding in rule.find(resources, settings)
+        if finding.proven
+    ]
     return tuple(
-        NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings)))
+        NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings, others)))
         for namespace in training_namespaces(resources)
     )
 
 
 def _parts(
-    namespace: TrainingNamespace, resources: Sequence[StackResource], settings: Settings
+    namespace: TrainingNamespace,
+    resources: Sequence[StackResource],
+    settings: Settings,
+    others: Sequence[tuple[str, Verdict]],
 ) -> Iterator[Verdict]:
+    """Yield the verdicts on a namespace; `others` are what other rules prove, with the resource that it is about."""
     if not namespace.proven:
         yield Verdict(
             about="label", word=Word.NOT_JUDGED, reason=f"whether it is for training is unknown: {_LATER}"
@@ -134,17 +143,7 @@ def _parts(
         yield from (_of_job(each, ladder, pools) for each in job_verdicts(ladder, pools, resources))
         about = {namespace.resource.urn, ladder.resource.urn}
         about |= {pool.resource.urn for name in ladder.pools for pool in pools.named(name)}
-        yield from _of_other_rules(about, resources, settings)
-
-
-def _of_other_rules(
-    about: AbstractSet[str], resources: Sequence[StackResource], settings: Settings
-) -> Iterator[Verdict]:
-    """Yield what other rules prove about a namespace, its ladder and its pools."""
-    for what, rule in _OTHERS.items():
-        for finding in rule.find(resources, settings):
-            if finding.proven and finding.urn in about:
-                yield Verdict(about=what, word=Word.BROKEN, reason=finding.message.rstrip("."))
+        yield from (verdict for urn, verdict in others if urn in about)
 
 
 def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +21,15 @@ from holdfast.policies.resources import Stack, once
 from holdfast.policies.rule import Level, Rule, RuleSeverity
 from holdfast.policies.server import known_props, stack_resources
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.builders.policy_programs import program, stopping, violations
+from tests.support.builders.policy_programs import findings, program, stopping, violations
 from tests.support.builders.stack_resources import (
     A100_SPOT,
+    capacity_requirement,
     compliant,
     compute_class,
     ladder,
     namespace,
+    node_pool,
     pools,
     with_ladder,
 )
@@ -34,6 +37,7 @@ from tests.support.fakes.policy_engine import NO_CONTEXT, Pack, Violation, stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from types import FrameType
 
     from google.protobuf.struct_pb2 import Struct
     from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
@@ -257,6 +261,53 @@ def test_once_computes_once_for_a_stack_and_again_for_a_list() -> None:
     assert count(resources) == 4, "the number of resources"
     resources.pop()
     assert count(resources) == 3, "a list may change, so it is computed again"
+
+
+def test_once_computes_once_for_what_a_function_receives_beside_the_resources() -> None:
+    calls: list[str] = []
+
+    @once
+    def named(resources: Sequence[StackResource], name: str) -> list[StackResource]:
+        calls.append(name)
+        return [each for each in resources if each.logical_name == name]
+
+    stack = Stack(compliant())
+    assert named(stack, "none") != named(stack, "a100"), "each argument has its own result"
+    assert named(stack, "a100") is named(stack, "a100"), "the same argument uses the cache"
+    assert calls == ["none", "a100"], "and computes nothing"
+
+
+def calls_of_rules(teams: int) -> int:
+    """How many functions the rules call for a program of so many namespaces, each with a ladder and two pools."""
+    resources = [
+        each
+        for team in map(str, range(teams))
+        for each in (
+            namespace(team),
+            ladder([{**A100_SPOT, "pool": f"spot-{team}"}, {"pool": team}], namespace=team),
+            node_pool(f"spot-{team}", capacity_requirement("spot")),
+            node_pool(team, capacity_requirement("on-demand")),
+        )
+    ]
+    calls = 0
+
+    def count(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        findings(resources)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_work_of_the_rules_grows_with_the_program_and_not_with_its_square() -> None:
+    calls_of_rules(1)
+    few, many = calls_of_rules(10), calls_of_rules(40)
+    assert many < 6 * few, f"four times the namespaces take {many / few:.1f} times the calls of {few}"
 
 
 def test_violating_program_breaks_every_mandatory_rule() -> None:
