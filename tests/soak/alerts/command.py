@@ -1,0 +1,54 @@
+"""`python -m tests.soak alerts`: Prometheus' promtool checks the alerts and the dashboard's queries, and plays series to them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from holdfast.components.monitoring.dashboard import PANELS
+from holdfast.rehearsal.output import say
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.tools.catalog import BUILD_FLAGS, LINK_FLAGS
+from holdfast.simulator.tools.toolchain import find_go
+from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
+
+if TYPE_CHECKING:
+    from holdfast.simulator.paths import Workspace
+
+_MODULE: Final = Path(__file__).parent / "promtool"
+_PACKAGE: Final = "github.com/prometheus/prometheus/cmd/promtool"
+
+
+def alerts(workspace: Workspace) -> None:
+    """Build promtool if it is not current, and run it. Raises RehearsalError with what it says if it disagrees."""
+    promtool = workspace.tools_bin / "promtool"
+    say("building promtool: minutes from nothing, seconds afterward")
+    # Go's own cache knows what is current.
+    link = f"-ldflags={' '.join(LINK_FLAGS)}"
+    go = find_go(["promtool"])
+    _run([str(go.go), "build", *BUILD_FLAGS, link, "-o", str(promtool), _PACKAGE], _MODULE, go.environment)
+    folder = workspace.state_dir / "alerts"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rules.yaml").write_text(yaml.safe_dump(file_of_rules()), encoding="utf-8")
+    (folder / "tests.yaml").write_text(yaml.safe_dump(file_of_tests("rules.yaml")), encoding="utf-8")
+    say(_run([str(promtool), "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"], folder).strip())
+    _run([str(promtool), "test", "rules", "tests.yaml"], folder)
+    say(f"{len(CASES)} sets of series fire their alerts or do not, as expected")
+    for panel in PANELS:
+        query = panel.expression.replace("$namespace", ".*")
+        _run([str(promtool), "--experimental", "promql", "format", query], folder)
+    say(f"{len(PANELS)} panels of the dashboard are PromQL")
+
+
+def _run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
+    ended = subprocess.run(
+        command, cwd=folder, env=environment or dict(os.environ), capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        said = f"{ended.stdout.strip()}\n{ended.stderr.strip()}".strip()
+        raise RehearsalError(f"{' '.join(command)} failed:\n{said}")
+    return ended.stdout
