@@ -148,6 +148,10 @@ chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 
 model: venv ## take simulated jobs through a million steps of the state machine; SEED=7 draws others
 	@$(SOAK) model $(if $(SEED),--seed $(SEED))
 
+.PHONY: alerts
+alerts: venv ## judge alerts and dashboard with Prometheus' promtool, which is built first
+	@$(SOAK) alerts
+
 .PHONY: bench
 bench: tools ## measure preview and up against an empty program, and moves against JobSet's restarts
 	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
@@ -164,7 +168,7 @@ judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mi
 soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
 	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
-	@$(MAKE) --no-print-directory model reachability
+	@$(MAKE) --no-print-directory model alerts reachability
 
 .PHONY: reachability
 reachability: tools ## compare verdicts with the real scheduler and Karpenter on drawn NodePools; SEED=1000 ROUNDS=40 JOBS=20

@@ -42,6 +42,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     faults.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEED}")
     faults.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
     faults.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
+    commands.add_parser("alerts", help="judge the alerts and the dashboard with Prometheus' promtool")
     steps = commands.add_parser("model", help="take simulated jobs through many steps of the state machine")
     steps.add_argument("--seed", type=int, metavar="S", help=f"of the first part; {_SEED}")
     steps.add_argument("--steps", type=_positive, default=1_000_000, metavar="N", help="default: 1,000,000")
@@ -138,16 +139,8 @@ def _run(parsed: argparse.Namespace) -> int:
         return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
     if parsed.command.startswith("record-"):
         return _record(parsed)
-    if parsed.command == "judges":
-        from tests.soak.judges.command import judges
-
-        judges(seed=parsed.seed, count=parsed.count)
-        return 0
-    if parsed.command == "model":
-        from tests.soak.model import model
-
-        model(seed_of(parsed.seed, os.environ.get(SEED_VARIABLE)), steps=parsed.steps)
-        return 0
+    if parsed.command in {"judges", "model", "alerts"}:
+        return _judge(parsed)
     from holdfast.rehearsal.commands import enter_workspace
 
     workspace = enter_workspace()
@@ -186,6 +179,24 @@ def _run(parsed: argparse.Namespace) -> int:
             policies_only=parsed.policies_only,
         )
         bench(options, workspace)
+    return 0
+
+
+def _judge(parsed: argparse.Namespace) -> int:
+    """Run what needs neither an engine nor a cluster."""
+    if parsed.command == "judges":
+        from tests.soak.judges.command import judges
+
+        judges(seed=parsed.seed, count=parsed.count)
+    elif parsed.command == "model":
+        from tests.soak.model import model
+
+        model(seed_of(parsed.seed, os.environ.get(SEED_VARIABLE)), steps=parsed.steps)
+    else:
+        from holdfast.rehearsal.commands import enter_workspace
+        from tests.soak.alerts.command import alerts
+
+        alerts(enter_workspace())
     return 0
 
 
