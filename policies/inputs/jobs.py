@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
+from holdfast.policies.inputs.volumes import volume_zones
 from holdfast.policies.resources import Value, at, count, items_at, labels_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
@@ -134,7 +135,7 @@ def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResour
 def _admitted(
     template: PodTemplate, job: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> PodTemplate:
-    """Return a template as the API server admits its pods: with the defaults of LimitRanges."""
+    """Return a template as its pods are in the cluster: with the defaults of LimitRanges, and the zones of their volumes."""
     ranges = limit_ranges_near(job, namespace, resources)
     defaults = {
         key: value for each in ranges if each.kind == "Container" for key, value in each.requests.items()
@@ -142,7 +143,15 @@ def _admitted(
     named = template.priority
     is_known = named is None or named in priority_classes(resources)
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
-    return replace(template, defaults=defaults, unmodeled=(*template.unmodeled, *unmodeled))
+    volumes = volume_zones(
+        at(template.template, "spec"), job, namespace, resources, is_gang=template.pods != 1
+    )
+    return replace(
+        template,
+        defaults=defaults,
+        zones=volumes.zones,
+        unmodeled=(*template.unmodeled, *unmodeled, *volumes.open),
+    )
 
 
 def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:

@@ -269,10 +269,10 @@ def _zones(read: NodePoolRequirements | Unknown, provisioner: Provisioner) -> fr
     """Return the zones that its nodes may be in; None if it takes any."""
     if read is UNKNOWN or {ZONE, _UNKNOWN_KEY} & read.unknown_keys:
         return UNKNOWN
-    if ZONE not in read.allowed:
-        return None
     zones = read.zones(provisioner)
-    return UNKNOWN if zones is None else zones.values
+    if zones is None:
+        return UNKNOWN if ZONE in read.allowed else None
+    return zones.values
 
 
 def _labels(

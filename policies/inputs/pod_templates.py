@@ -59,13 +59,18 @@ _UNMODELED: Final = {
     "schedulerName": "its pods are placed by another scheduler, which is not judged",
 }
 
+_EMPTY_TERM: Final = (
+    "its node affinity starts with an empty term, for which Karpenter makes nodes that the scheduler rejects"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
-    `labels` are those of its pods, those that the job's controller adds included. `one_per_node` and `unmodeled` are those of
-    a shape, as far as the job itself decides them; `defaults` the requests that a LimitRange gives to its containers.
+    `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
+    those of a shape, as far as the job and its volumes decide them; `defaults` the requests that a LimitRange gives to its
+    containers.
     """
 
     name: str
@@ -73,6 +78,7 @@ class PodTemplate:
     template: Value
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
+    zones: frozenset[str] | None = None
     unmodeled: tuple[str, ...] = ()
     defaults: Mapping[str, Value] | None = None
 
@@ -95,7 +101,7 @@ class PodTemplate:
     @property
     def terms(self) -> tuple[Term, ...] | Unknown:
         """The terms of its required node affinity."""
-        return _terms(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
+        return terms_of(at(self.template, "spec", "affinity", "nodeAffinity", _REQUIRED))
 
     @property
     def pinned_by(self) -> tuple[str, ...]:
@@ -150,12 +156,18 @@ class PodTemplate:
             requests=requests,
             selector={key: value for key, value in selector.items() if key not in MOVED_LABELS},
             affinity=tuple(tuple(each for each in term if not _is_spot(each)) for term in terms)
-            if all(any(not _is_spot(each) for each in term) for term in terms)
+            if all(not term or any(not _is_spot(each) for each in term) for term in terms)
             else (),
             tolerations=tolerations,
+            zones=self.zones,
             same_placement=Placement.ZONE if ZONE in together else None,
             one_per_node=self.one_per_node or HOST in apart or _has_host_port(spec),
-            unmodeled=(*self.unmodeled, *_unmodeled(spec), *self._unmodeled_affinity(together, apart)),
+            unmodeled=(
+                *self.unmodeled,
+                *_unmodeled(spec),
+                *(_EMPTY_TERM for term in terms[:1] if not term and any(terms)),
+                *self._unmodeled_affinity(together, apart),
+            ),
         )
 
     def _own_topologies(self, terms: Value) -> Iterator[str]:
@@ -228,8 +240,8 @@ def _known(value: Value) -> JsonValue | Unknown:
     return found if len(found) == len(items) else UNKNOWN
 
 
-def _terms(required: Value) -> tuple[Term, ...] | Unknown:
-    """Return the terms of a required node affinity; UNKNOWN if any part of them is."""
+def terms_of(required: Value) -> tuple[Term, ...] | Unknown:
+    """Return the terms of a required node selector; UNKNOWN if any part of them is."""
     known = _known(required)
     if known is UNKNOWN:
         return UNKNOWN

@@ -8,11 +8,11 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
-from holdfast.scheduling.reachability.label_values import LabelValues
+from holdfast.scheduling.reachability.label_values import LabelValues, whole
 from holdfast.scheduling.reachability.node_labels import ALIASES
 
 _GIVEN: Final = re.compile(GIVEN_LABEL_PATTERN)
-_WHOLE: Final = re.compile(r"^-?[0-9]{1,18}$", re.ASCII)
+_LABEL_VALUE: Final = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$", re.ASCII)
 
 #: A number as Karpenter writes it.
 _PICK: Final = re.compile(r"^(0|[1-9][0-9]{0,18})$", re.ASCII)
@@ -72,11 +72,18 @@ class Requirement:
             case _:
                 return UNKNOWN
 
-    def _compares(self, value: str) -> bool:
-        bound = self.values[0] if self.values else ""
-        if _WHOLE.match(value) is None or _WHOLE.match(bound) is None:
+    @property
+    def is_valid(self) -> bool:
+        """Whether the scheduler reads it; otherwise its term matches no node."""
+        if self.operator in {"Gt", "Lt"} and (len(self.values) != 1 or whole(self.values[0]) is None):
             return False
-        return int(value) > int(bound) if self.operator == "Gt" else int(value) < int(bound)
+        return all(_LABEL_VALUE.match(value) for value in self.values)
+
+    def _compares(self, value: str) -> bool:
+        number, bound = whole(value), whole(self.values[0])
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator == "Gt" else number < bound
 
 
 #: Requirements that all have to match. A term without any matches no node.
@@ -85,6 +92,8 @@ Term: TypeAlias = tuple[Requirement, ...]
 
 def term_holds(term: Term, labels: Mapping[str, LabelFact]) -> bool | Unknown:
     """Whether a term matches nodes with these labels, or nodes that Karpenter can make."""
+    if not all(each.is_valid for each in term):
+        return False
     keys = dict.fromkeys(ALIASES.get(each.key, each.key) for each in term)
     found = [
         _holds([each for each in term if ALIASES.get(each.key, each.key) == key], label_of(labels, key))
@@ -104,7 +113,6 @@ def _holds(requirements: Sequence[Requirement], fact: LabelFact | None) -> bool 
     try:
         wanted = LabelValues.joint(LabelValues.of(each.operator, each.values) for each in requirements)
     except ValueError:
-        # Karpenter and the scheduler reject a bound that is no integer, and differ in what they do with it.
         return UNKNOWN
     if not (wanted.accepts_absence if fact is UNDECLARED else fact.meets(wanted)):
         return False
@@ -118,7 +126,7 @@ def _holds(requirements: Sequence[Requirement], fact: LabelFact | None) -> bool 
     rejected = [each for each in wanted.values if _PICK.match(each) and int(each) in picks]
     if len(rejected) == len(picks):
         return False
-    return True if picks[0] >= 0 and (not rejected or len(picks) > _MANY) else UNKNOWN
+    return True if not rejected or len(picks) > _MANY else UNKNOWN
 
 
 def _all_accept(requirements: Sequence[Requirement], value: str | None) -> bool | Unknown:

@@ -287,22 +287,22 @@ def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool can have nodes in a zone of the pods' volumes, and the pods select no other zone."""
     if shape.zones is None:
         return
-    selected = shape.selector.get(ZONE)
-    if selected is not None and selected not in shape.zones:
-        yield Failed.by(
-            "zones", messages.OTHER_ZONE, volumes=", ".join(sorted(shape.zones)), selected=selected
+    selected, volumes = shape.selector.get(ZONE), ", ".join(sorted(shape.zones))
+    if not shape.zones:
+        yield Failed.by("zones", messages.NO_ZONE)
+    elif selected is not None and selected not in shape.zones:
+        yield Failed.by("zones", messages.OTHER_ZONE, volumes=volumes, selected=selected)
+    elif pool.zones is None or pool.zones is UNKNOWN:
+        yield Undetermined(
+            check="zones", reason=f"whether it has nodes in {volumes}, as the volumes need, is not known"
         )
-    elif pool.zones is None:
-        return
-    elif pool.zones is UNKNOWN:
-        yield Undetermined(check="zones", reason="its zones are not known yet")
-    elif not shape.zones & pool.zones:
-        yield Failed.by(
-            "zones",
-            messages.ZONES,
-            volumes=", ".join(sorted(shape.zones)),
-            nodes=", ".join(sorted(pool.zones)),
-        )
+    elif not pool.zones & (shape.zones | {_number_of(zone) for zone in shape.zones}):
+        yield Failed.by("zones", messages.ZONES, volumes=volumes, nodes=", ".join(sorted(pool.zones)))
+
+
+def _number_of(zone: str) -> str:
+    """The zone as an agent pool of AKS lists it: the number after the location."""
+    return zone.rpartition("-")[2]
 
 
 def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_WHOLE: Final = re.compile(r"^[+-]?[0-9]{1,18}$", re.ASCII)
+_WHOLE: Final = re.compile(r"^[0-9]{1,19}$", re.ASCII)
 
+#: The largest number that the scheduler and Karpenter read.
 _MOST: Final = 2**63 - 1
 
 #: The operators of a NodePool's requirements; pods have the first six.
@@ -109,8 +110,7 @@ class LabelValues:
 
         It picks one of those within the bounds without regard to `values`.
         """
-        lowest, end = self.at_least or 0, _MOST if self.at_most is None else self.at_most + 1
-        return range(lowest, end) if end - lowest <= _MOST else range(0)
+        return range(self.at_least or 0, _MOST if self.at_most is None else self.at_most + 1)
 
     def meets(self, required: "LabelValues") -> bool:
         """Whether Karpenter can choose a value that also meets what pods require of the label."""
@@ -118,9 +118,16 @@ class LabelValues:
 
 
 def _bound(values: tuple[str, ...]) -> int:
-    if len(values) != 1 or _WHOLE.match(values[0]) is None:
+    bound = whole(values[0]) if len(values) == 1 else None
+    if bound is None:
         raise ValueError(f"{', '.join(values) or 'nothing'} is not one integer")
-    return int(values[0])
+    return bound
+
+
+def whole(value: str) -> int | None:
+    """The number that a label has as its value, None for another value: a label has no sign."""
+    number = int(value) if _WHOLE.match(value) else None
+    return None if number is None or number > _MOST else number
 
 
 def _known(*bounds: int | None) -> list[int]:
@@ -130,6 +137,7 @@ def _known(*bounds: int | None) -> list[int]:
 def _is_within(value: str, at_least: int | None, at_most: int | None) -> bool:
     if at_least is None and at_most is None:
         return True
-    if _WHOLE.match(value) is None:
+    number = whole(value)
+    if number is None:
         return False
-    return (at_least is None or int(value) >= at_least) and (at_most is None or int(value) <= at_most)
+    return (at_least is None or number >= at_least) and (at_most is None or number <= at_most)

@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.scheduling.labels import FOLLOWS, POOL, VOLUME_CLAIMS
+from holdfast.scheduling.labels import AFTER_MAX_COST, FOLLOWS, MAX_COST, POOL, VOLUME_CLAIMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,10 @@ ZONES: Final = MessageTemplate(
     reason="the pods' volumes are in {volumes}, but its nodes are in {nodes}",
     fix="Keep checkpoints in the bucket, or on a volume that is not bound to a zone.",
 )
+NO_ZONE: Final = MessageTemplate(
+    reason="the pods' volumes are in different zones, so no node can mount them all",
+    fix="Keep checkpoints in the bucket, or on a volume that is not bound to a zone.",
+)
 OTHER_ZONE: Final = MessageTemplate(
     reason="the pods' volumes are in {volumes}, but the pods select nodes in {selected}",
     fix="Select a zone of the volumes, or keep checkpoints in the bucket.",
@@ -141,6 +145,22 @@ NOT_CHECKED: Final = MessageTemplate(
     fix="Merge templates that are alike into one with more replicas.",
 )
 
+MAX_COST_AMOUNT: Final = MessageTemplate(
+    reason=f'its annotation {MAX_COST} is "{{written}}"',
+    fix="Write a number above 0, such as 250 or 99.50, in quotes.",
+)
+AFTER_MAX_COST_ALONE: Final = MessageTemplate(
+    reason=f"its annotation {AFTER_MAX_COST} needs {MAX_COST}",
+    fix="Add it, or remove this one.",
+)
+AFTER_MAX_COST_VALUE: Final = MessageTemplate(
+    reason=f'its annotation {AFTER_MAX_COST} is "{{written}}"',
+    fix="Write wait or give-up.",
+)
+NOWHERE_TO_WAIT: Final = MessageTemplate(
+    reason=f"its annotation {AFTER_MAX_COST} is wait, and all tiers of its ladder are on-demand",
+    fix="Write give-up, or add a spot tier to the ladder.",
+)
 ENDS_AT_ONCE: Final = MessageTemplate(
     reason="its failure policy fails it at the first pod that is lost, and a failed JobSet cannot be resumed",
     fix="Remove `failurePolicy`, or set its `maxRestarts` and remove rules that fail the JobSet on `PodFailurePolicy`.",

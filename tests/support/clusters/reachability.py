@@ -132,6 +132,7 @@ def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
     asked = [(job, tier) for job in jobs for tier in job.tiers]
     # Karpenter plans for what it knows of DaemonSets when it plans.
     _all_at_once(client.create, [each for _, tier in asked for each in tier.daemon_sets])
+    _make_volumes(client, [each for job, tier in asked for each in job.volume_objects(tier)])
     _all_at_once(client.create, [job.gang(tier) for job, tier in asked])
     everybody = sum(job.shape.pods for job, _ in asked)
     client.wait_list(
@@ -164,6 +165,21 @@ def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
     return tuple(
         Trial(job=job, tier=tier, bound=_bound(client, tier), said=said.get(tier.name, ""))
         for job, tier in asked
+    )
+
+
+def _make_volumes(client: KubeClient, made: Sequence[Json]) -> None:
+    """Create volumes and their claims; Karpenter makes no node for pods whose claims are not bound."""
+    _all_at_once(client.create, made)
+    client.wait_list(
+        "v1",
+        "PersistentVolumeClaim",
+        timeout_seconds=_SECONDS,
+        condition=lambda claims: (
+            2 * len(claims) == len(made)
+            and all(obj(each["status"]).get("phase") == "Bound" for each in claims)
+        ),
+        what="every claim is bound",
     )
 
 

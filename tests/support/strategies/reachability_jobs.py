@@ -12,6 +12,7 @@ from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.inputs import declared_pools
 from holdfast.policies.inputs.daemon_sets import DAEMON_SET
 from holdfast.policies.inputs.pod_templates import PodTemplate
+from holdfast.policies.inputs.volumes import volume_zones
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
@@ -51,6 +52,9 @@ _NEW: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
 
 #: The memory of an agent.
 _AGENT_MIB: Final = 64
+
+#: The zones of each term of a volume's node affinity.
+VolumeTerms: TypeAlias = tuple[tuple[str, ...], ...]
 
 #: How the containers of a pod share its requests.
 Containers: TypeAlias = Literal["one", "two", "sidecar", "init", "both"]
@@ -157,7 +161,8 @@ class TriedTier:
 class TriedJob:
     """A job and its ladder; `is_admitted`: its pods are made in a training namespace.
 
-    `containers` is how the containers of a pod share its requests. The shape is read from the pods, if `is_read`.
+    `containers` is how the containers of a pod share its requests; `volumes` are those that its pods mount. The shape is read
+    from the pods, if `is_read`.
     """
 
     name: str
@@ -165,6 +170,7 @@ class TriedJob:
     tiers: tuple[TriedTier, ...]
     is_admitted: bool = True
     containers: Containers = "one"
+    volumes: tuple[VolumeTerms, ...] = ()
     is_read: bool = False
 
     @property
@@ -195,10 +201,18 @@ class TriedJob:
             "spec": self._spec(tier),
         }
 
+    def volume_objects(self, tier: TriedTier) -> tuple[Json, ...]:
+        """The PersistentVolumes that its pods mount on a tier, and their claims."""
+        return tuple(
+            made
+            for number, terms in enumerate(self.volumes)
+            for made in _volume(f"{tier.name}-{number}", self.namespace, terms)
+        )
+
     def _spec(self, tier: TriedTier) -> Json:
         inits, containers = self._containers()
         affinity: Json = {
-            **_affinity(self.shape),
+            **_affinity(replace(self.shape, zones=None) if self.volumes else self.shape),
             **(_one_per_node(tier) if self.shape.one_per_node else {}),
             **(_in_one_zone(tier) if self.shape.same_placement else {}),
         }
@@ -208,6 +222,10 @@ class TriedJob:
             "tolerations": [_NEW, *(_written(each) for each in self.shape.tolerations)],
             **({"initContainers": inits} if inits else {}),
             "containers": containers,
+            "volumes": [
+                {"name": f"data-{number}", "persistentVolumeClaim": {"claimName": f"{tier.name}-{number}"}}
+                for number in range(len(self.volumes))
+            ],
         }
 
     def _containers(self) -> tuple[list[Json], list[Json]]:
@@ -259,17 +277,22 @@ class TriedJob:
         if not self.is_read:
             return self.shape
         template = obj(obj(self.gang(tier)["spec"])["template"])
+        made = [_as_resource(each) for each in self.volume_objects(tier)]
+        owner = _as_resource(self.gang(tier))
+        volumes = volume_zones(
+            cast("Value", template["spec"]), owner, self.namespace, made, is_gang=self.shape.pods > 1
+        )
         read = PodTemplate(
             name=self.name,
             pods=self.shape.pods,
             template=cast("Value", template),
             labels={"tried": tier.name},
+            zones=volumes.zones,
+            unmodeled=volumes.open,
         ).shape
         assert isinstance(read, Shape), "nothing of it is unknown"
-        # The pods of these tests may select capacity, and name the zones of their volumes, by affinity.
-        return replace(
-            read, selector=self.shape.selector, affinity=self.shape.affinity, zones=self.shape.zones
-        )
+        # The pods of these tests may select capacity by affinity.
+        return replace(read, selector=self.shape.selector, affinity=self.shape.affinity)
 
     def facts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[PoolFacts, ...]:
         """What is read of a tier's NodePools in a program whose admission has these rules."""
@@ -330,6 +353,45 @@ def _affinity(shape: Shape) -> Json:
         for term in (shape.affinity or ((),))
     ]
     return required_affinity(*terms) if any(terms) else {}
+
+
+def _volume(name: str, namespace: str, terms: VolumeTerms) -> tuple[Json, Json]:
+    """A volume that can be mounted in the zones of each term, and the claim that is bound to it."""
+    size: Json = {"storage": "1Gi"}
+    shared = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume: Json = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            **shared,
+            "capacity": size,
+            "claimRef": {"namespace": namespace, "name": name},
+            "nfs": {"server": "files", "path": "/"},
+            "nodeAffinity": {
+                "required": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [expression(ZONE, "In", *zones)]} for zones in terms
+                    ]
+                }
+            },
+        },
+    }
+    claim: Json = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**shared, "resources": {"requests": size}, "volumeName": name},
+    }
+    return volume, claim
+
+
+def _as_resource(manifest: Json) -> StackResource:
+    """A manifest as a resource of a program."""
+    version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
+    name = str(obj(manifest["metadata"])["name"])
+    token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
+    return resource(token, name, cast("Mapping[str, Value]", manifest))
 
 
 def _in_one_zone(tier: TriedTier) -> Json:

@@ -21,6 +21,7 @@ from tests.support.strategies.reachability_jobs import (
     TEAM,
     TriedJob,
     TriedTier,
+    VolumeTerms,
     room,
 )
 
@@ -92,15 +93,41 @@ def _with_pods(chance: Random, job: TriedJob, machine: MachineCapacity) -> Tried
             *chance.choice(((),) * 4 + ((Toleration(key=RESERVED, value="vision", effect="NoSchedule"),),)),
         ),
     )
+    volumes = _volumes(chance) if shape.zones is not None or chance.random() < 0.15 else ()
     # As much as may be free beside the job, or a hair more.
     agent = chance.choice((0, 0, 0, 100, machine.allocatable.cpu_millis % shape.requests.cpu_millis + 1))
     return replace(
         job,
-        shape=shape,
+        shape=replace(shape, zones=_shared(volumes)),
+        volumes=volumes,
         tiers=tuple(replace(tier, daemons_cpu_millis=agent) for tier in job.tiers),
         containers=chance.choice(CONTAINERS),
         is_read=True,
     )
+
+
+def _volumes(chance: Random) -> tuple[VolumeTerms, ...]:
+    """Volumes of one zone or several, in one term or two; two of them may be in different zones."""
+    first, second = LOCAL_ZONES[:2]
+    here: VolumeTerms = ((first,),)
+    return chance.choice(
+        (
+            (here,),
+            (here,),
+            (((first, second),),),
+            (((first,), (second,)),),
+            (((second,), ("local-z",)), ((first, second),)),
+            (((first, second),), here),
+            (here, ((second,),)),
+            ((("local-z",),),),
+        )
+    )
+
+
+def _shared(volumes: tuple[VolumeTerms, ...]) -> frozenset[str] | None:
+    """The zones of all volumes; None without any."""
+    zones = [frozenset(zone for term in terms for zone in term) for terms in volumes]
+    return zones[0].intersection(*zones[1:]) if zones else None
 
 
 def _requests(chance: Random, machine: MachineCapacity, beside: int) -> Resources:

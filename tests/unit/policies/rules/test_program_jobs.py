@@ -9,7 +9,7 @@ import pytest
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, OS, POOL
 from tests.support.builders.program_jobs import (
     JOB,
     JOB_SET,
@@ -81,9 +81,10 @@ def test_job_that_fits_on_its_ladder_is_proved() -> None:
         ({"nodeSelector": {POOL: "cpu-spot", "team": "vision"}}, "the pods select team=vision"),
         ({"nodeSelector": {POOL: "cpu-spot", "kubernetes.io/arch": "arm64"}}, "kubernetes.io/arch=arm64"),
         ({"affinity": required_affinity([expression("team", "Exists")])}, "no term of it matches its nodes"),
+        ({"affinity": required_affinity([])}, "no term of it matches its nodes"),
         ({"affinity": required_affinity([expression(POOL, "In", "cpu-spot")])}, "binds it to one kind of capacity"),
     ],
-    ids=["sidecar", "init", "overhead", "pod level", "disk", "huge pages", "device", "limit", "label", "arch", "affinity", "pinned"],
+    ids=["sidecar", "init", "overhead", "pod level", "disk", "huge pages", "device", "limit", "label", "arch", "affinity", "empty term", "pinned"],
 )  # fmt: skip
 def test_job_whose_pods_no_tier_takes_stops_the_run(pod: Json, reason: str) -> None:
     job = declared_jobset(pod)
@@ -123,8 +124,9 @@ def test_child_jobs_with_a_node_each_need_as_many_nodes() -> None:
         {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
         {"schedulerName": "volcano"},
         {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+        {"affinity": required_affinity([], [expression(OS, "In", "linux")])},
     ],
-    ids=["spread", "scheduler", "claims"],
+    ids=["spread", "scheduler", "claims", "empty term"],
 )  # fmt: skip
 def test_job_that_no_check_models_is_not_judged(pod: Json) -> None:
     job = declared_jobset(pod)
