@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
@@ -88,17 +89,20 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     )
     filters.add_argument("--seed", type=int, metavar="S", help=f"of the first 2000; {_SEED}")
     filters.add_argument("--count", type=_positive, default=20_000, metavar="N", help="default: 20000")
+    filters.add_argument("--record", action="store_true", help="record the sample of the unit tests as well")
     drawn = commands.add_parser(
         "judges", help="judge what drawn stacks register by what the clouds and SDKs publish"
     )
     drawn.add_argument("--seed", type=int, metavar="S", help=f"draws the stacks; {_SEED}")
     drawn.add_argument("--count", type=_positive, default=60, metavar="N", help="of each cloud; default: 60")
-    replaces = commands.add_parser(
-        "record-replacing", help="record which fields replace a resource of AWS or Google Cloud"
-    )
-    replaces.add_argument("cloud", choices=("aws", "gcp"))
-    replaces.add_argument("checkout", type=Path, help="the sources of the Terraform provider")
-    replaces.add_argument("source", help="where they are from, and their version")
+    for name, what, title in (
+        ("record-replacing", "which fields replace a resource", "the sources of the Terraform provider"),
+        ("record-models", "what the API publishes", "the package botocore, or googleapiclient"),
+    ):
+        models = commands.add_parser(name, help=f"record {what}, for AWS or Google Cloud")
+        models.add_argument("cloud", choices=("aws", "gcp"))
+        models.add_argument("folder", type=Path, help=title)
+        models.add_argument("source", help="where the folder is from, and its version")
     types = commands.add_parser("record-types", help="record what Azure publishes about its resource types")
     types.add_argument("checkout", type=Path, help="a checkout of github.com/Azure/bicep-types-az")
     types.add_argument(
@@ -123,7 +127,11 @@ def _record(parsed: argparse.Namespace) -> int:
     if parsed.command == "record-replacing":
         from tests.soak.judges import terraform
 
-        terraform.record(parsed.cloud, parsed.checkout, parsed.source)
+        terraform.record(parsed.cloud, parsed.folder, parsed.source)
+    elif parsed.command == "record-models":
+        from tests.soak.judges import api_models
+
+        api_models.record(parsed.cloud, parsed.folder, parsed.source)
     else:
         from tests.soak.judges import openapi
 
@@ -148,18 +156,12 @@ def _run(parsed: argparse.Namespace) -> int:
         from tests.soak.crash.command import crash
 
         crash(parsed.stack, workspace, size=parsed.sample, seed=parsed.seed)
-    elif parsed.command == "reachability":
-        from tests.soak.reachability.command import reachability
-
-        reachability(seed=parsed.seed, rounds=parsed.rounds, jobs=parsed.jobs)
+    elif parsed.command in {"reachability", "filters"}:
+        _compare(parsed, workspace)
     elif parsed.command == "languages":
         from tests.soak.languages.command import judge_languages
 
         return judge_languages(workspace, record=parsed.record)
-    elif parsed.command == "filters":
-        from tests.soak.filters.command import filters
-
-        filters(workspace, seed=parsed.seed, count=parsed.count)
     elif parsed.command == "cli":
         from tests.soak.command_line import command_line
 
@@ -198,6 +200,18 @@ def _judge(parsed: argparse.Namespace) -> int:
 
         alerts(enter_workspace())
     return 0
+
+
+def _compare(parsed: argparse.Namespace, workspace: Workspace) -> None:
+    """Compare what the checks find with what the real parts do."""
+    if parsed.command == "reachability":
+        from tests.soak.reachability.command import reachability
+
+        reachability(seed=parsed.seed, rounds=parsed.rounds, jobs=parsed.jobs)
+    else:
+        from tests.soak.filters.command import filters
+
+        filters(workspace, seed=parsed.seed, count=parsed.count, is_recorded=parsed.record)
 
 
 def _positive(text: str) -> int:
