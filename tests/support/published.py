@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from holdfast.simulator.pulumi.values import Unknown
 
@@ -17,7 +17,7 @@ Fields: TypeAlias = "Mapping[str, Field]"
 
 #: The recordings, one file for each provider package.
 FOLDER: Final = Path(__file__).parents[1] / "fixtures/published"
-_RECORD: Final = "record it with `python -m tests.soak record-types`"
+_RECORD: Final = "record it as docs/judges.md says"
 _KINDS: Final = {
     "string": str,
     "bool": bool,
@@ -26,6 +26,19 @@ _KINDS: Final = {
     "map": Mapping,
     "object": Mapping,
 }
+
+
+class Registered(Protocol):
+    """A resource that a program registers."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> Mapping[str, object]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +61,15 @@ class Published:
         """How many fields of types and of their nested objects are recorded."""
         types = sum(len(cast("Fields", one["fields"])) for one in self.types.values())
         return types + sum(map(len, self.shapes.values()))
+
+    def complaints_of(self, package: str, resources: Iterable[Registered]) -> list[str]:
+        """Return what is wrong with the resources of a provider package."""
+        return [
+            f"{one.name}: {complaint}"
+            for one in resources
+            if one.type.startswith(f"{package}:")
+            for complaint in self.complaints(one.type, one.inputs)
+        ]
 
     def complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
         """Return what is wrong with the inputs of a resource; unknown values are right."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tests.soak.judges.combinations import Combination
     from tests.support.fakes.pulumi_engine import Recorded
 
-#: The packages of the three clouds; the cloud of the second column publishes types of its API that are recorded.
-_CLOUDS: Final = {"aws": False, "gcp": False, "azure-native": True}
+#: The packages of the three clouds.
+_CLOUDS: Final = ("aws", "gcp", "azure-native")
 
 
 def judges(*, seed: int | None, count: int) -> None:
@@ -36,7 +36,7 @@ def judges(*, seed: int | None, count: int) -> None:
     """
     first = seed_of(seed, os.environ.get(SEED_VARIABLE))
     say(f"seed {first}: {count} stacks of each cloud, each with known and with unknown ids")
-    verdicts = [_Verdict(cloud, has_types=has_types) for cloud, has_types in _CLOUDS.items()]
+    verdicts = [_Verdict(cloud) for cloud in _CLOUDS]
     for verdict in verdicts:
         for number, combination in enumerate(draw(verdict.cloud, seed=first, count=count), start=1):
             verdict.add(combination)
@@ -53,11 +53,11 @@ def judges(*, seed: int | None, count: int) -> None:
 class _Verdict:
     """What the judges of a cloud said."""
 
-    def __init__(self, cloud: str, *, has_types: bool) -> None:
+    def __init__(self, cloud: str) -> None:
         self.cloud = cloud
         self.wrong: list[str] = []
         self._sdk = Schema.for_package(cloud)
-        self._published = Published.of(cloud) if has_types else None
+        self._published = Published.of(cloud)
         self._stacks = 0
         self._resources: Counter[str] = Counter()
         self._fields: set[tuple[str, str]] = set()
@@ -78,9 +78,8 @@ class _Verdict:
     def summary(self) -> list[str]:
         """Return the lines that a person reads at the end."""
         types = {token for token, _ in self._fields}
-        judge = f"pulumi-{self.cloud} {self._sdk.version}"
-        if self._published is not None:
-            judge += f" and {len(self._published.types)} types of {self._published.source}"
+        published = f"{len(self._published.types)} types of {self._published.source}"
+        judge = f"pulumi-{self.cloud} {self._sdk.version} and {published}"
         judged = (
             f"{self.cloud}: {self._stacks} stacks, {self._resources.total()} resources of {len(types)} types "
             f"({self._resources['unknown']} with unknown ids), {len(self._fields)} fields, "
@@ -105,7 +104,7 @@ class _Verdict:
         pending = dict.fromkeys((later or {}).get((one.type, one.name), {}), UNKNOWN)
         given = {**pending, **{name: value for name, value in one.inputs.items() if value is not None}}
         self.wrong += [f"{where}: {one.name}: {complaint}" for complaint in self._complaints(one.type, given)]
-        if later is None and self._published is not None:
+        if later is None:
             for mistake in mistakes(one.inputs):
                 self._planted[mistake.kind] += 1
                 self._found[mistake.kind] += bool(self._complaints(one.type, mistake.inputs))
@@ -113,7 +112,7 @@ class _Verdict:
     def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
         given = {name: _plain(value) for name, value in inputs.items() if value is not None}
         found = [one.reason for one in violations(cast("Properties", given), self._sdk.resource(token))]
-        return found + (self._published.complaints(token, given) if self._published else [])
+        return found + self._published.complaints(token, given)
 
 
 def _plain(value: object) -> object:

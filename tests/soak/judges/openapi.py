@@ -170,7 +170,7 @@ class _Document:
         if kind == "Union":
             return self._union(one)
         if kind == "Array":
-            item = self._value(self._follow(one["itemType"]), _items(types))
+            item = self._value(self._follow(one["itemType"]), items_of(types))
             return {"kind": "list", "item": item}
         if kind in ("Object", "DiscriminatedObject"):
             return self._object(one, types)
@@ -192,7 +192,7 @@ class _Document:
         }
 
     def _object(self, one: Type, types: tuple[PropertyType, ...]) -> Field:
-        shape = _shape(types)
+        shape = shape_of(types)
         if shape is None:
             return {"kind": "map" if "additionalProperties" in one or not self.properties(one) else "any"}
         key = f"{shape.file.parent.name}/{shape.name.removesuffix('Args')}"
@@ -213,11 +213,13 @@ def _flags(member: Type) -> int:
     return cast("int", member.get("flags", 0))
 
 
-def _items(types: tuple[PropertyType, ...]) -> tuple[PropertyType, ...]:
+def items_of(types: tuple[PropertyType, ...]) -> tuple[PropertyType, ...]:
+    """Return the types of the items of a list or map."""
     return next((one.item for one in types if one.kind in (Kind.LIST, Kind.MAP)), ())
 
 
-def _shape(types: tuple[PropertyType, ...]) -> SdkClass | None:
+def shape_of(types: tuple[PropertyType, ...]) -> SdkClass | None:
+    """Return the class of an object."""
     return next((one.shape for one in types if one.kind is Kind.OBJECT), None)
 
 
@@ -234,12 +236,20 @@ def record(checkout: Path, replacements: Path) -> None:
         "types": types,
         "shapes": dict(sorted(shapes.items())),
     }
-    source = f"github.com/Azure/bicep-types-az@{_git(checkout, 'rev-parse', 'HEAD').strip()}"
+    write(
+        "azure-native",
+        f"github.com/Azure/bicep-types-az@{_git(checkout, 'rev-parse', 'HEAD').strip()}",
+        parts,
+    )
+
+
+def write(package: str, source: str, parts: Mapping[str, Mapping[str, object]]) -> None:
+    """Write the recording of a provider package, one line for each type and nested object."""
     text = [f'"source": {json.dumps(source)}']
     for name, entries in parts.items():
         lines = [f"{json.dumps(key)}: {json.dumps(one, sort_keys=True)}" for key, one in entries.items()]
         text.append(f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}")
-    (FOLDER / "azure-native.json").write_text("{\n" + ",\n".join(text) + "\n}\n", encoding="utf-8")
+    (FOLDER / f"{package}.json").write_text("{\n" + ",\n".join(text) + "\n}\n", encoding="utf-8")
 
 
 def _replacing(source: str) -> dict[str, list[str]]:

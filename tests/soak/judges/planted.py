@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 Inputs: TypeAlias = "dict[str, object]"
+# The keys of these are values of the user.
+_OF_THE_USER = frozenset({"tags", "labels", "nodeLabels", "resourceLabels", "metadata"})
 #: Returns what a judge says of a resource's inputs.
 Judge: TypeAlias = "Callable[[Mapping[str, object]], list[str]]"
 
@@ -39,13 +41,13 @@ def mistakes(inputs: Mapping[str, object]) -> Iterator[Mistake]:
 
 
 def _paths(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of all fields; the keys of tags and labels are values of the user."""
+    """Yield the paths of all fields."""
     if isinstance(value, dict):
         for name, one in cast("dict[str, object]", value).items():
             if one is None:
                 continue
             yield (*path, name)
-            if name not in ("tags", "nodeLabels"):
+            if name not in _OF_THE_USER:
                 yield from _paths(one, (*path, name))
     elif isinstance(value, list):
         for index, one in enumerate(cast("list[object]", value)):

@@ -70,9 +70,9 @@ def test_a_wrong_field_is_refused_with_what_is_published(changes: dict[str, obje
     assert reason in complaint, "the author learns what is allowed"
 
 
-def test_an_unknown_type_is_refused_with_the_command_that_records_it() -> None:
+def test_an_unknown_type_is_refused_with_where_to_read_how_to_record_it() -> None:
     (complaint,) = Published.of("azure-native").complaints("azure-native:web:WebApp", {})
-    assert "python -m tests.soak record-types" in complaint, "a new type needs a judge"
+    assert "record it as docs/judges.md says" in complaint, "a new type needs a judge"
 
 
 def test_planted_mistakes_are_seen_where_their_rule_is_published() -> None:

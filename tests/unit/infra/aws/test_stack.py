@@ -12,11 +12,13 @@ from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
 from holdfast.scheduling.errors import ConfigError
+from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
 from tests.support.builders.configurations import aws_platform, entry, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.published import Published
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -304,3 +306,15 @@ def test_operators_have_two_nodes_and_the_api_server_only_the_configured_blocks(
     rules = stack("aws-prod").of(":SecurityGroupIngressRule")
     (rule,) = [found for found in rules if "cluster" in found.name]
     assert value(rule, "cidrIpv4") == "10.48.0.0/16", "no other block reaches the private endpoint"
+
+
+@every_stack
+def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> None:
+    wrong = Published.of("aws").complaints_of("aws", stack(name))
+    assert wrong == [], "AWS would reject the request, or the field is misspelled"
+
+
+@every_stack
+def test_what_replaces_a_resource_is_recorded_for_every_type(name: str) -> None:
+    registered = {one.type for one in stack(name) if one.type.startswith("aws:")}
+    assert registered <= recorded_replacing().keys(), "name the provider's source, and record it again"

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.configurations import gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.gcp_project import NUMBER
 from tests.support.inputs import objects, text, value
+from tests.support.published import Published
 
 if TYPE_CHECKING:
     from tests.support.fakes.pulumi_engine import Recording
@@ -130,3 +132,15 @@ def test_production_nodes_are_upgraded_only_on_demand() -> None:
             },
         }
     ], "a fixed day: one that moves would be a change in every plan"
+
+
+@every_stack
+def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> None:
+    wrong = Published.of("gcp").complaints_of("gcp", stack(name))
+    assert wrong == [], "Google would reject the request, or the field is misspelled"
+
+
+@every_stack
+def test_what_replaces_a_resource_is_recorded_for_every_type(name: str) -> None:
+    registered = {one.type for one in stack(name) if one.type.startswith("gcp:")}
+    assert registered <= recorded_replacing().keys(), "name the provider's source, and record it again"

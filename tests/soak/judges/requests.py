@@ -1,0 +1,149 @@
+"""Which request of an API creates each resource of AWS and Google Cloud, and where the provider's fields are in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: A field that the provider keeps for itself, or sends in a form that the API's model does not describe.
+PROVIDER_ONLY: Final = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The shapes that have the fields of a type, and the fields with other names there, by their ends.
+
+    `service` is botocore's name, or the discovery document. A field is the first that fits: `nodeConfig.taints.effect`,
+    then `taints.effect`, then `effect`. Its place is a dotted path in a shape.
+    """
+
+    token: str
+    service: str
+    shapes: Sequence[str]
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def where(self, path: str) -> str | None:
+        """Return the place of a field of the provider, None where it has the same name in the API."""
+        steps = path.split(".")
+        ends = (".".join(steps[at:]) for at in range(len(steps)))
+        return next((self.names[end] for end in ends if end in self.names), None)
+
+
+def _aws(token: str, service: str, *shapes: str, **names: str) -> Request:
+    return Request(
+        token=f"aws:{token}", service=service, shapes=shapes, names={"tags": PROVIDER_ONLY, **names}
+    )
+
+
+_RULE: Final = {
+    "cidrIpv4": "IpPermissions.IpRanges.CidrIp",
+    "description": "IpPermissions.IpRanges.Description",
+    "fromPort": "IpPermissions.FromPort",
+    "ipProtocol": "IpPermissions.IpProtocol",
+    "referencedSecurityGroupId": "IpPermissions.UserIdGroupPairs.GroupId",
+    "securityGroupId": "GroupId",
+    "toPort": "IpPermissions.ToPort",
+}
+_AWS: Final = (
+    _aws("cloudwatch/eventRule:EventRule", "events", "PutRule"),
+    _aws("cloudwatch/eventTarget:EventTarget", "events", "PutTargets", arn="Targets.Arn", targetId="Targets.Id"),
+    _aws("cloudwatch/logGroup:LogGroup", "logs", "CreateLogGroup", "PutRetentionPolicy", name="logGroupName"),
+    _aws("ec2/defaultSecurityGroup:DefaultSecurityGroup", "ec2", "CreateSecurityGroup"),
+    _aws("ec2/eip:Eip", "ec2", "AllocateAddress"),
+    _aws("ec2/internetGateway:InternetGateway", "ec2", "AttachInternetGateway"),
+    _aws("ec2/launchTemplate:LaunchTemplate", "ec2", "CreateLaunchTemplate", name="LaunchTemplateName", blockDeviceMappings="LaunchTemplateData.BlockDeviceMappings", metadataOptions="LaunchTemplateData.MetadataOptions", tagSpecifications="LaunchTemplateData.TagSpecifications", deleteOnTermination=PROVIDER_ONLY, encrypted=PROVIDER_ONLY),
+    _aws("ec2/natGateway:NatGateway", "ec2", "CreateNatGateway"),
+    _aws("ec2/placementGroup:PlacementGroup", "ec2", "CreatePlacementGroup", name="GroupName"),
+    _aws("ec2/route:Route", "ec2", "CreateRoute"),
+    _aws("ec2/routeTable:RouteTable", "ec2", "CreateRouteTable"),
+    _aws("ec2/routeTableAssociation:RouteTableAssociation", "ec2", "AssociateRouteTable"),
+    _aws("ec2/securityGroup:SecurityGroup", "ec2", "CreateSecurityGroup", name="GroupName"),
+    _aws("ec2/subnet:Subnet", "ec2", "CreateSubnet", "ModifySubnetAttribute", mapPublicIpOnLaunch="MapPublicIpOnLaunch.Value"),
+    _aws("ec2/vpc:Vpc", "ec2", "CreateVpc", "ModifyVpcAttribute", enableDnsHostnames="EnableDnsHostnames.Value", enableDnsSupport="EnableDnsSupport.Value"),
+    _aws("ec2/vpcEndpoint:VpcEndpoint", "ec2", "CreateVpcEndpoint"),
+    _aws("eks/accessEntry:AccessEntry", "eks", "CreateAccessEntry"),
+    _aws("eks/accessPolicyAssociation:AccessPolicyAssociation", "eks", "AssociateAccessPolicy"),
+    _aws("eks/addon:Addon", "eks", "CreateAddon", resolveConflictsOnCreate="resolveConflicts", resolveConflictsOnUpdate="resolveConflicts"),
+    _aws("eks/cluster:Cluster", "eks", "CreateCluster", vpcConfig="resourcesVpcConfig", enabledClusterLogTypes="logging.clusterLogging.types"),
+    _aws("eks/nodeGroup:NodeGroup", "eks", "CreateNodegroup", nodeRoleArn="nodeRole", subnetIds="subnets"),
+    _aws("eks/podIdentityAssociation:PodIdentityAssociation", "eks", "CreatePodIdentityAssociation"),
+    _aws("iam/instanceProfile:InstanceProfile", "iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", name="InstanceProfileName", role="RoleName"),
+    _aws("iam/role:Role", "iam", "CreateRole", assumeRolePolicy="AssumeRolePolicyDocument", name="RoleName", namePrefix="RoleName"),
+    _aws("iam/rolePolicy:RolePolicy", "iam", "PutRolePolicy", name="PolicyName", policy="PolicyDocument", role="RoleName"),
+    _aws("iam/rolePolicyAttachment:RolePolicyAttachment", "iam", "AttachRolePolicy", role="RoleName"),
+    _aws("iam/serviceLinkedRole:ServiceLinkedRole", "iam", "CreateServiceLinkedRole"),
+    _aws("kms/key:Key", "kms", "CreateKey", "ScheduleKeyDeletion", deletionWindowInDays="PendingWindowInDays", enableKeyRotation=PROVIDER_ONLY),
+    _aws("s3/bucket:Bucket", "s3", "CreateBucket", forceDestroy=PROVIDER_ONLY),
+    _aws("s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration", "s3", "PutBucketLifecycleConfiguration", rules="LifecycleConfiguration.Rules"),
+    _aws("s3/bucketPolicy:BucketPolicy", "s3", "PutBucketPolicy"),
+    _aws("s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "s3", "PutPublicAccessBlock", **{
+        name: f"PublicAccessBlockConfiguration.{name}" for name in ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+    }),
+    _aws("s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration", "s3", "PutBucketEncryption",
+        rules="ServerSideEncryptionConfiguration.Rules", blockedEncryptionTypes="BlockedEncryptionTypes.EncryptionType"),
+    _aws("s3/bucketVersioning:BucketVersioning", "s3", "PutBucketVersioning"),
+    _aws("sqs/queue:Queue", "sqs", "CreateQueue", name="QueueName", messageRetentionSeconds=PROVIDER_ONLY, sqsManagedSseEnabled=PROVIDER_ONLY),
+    _aws("sqs/queuePolicy:QueuePolicy", "sqs", "SetQueueAttributes", policy=PROVIDER_ONLY),
+    _aws("vpc/securityGroupEgressRule:SecurityGroupEgressRule", "ec2", "AuthorizeSecurityGroupEgress", **_RULE),
+    _aws("vpc/securityGroupIngressRule:SecurityGroupIngressRule", "ec2", "AuthorizeSecurityGroupIngress", **_RULE),
+)  # fmt: skip
+
+
+def _gcp(token: str, service: str, *shapes: str, **names: str) -> Request:
+    return Request(
+        token=f"gcp:{token}", service=service, shapes=shapes, names={"project": PROVIDER_ONLY, **names}
+    )
+
+
+_NODES: Final = {
+    "guestAccelerators": "accelerators",
+    "guestAccelerators.count": "acceleratorCount",
+    "guestAccelerators.type": "acceleratorType",
+}
+_GCP: Final = (
+    _gcp("compute/firewall:Firewall", "compute.v1", "Firewall", **{"allows": "allowed", "allows.protocol": "IPProtocol"}),
+    _gcp("compute/network:Network", "compute.v1", "Network", routingMode="routingConfig.routingMode"),
+    _gcp("compute/router:Router", "compute.v1", "Router", region=PROVIDER_ONLY),
+    _gcp("compute/routerNat:RouterNat", "compute.v1", "RouterNat", region=PROVIDER_ONLY, router=PROVIDER_ONLY, **{"subnetworks.sourceIpRangesToNats": "sourceIpRangesToNat"}),
+    _gcp("compute/subnetwork:Subnetwork", "compute.v1", "Subnetwork"),
+    _gcp("container/cluster:Cluster", "container.v1beta1", "Cluster", **_NODES, **{
+        "clusterAutoscaling": "autoscaling",
+        "clusterAutoscaling.enabled": "enableNodeAutoprovisioning",
+        "datapathProvider": "networkConfig.datapathProvider",
+        "deletionProtection": PROVIDER_ONLY,
+        "enableShieldedNodes": "shieldedNodes.enabled",
+        "location": PROVIDER_ONLY,
+        "maintenanceExclusions": "window.maintenanceExclusions",
+        "maintenanceExclusions.exclusionName": PROVIDER_ONLY,
+        "exclusionOptions": "maintenanceExclusionOptions",
+        "minMasterVersion": "initialClusterVersion",
+        "networkingMode": PROVIDER_ONLY,
+        "nodePools": PROVIDER_ONLY,
+        "nodeLocations": "locations",
+        "recurringWindow": "window.recurringWindow",
+        "recurringWindow.endTime": "window.endTime",
+        "recurringWindow.startTime": "window.startTime",
+        "removeDefaultNodePool": PROVIDER_ONLY,
+        "skipNodePoolRefresh": PROVIDER_ONLY,
+    }),
+    _gcp("container/nodePool:NodePool", "container.v1beta1", "NodePool", **_NODES, cluster=PROVIDER_ONLY, ignoreNodeCountChanges=PROVIDER_ONLY, location=PROVIDER_ONLY, nodeConfig="config", nodeLocations="locations"),
+    _gcp("kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "cloudkms.v1", "Binding", cryptoKeyId=PROVIDER_ONLY),
+    _gcp("projects/iAMMember:IAMMember", "cloudresourcemanager.v1", "Binding"),
+    _gcp("serviceaccount/account:Account", "iam.v1", "CreateServiceAccountRequest", "ServiceAccount"),
+    _gcp("serviceaccount/iAMMember:IAMMember", "iam.v1", "Binding", serviceAccountId=PROVIDER_ONLY),
+    _gcp("storage/bucket:Bucket", "storage.v1", "Bucket", **{
+        "encryption.customerSuppliedEncryptionEnforcementConfig.restrictionMode": "restrictionMode",
+        "forceDestroy": PROVIDER_ONLY,
+        "lifecycleRules": "lifecycle.rule",
+        "publicAccessPrevention": "iamConfiguration.publicAccessPrevention",
+        "uniformBucketLevelAccess": "iamConfiguration.uniformBucketLevelAccess.enabled",
+        "withState": PROVIDER_ONLY,
+    }),
+    _gcp("storage/managedFolder:ManagedFolder", "storage.v1", "ManagedFolder", forceDestroy=PROVIDER_ONLY),
+    _gcp("storage/managedFolderIamMember:ManagedFolderIamMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY, managedFolder=PROVIDER_ONLY),
+)  # fmt: skip
+
+REQUESTS: Final[Mapping[str, Sequence[Request]]] = {"aws": _AWS, "gcp": _GCP}

@@ -1,0 +1,155 @@
+"""What AWS and Google publish about their APIs is recorded as the SDKs name it, and wrong values are refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.simulator.clouds.catalogue import recorded_replacing
+from tests.soak.judges.api_models import Botocore, Discovery
+from tests.soak.judges.planted import mistakes
+from tests.soak.judges.requests import REQUESTS
+from tests.support.published import Published
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+GROUP: Mapping[str, object] = {
+    "clusterName": "holdfast-dev",
+    "nodeRoleArn": "arn:aws:iam::123456789012:role/nodes",
+    "subnetIds": ["subnet-1"],
+    "capacityType": "ON_DEMAND",
+    "scalingConfig": {"desiredSize": 2, "minSize": 2, "maxSize": 3},
+    "taints": [{"key": "holdfast.dev/system", "effect": "NO_SCHEDULE"}],
+}
+POOL_TYPE = "gcp:container/nodePool:NodePool"
+POOL: Mapping[str, object] = {
+    "cluster": "holdfast-dev",
+    "name": "a100-spot",
+    "nodeConfig": {
+        "machineType": "a2-highgpu-1g",
+        "guestAccelerators": [{"type": "nvidia-tesla-a100", "count": 1}],
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+    },
+    "placementPolicy": {"type": "COMPACT"},
+}
+
+
+def test_valid_resources_have_no_complaint() -> None:
+    assert Published.of("aws").complaints(NODE_GROUP, GROUP) == [], "botocore's model allows it"
+    assert Published.of("gcp").complaints(POOL_TYPE, POOL) == [], "the discovery document allows it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"capacityType": "SPOTTY"}, "the published values are ON_DEMAND, SPOT"),
+        ({"nodeRole": "nodes"}, "no judge knows this field"),
+        ({"subnetIds": None}, "subnetIds is required"),
+        ({"taints": [{"key": "a", "effect": "NoSchedule"}]}, "the published values are NO_SCHEDULE"),
+        ({"scalingConfig": {"minSize": -1}}, "less than 0"),
+    ],
+)
+def test_a_wrong_field_on_aws_is_refused_with_what_is_published(
+    changes: dict[str, object], reason: str
+) -> None:
+    (complaint,) = Published.of("aws").complaints(NODE_GROUP, {**GROUP, **changes})
+    assert reason in complaint, "the author learns what is allowed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"placementPolicy": {"type": "DENSE"}}, "the published values are TYPE_UNSPECIFIED, COMPACT"),
+        ({"nodeConfig": {"machine": "a2-highgpu-1g"}}, "no judge knows this field"),
+        ({"nodeConfig": {"guestAccelerators": [{"count": "one"}]}}, "not of the kind number"),
+        ({"etag": "W/1"}, "no judge knows this field"),
+    ],
+)
+def test_a_wrong_field_on_google_cloud_is_refused_with_what_is_published(
+    changes: dict[str, object], reason: str
+) -> None:
+    (complaint,) = Published.of("gcp").complaints(POOL_TYPE, {**POOL, **changes})
+    assert reason in complaint, "the author learns what is allowed"
+
+
+@pytest.mark.parametrize(("cloud", "token", "inputs"), [("aws", NODE_GROUP, GROUP), ("gcp", POOL_TYPE, POOL)])
+def test_every_misspelled_name_and_wrong_kind_is_seen(
+    cloud: str, token: str, inputs: Mapping[str, object]
+) -> None:
+    planted: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for mistake in mistakes(inputs):
+        planted[mistake.kind] += 1
+        seen[mistake.kind] += bool(Published.of(cloud).complaints(token, mistake.inputs))
+    for kind in ("misspelled name", "wrong kind"):
+        assert seen[kind] == planted[kind], f"every {kind} is seen"
+    assert seen["wrong text"] >= 2, "values of enumerations are seen"
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_every_request_is_recorded_and_has_its_replacements(cloud: str) -> None:
+    tokens = {request.token for request in REQUESTS[cloud]}
+    assert tokens == Published.of(cloud).types.keys(), "run `python -m tests.soak record-models`"
+    assert tokens <= recorded_replacing().keys(), "run `python -m tests.soak record-replacing`"
+
+
+def test_a_model_of_botocore_is_read_with_required_fields_lists_and_bounds(tmp_path: Path) -> None:
+    folder = tmp_path / "data/eks/2017-11-01"
+    folder.mkdir(parents=True)
+    document = {
+        "operations": {"CreatePool": {"input": {"shape": "Request"}}},
+        "shapes": {
+            "Request": {
+                "type": "structure",
+                "required": ["name"],
+                "members": {"name": {"shape": "Name"}, "zones": {"shape": "Zones"}},
+            },
+            "Name": {"type": "string", "max": 8, "pattern": "[a-z]+"},
+            "Zones": {"type": "list", "member": {"shape": "Zone"}},
+            "Zone": {"type": "string", "enum": ["a", "b"]},
+        },
+    }
+    (folder / "service-2.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    model = Botocore(tmp_path, "eks")
+    request = model.shape("CreatePool")
+    name, zone = model.find(request, "Name"), model.find(request, "zone")
+    assert name is not None, "case does not matter"
+    assert name[1], "the request needs a name"
+    assert model.rules(name[0]) == {"longest": 8, "pattern": "^(?:[a-z]+)$"}, "AWS matches the whole text"
+    assert zone is not None, "plural does not matter"
+    assert not zone[1], "zones are optional"
+    assert model.rules(zone[0]) == {"values": ["a", "b"]}, "the rules are those of the items"
+    assert model.find(request, "region") is None, "there is no such field"
+
+
+def test_a_discovery_document_is_read_without_what_only_google_sets(tmp_path: Path) -> None:
+    folder = tmp_path / "discovery_cache/documents"
+    folder.mkdir(parents=True)
+    document = {
+        "schemas": {
+            "Pool": {
+                "properties": {
+                    "status": {"type": "string", "readOnly": True},
+                    "config": {"$ref": "Config"},
+                    "taints": {"type": "array", "items": {"$ref": "Taint"}},
+                }
+            },
+            "Config": {"properties": {"mode": {"type": "string", "enum": ["FAST"]}}},
+            "Taint": {"properties": {"key": {"type": "string"}}},
+        }
+    }
+    (folder / "pools.v1.json").write_text(json.dumps(document), encoding="utf-8")
+    model = Discovery(tmp_path, "pools.v1")
+    pool = model.shape("Pool")
+    assert model.find(pool, "status") is None, "a client cannot set it"
+    mode = model.find(pool, "config.mode")
+    assert mode is not None, "references are followed"
+    assert model.rules(mode[0]) == {"values": ["FAST"]}, "the values are published"
+    assert model.find(pool, "taints.key") is not None, "lists are looked into"
