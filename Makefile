@@ -104,7 +104,7 @@ lint: venv ## check format, lint and types
 .PHONY: workflows
 workflows: tools ## lint the GitHub workflows
 	@$$($(RUN) tools which actionlint)
-	@$(BIN)/zizmor --offline --quiet .github/workflows
+	@$(BIN)/zizmor --offline --quiet .github
 
 .PHONY: site
 site: venv ## build the documentation as a site in .tools/site; a link to nothing fails
@@ -183,6 +183,39 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/frameworks
 	@$(UV) pip install --quiet --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
 	@$(BIN)/pytest tests/soak/frameworks/resume.py
+
+##@ In a workflow
+
+# What a job writes: plan, comment, and the stack file before the change.
+CI := dist/ci/$(STACK)
+PREVIEW := pulumi preview --stack $(STACK) --diff --non-interactive --color never \
+	--policy-pack policies --policy-pack-config policies/profiles/strict.json
+
+.PHONY: ci-preview
+ci-preview: venv ## preview STACK in its cloud; save its plan, and the comment about it; BASE=… compares the cost
+	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
+	status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
+	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+
+.PHONY: ci-rehearse
+ci-rehearse: tools ## rehearse STACK with no account, and save the comment about it
+	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
+	status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
+	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+
+.PHONY: ci-post
+ci-post: venv ## write the saved comment to PULL_REQUEST of REPOSITORY, or update it there
+	@$(RUN) ci post $(REPOSITORY) $(PULL_REQUEST) $(CI).md
+
+.PHONY: ci-deploy
+ci-deploy: venv ## update STACK as its saved plan says
+	@pulumi up --stack $(STACK) --yes --non-interactive --color never --plan $(CI).plan.json \
+		--policy-pack policies --policy-pack-config policies/profiles/strict.json
+
+.PHONY: ci-drift
+ci-drift: venv ## compare STACK with its cloud, and open, update or close the issue about it in REPOSITORY
+	@mkdir -p dist/ci; $(PREVIEW) --refresh > $(CI).txt 2>&1 || { cat $(CI).txt; exit 1; }; cat $(CI).txt; \
+	$(RUN) ci drift $(STACK) $(CI).txt $(REPOSITORY)
 
 ##@ Releases
 

@@ -142,6 +142,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Maintain this repository": {
+        "ci": _of_module(
+            "write what a workflow found about a stack to its pull request or an issue",
+            "holdfast.infra.ci.command",
+        ),
         "tools": _of_module(
             "find or build the tools, and regenerate the files that come from pinned sources",
             "holdfast.simulator.tools.command",

@@ -36,13 +36,29 @@ def reachability_problems(
     """
     for index, namespace in enumerate(namespaces):
         at = f"{NAMESPACES}[{index}]"
-        tiers = _tiers(namespace, pools)
-        shapes = namespace.as_shapes()
-        for number, shape in enumerate(shapes):
-            yield from _shape_problems(walk(shape, tiers), f"{at}.shapes[{number}]")
-        if not shapes and namespace.ladder:
-            first = pools.get(namespace.ladder[0].pool)
-            yield from _shape_problems(walk(_default_shape(first), tiers), f"{at}.ladder")
+        for number, found in enumerate(_walks_of(namespace, pools)):
+            place = f"{at}.shapes[{number}]" if namespace.shapes else f"{at}.ladder"
+            yield from _shape_problems(found, place)
+
+
+def walks(
+    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary]
+) -> Iterator[tuple[str, Walk]]:
+    """The way of each shape down its ladder, with the name of its namespace."""
+    return ((namespace.name, found) for namespace in namespaces for found in _walks_of(namespace, pools))
+
+
+def _walks_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Iterator[Walk]:
+    tiers = _tiers(namespace, pools)
+    return (walk(shape, tiers) for shape in shapes_of(namespace, pools))
+
+
+def shapes_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Sequence[Shape]:
+    """The shapes of a namespace; without any, the one that the policies assume."""
+    declared = namespace.as_shapes()
+    if declared or not namespace.ladder:
+        return declared
+    return (_default_shape(pools.get(namespace.ladder[0].pool)),)
 
 
 def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:

@@ -1,8 +1,9 @@
 """The stacks that a change affects, so that a pull request previews only those.
 
-`git diff --name-only BASE...HEAD | python3 -m rehearsal.affected_stacks` prints two lines for a workflow's outputs:
-`cloud=[…]`, the stacks that live in a cloud, and `all=[…]`, these and the local one. Standard library only:
-it runs before anything is installed.
+`git diff --name-only BASE...HEAD | python3 -m rehearsal.affected_stacks` prints three lines for a workflow's outputs:
+`stacks=[…]`, name and cloud of each stack that lives in a cloud, `cloud=[…]`, their names, and `all=[…]`, these and the local ones.
+With `--all` it prints all stacks, with `--environment dev` those whose names end in `-dev`. A stack's cloud is the one that its file declares. Standard library only: it runs before
+anything is installed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import json
 import re
 import sys
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Words in a path that name one cloud; other paths belong to all clouds.
 CLOUD_WORDS = {
@@ -35,20 +40,29 @@ PROGRAM = (
 )
 
 
-def cloud_of(stack: str) -> str:
-    """The cloud in a stack's name: `aws-prod` → `aws`."""
-    return stack.partition("-")[0]
+#: The field `cloud` of a stack file, which nothing but comments and `config:` may stand above without indentation.
+_CLOUD = re.compile(
+    r"""^[ ]+["']?cloud["']?:[ ]+["']?(?P<cloud>[a-z]+)|[{,][ ]*cloud:[ ]*(?P<inline>[a-z]+)""", re.MULTILINE
+)
 
 
-def affected_by(path: str, stacks: frozenset[str]) -> frozenset[str]:
-    """The stacks that a change of one file affects."""
+def cloud_in(text: str) -> str | None:
+    """The cloud that a stack file declares; None if it declares none, and then it depends on every file."""
+    found = _CLOUD.search(text)
+    return (found["cloud"] or found["inline"]) if found else None
+
+
+def affected_by(path: str, stacks: Mapping[str, str | None]) -> frozenset[str]:
+    """The stacks, given with their clouds, that a change of one file affects."""
     file = PurePosixPath(path)
     if file.parent == PurePosixPath("stacks"):
-        return stacks & {file.stem.removeprefix("Pulumi.")}
+        return frozenset(stacks) & {file.stem.removeprefix("Pulumi.")}
     if not path.startswith(PROGRAM):
         return frozenset()
     clouds = _clouds_of(path)
-    return frozenset(stack for stack in stacks if not clouds or cloud_of(stack) in clouds)
+    return frozenset(
+        stack for stack, cloud in stacks.items() if not clouds or cloud is None or cloud in clouds
+    )
 
 
 def _clouds_of(path: str) -> frozenset[str]:
@@ -57,16 +71,30 @@ def _clouds_of(path: str) -> frozenset[str]:
     return frozenset(named | {cloud for folder, cloud in CLOUD_FOLDERS.items() if path.startswith(folder)})
 
 
-def affected(paths: list[str], stacks: frozenset[str]) -> list[str]:
+def affected(paths: list[str], stacks: Mapping[str, str | None]) -> list[str]:
     """The stacks that a change of these files affects, sorted."""
     return sorted({stack for path in paths for stack in affected_by(path, stacks)})
 
 
+def stacks_in(folder: Path) -> dict[str, str | None]:
+    """The stacks that have a file in a folder, with the clouds that these declare."""
+    return {
+        file.stem.removeprefix("Pulumi."): cloud_in(file.read_text(encoding="utf-8"))
+        for file in sorted(folder.glob("Pulumi.*.yaml"))
+    }
+
+
 def main() -> None:
-    """Read file names from standard input, print the two output lines."""
-    stacks = frozenset(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
-    found = affected([line.strip() for line in sys.stdin if line.strip()], stacks)
-    print(f"cloud={json.dumps([stack for stack in found if cloud_of(stack) != 'local'])}")
+    """Read file names from standard input, print the output lines."""
+    stacks = stacks_in(Path("stacks"))
+    changed = [line.strip() for line in sys.stdin if line.strip()] if "--all" not in sys.argv else []
+    found = sorted(stacks) if "--all" in sys.argv else affected(changed, stacks)
+    if "--environment" in sys.argv:
+        end = f"-{sys.argv[sys.argv.index('--environment') + 1]}"
+        found = [stack for stack in found if stack.endswith(end)]
+    in_cloud = [stack for stack in found if stacks[stack] != "local"]
+    print(f"stacks={json.dumps([{'stack': stack, 'cloud': stacks[stack]} for stack in in_cloud])}")
+    print(f"cloud={json.dumps(in_cloud)}")
     print(f"all={json.dumps(found)}")
 
 

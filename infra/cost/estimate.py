@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.reachability import shapes_of
 from holdfast.scheduling.cost import Charge, StackCost, is_within, priced_pool, tier_costs
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.prices import CostRange, any_of, charge, machine_price
-from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.clouds import Platform
-    from holdfast.infra.config.namespace import NamespaceSection
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import PoolSummary
@@ -44,7 +43,7 @@ def stack_cost(
         tiers=tuple(
             cost
             for namespace, ladder in zip(platform.namespaces, ladders, strict=True)
-            for cost in tier_costs(namespace.name, ladder, _shapes(namespace, summaries), pools, summaries)
+            for cost in tier_costs(namespace.name, ladder, shapes_of(namespace, summaries), pools, summaries)
         ),
     )
 
@@ -70,21 +69,6 @@ def budget_problems(budget: float | None, cost: StackCost) -> Iterator[Problem]:
             allowed="a budget for machines with a known price",
             fix="Declare the price of a node on the tiers that name their pools, leave the machine types out, or remove the budget.",
         )
-
-
-def _shapes(namespace: NamespaceSection, summaries: Mapping[str, PoolSummary]) -> Sequence[Shape]:
-    """The shapes of a namespace; without any, a pod with all GPUs of a machine of its first tier."""
-    declared = namespace.as_shapes()
-    first = summaries.get(namespace.ladder[0].pool) if namespace.ladder else None
-    if declared or first is None:
-        return declared
-    return (
-        Shape(
-            requests=Resources(
-                cpu_millis=LEAST.cpu_millis, memory_mib=LEAST.memory_mib, gpus=first.machine.gpus
-            )
-        ),
-    )
 
 
 def _machines_of_pools(platform: Platform) -> Mapping[str, Sequence[Machine]]:

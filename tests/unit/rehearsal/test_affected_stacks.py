@@ -1,11 +1,14 @@
 """Which stacks a pull request previews."""
 
-import pytest
+from pathlib import Path
 
-from holdfast.rehearsal.affected_stacks import affected
+import pytest
+import yaml
+
+from holdfast.rehearsal.affected_stacks import affected, cloud_in, stacks_in
 
 AWS = ["aws-dev", "aws-prod"]
-STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
+STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local"}
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,32 @@ def test_a_file_affects_only_the_stacks_it_can_change(path: str, expected: list[
 def test_a_stack_affected_by_several_files_is_listed_once() -> None:
     files = ["infra/aws/pools.py", "infra/naming.py", "stacks/Pulumi.aws-dev.yaml"]
     assert affected(files, STACKS) == sorted(STACKS), "one job per stack"
+
+
+def test_the_cloud_of_a_stack_is_the_one_in_its_file() -> None:
+    stacks = {"research": "aws", "aws-lab": "gcp", "broken": None}
+    assert affected(["infra/aws/pools.py"], stacks) == ["broken", "research"], "a name says nothing"
+    assert affected(["infra/gcp/pools.py"], stacks) == ["aws-lab", "broken"], (
+        "and a file without a cloud may be on any"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cloud"),
+    [
+        ("config:\n  holdfast:platform:\n    cloud: aws\n", "aws"),
+        ("config:\n  holdfast:platform:\n    # cloud: aws\n    'cloud': 'gcp'\n", "gcp"),
+        ("config:\n  holdfast:platform: {cloud: azure, pools: []}\n", "azure"),
+        ("config: {}\n", None),
+    ],
+)
+def test_the_cloud_is_read_without_a_yaml_parser(text: str, cloud: str | None) -> None:
+    assert cloud_in(text) == cloud, "the reader runs before anything is installed"
+
+
+def test_the_clouds_of_the_repository_are_those_that_yaml_reads() -> None:
+    files = {file.stem.removeprefix("Pulumi."): file for file in Path("stacks").glob("Pulumi.*.yaml")}
+    parsed = {name: yaml.safe_load(file.read_text())["config"] for name, file in files.items()}
+    assert stacks_in(Path("stacks")) == {
+        name: config["holdfast:platform"]["cloud"] for name, config in parsed.items()
+    }, "a YAML parser agrees"
