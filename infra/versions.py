@@ -12,11 +12,13 @@ JOBSET: Final = "0.12.0"
 KUBERAY: Final = "1.6.2"
 
 # The image that the fallback controller's program runs in, with the digest of the index of all platforms.
+# renovate: datasource=docker depName=docker.io/library/python
 PYTHON_IMAGE: Final = (
     "3.13.14-slim-trixie@sha256:6771159cd4fa5d9bba1258caf0b82e6b73458c694d178ad97c5e925c2d0e1a91"
 )
 
 # The image of placeholder pods.
+# renovate: datasource=docker depName=registry.k8s.io/pause
 PAUSE: Final = "3.10.1"
 
 # renovate: datasource=github-releases depName=kubernetes-sigs/karpenter
@@ -33,9 +35,11 @@ KARPENTER_IMAGE_DIGEST: Final = "sha256:445baefaaa689029cc12ac1f659b916b0b82fb14
 NVIDIA_DEVICE_PLUGIN: Final = "0.19.0"
 
 # The version of the chart, which names the plugin's image.
+# renovate: datasource=helm depName=aws-efa-k8s-device-plugin registryUrl=https://aws.github.io/eks-charts
 EFA_DEVICE_PLUGIN: Final = "v0.5.31"
 
 # The release of EKS's Amazon Linux 2023 images that all nodes use, and its kubelet for KUBERNETES.
 # A newer release is drift: Karpenter replaces a pool's nodes with `rollOut: true`; system nodes are replaced one by one.
+# renovate: datasource=github-releases depName=awslabs/amazon-eks-ami versioning=loose
 NODE_IMAGE_RELEASE: Final = "20260903"
 NODE_IMAGE_KUBELET: Final = "1.36.3"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
 
 # renovate: datasource=pypi depName=moto
+# renovate: datasource=pypi depName=moto
 MOTO: Final = "5.2.5"
 
 KARPENTER: Final = "github.com/aws/karpenter-provider-aws"
