@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.failback import failback_due_at
 from holdfast.fallback.state_machine.outages import counted_failures
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, read_state
+from holdfast.fallback.state_machine.spending_limits import spent_on_demand
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpose, read_state
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FINISH_BY, FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from holdfast.scheduling.quantities import format_duration
@@ -34,8 +36,9 @@ class JobView:
 
     `tier`, `tiers`: its place on the ladder from 1, None where the job is on no tier. `failures`, `max_failures`: counted
     against this tier, and how many move the job on (None: no number does).
-    `cost`: so far, in the unit of the tiers' prices, None without prices; `node_hours`: of its nodes, None if not recorded. `next_limit`: what happens next by time, and
-    `next_limit_at` when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it.
+    `cost`: so far, in the unit of the tiers' prices, None without prices; `node_hours`: of its nodes, None if not recorded.
+    `max_cost`: what it may spend on on-demand nodes, None for any amount; `on_demand_cost`: what it has spent there.
+    `next_limit`: what happens next by time, and `next_limit_at` when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it.
     """
 
     reference: str
@@ -56,6 +59,8 @@ class JobView:
     moves: int = 0
     cost: float | None = None
     node_hours: float | None = None
+    max_cost: float | None = None
+    on_demand_cost: float = 0.0
     is_late: bool = False
     note: str | None = None
 
@@ -118,6 +123,8 @@ def job_view(job: Json, policy: Policy | NoPolicy, events: Sequence[Json]) -> Jo
         moves=state.moves,
         cost=None if state.ledger is None else state.ledger.cost,
         node_hours=None if state.ledger is None else _node_hours(state.ledger),
+        max_cost=None if (limit_of_cost := max_cost_of(job)) is None else limit_of_cost.amount,
+        on_demand_cost=spent_on_demand(state),
         is_late=state.pace is not None and state.pace.is_late,
         note=basic.note,
     )
@@ -175,7 +182,9 @@ def next_limit(state: JobState, policy: Policy | None, job: Json) -> Limit | Non
 
 def _limits_of_ladder(state: JobState, policy: Policy | None) -> Iterable[Limit]:
     if state.phase is Phase.PAUSED and state.resume_at is not None:
-        yield Limit(what="is resumed", at=state.resume_at)
+        # A job that yielded its nodes is paused for that; any other waits for a price to fall.
+        is_yielding = state.purpose in {None, Purpose.YIELD}
+        yield Limit(what="is resumed" if is_yielding else "compares prices again", at=state.resume_at)
     if policy is None or state.phase not in {Phase.WAITING, Phase.RUNNING}:
         return
     rank = policy.rank_of(state.pool)
@@ -269,6 +278,8 @@ def cost_text(view: JobView) -> str:
     if view.node_hours is None:
         return NOTHING
     hours = f"{view.node_hours:.1f} node-hours"
+    if view.max_cost is not None:
+        hours += f", {view.on_demand_cost:.2f} of max-cost {view.max_cost:g}"
     return hours if view.cost is None else f"{view.cost:.2f} ({hours})"
 
 

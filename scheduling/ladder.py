@@ -31,6 +31,11 @@ HIGHEST_PRICE: Final = 100_000
 #: The syntax of `max-cost` of a job: a decimal number. The API server's rules and Python read it alike.
 MAX_COST_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 
+#: What a job does when its `max-cost` is spent: it waits on the tiers that are not on-demand, or is given up.
+WAIT_AFTER_MAX_COST: Final = "wait"
+GIVE_UP_AFTER_MAX_COST: Final = "give-up"
+AFTER_MAX_COST_VALUES: Final = (WAIT_AFTER_MAX_COST, GIVE_UP_AFTER_MAX_COST)
+
 #: Which tiers need a time limit, and the fix: in the errors of the configuration, of the policy pack and of the API server.
 NEEDS_TIMEOUT: Final = (
     "every tier that may be spot or reserved, except the last, needs a procurementTimeout: maxFailures counts the failures of "

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, text, texts
 from holdfast.components.admission.tier_checks import fill_sentence
-from holdfast.scheduling.labels import CAPACITY_KEYS, POOL, VOLUME_CLAIMS
+from holdfast.scheduling.labels import (
+    AFTER_MAX_COST,
+    CAPACITY_KEYS,
+    MAX_COST,
+    POOL,
+    VOLUME_CLAIMS,
+    CapacityType,
+)
+from holdfast.scheduling.ladder import AFTER_MAX_COST_VALUES, MAX_COST_PATTERN, WAIT_AFTER_MAX_COST
 from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
@@ -132,6 +140,26 @@ def rayjob_ends_on_failure(recreate: str) -> str:
     made_anew = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
     why = fill_sentence(messages.ENDS_ON_FAILURE)
     return f"{_CREATION} && {none} && !({by_hand}) && !({made_anew}) ? [{why}] : []"
+
+
+def unusable_max_cost() -> str:
+    """Annotations about what the job may spend on on-demand that cannot be read, or that contradict the ladder."""
+    written, after = (
+        f"object.metadata.?annotations[?{text(name)}].orValue({text('')})"
+        for name in (MAX_COST, AFTER_MAX_COST)
+    )
+    has_limit = f"object.metadata.?annotations[?{text(MAX_COST)}].hasValue()"
+    is_amount = f"({written}.matches({text(MAX_COST_PATTERN)}) && double({written}) > 0.0)"
+    all_on_demand = f"variables.tiers.all(t, t.?facts.?capacity.orValue({text('')}) == {text(CapacityType.ON_DEMAND.value)})"
+    found = {
+        f"{has_limit} && !{is_amount}": fill_sentence(messages.MAX_COST_AMOUNT, written=written),
+        f"{after} != {text('')} && !({has_limit})": fill_sentence(messages.AFTER_MAX_COST_ALONE),
+        f"!({after} in {texts(['', *AFTER_MAX_COST_VALUES])})": fill_sentence(
+            messages.AFTER_MAX_COST_VALUE, written=after
+        ),
+        f"{after} == {text(WAIT_AFTER_MAX_COST)} && {all_on_demand}": fill_sentence(messages.NOWHERE_TO_WAIT),
+    }
+    return " + ".join(f"({fault} ? [{why}] : [])" for fault, why in found.items())
 
 
 def rayjob_cannot_suspend() -> str:

@@ -199,6 +199,7 @@ def _check_variables(judged: JobChecks, capacity: Sequence[NodeSelection]) -> Ma
         "mixed": faults.mixed_capacity(kind, capacity),
         "pinned": faults.pinned_by_affinity(kind),
         "zonal": faults.zonal_claims(kind),
+        "maxCost": faults.unusable_max_cost(),
     }
     walked = {
         "shapes": shapes(kind, judged.pods),

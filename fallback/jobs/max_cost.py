@@ -9,14 +9,10 @@ from holdfast.fallback.state_machine.events import EventReason, JobEvent, standi
 from holdfast.fallback.state_machine.observation import MaxCost
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
-from holdfast.scheduling.ladder import parse_max_cost
+from holdfast.scheduling.ladder import AFTER_MAX_COST_VALUES, GIVE_UP_AFTER_MAX_COST, parse_max_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-#: Values of the annotation AFTER_MAX_COST: the job waits on the tiers that are not on-demand, or is given up.
-WAIT: Final = "wait"
-GIVE_UP: Final = "give-up"
 
 _QUOTED: Final = 60
 
@@ -25,7 +21,11 @@ def max_cost_of(job: Json) -> MaxCost | None:
     """Return what a job may spend on on-demand nodes; None without a limit that can be read."""
     written = _annotations(job)
     amount = parse_max_cost(written.get(MAX_COST, ""))
-    return None if amount is None else MaxCost(amount=amount, gives_up=written.get(AFTER_MAX_COST) == GIVE_UP)
+    return (
+        None
+        if amount is None
+        else MaxCost(amount=amount, gives_up=written.get(AFTER_MAX_COST) == GIVE_UP_AFTER_MAX_COST)
+    )
 
 
 def max_cost_events(job: Json) -> tuple[JobEvent, ...]:
@@ -43,10 +43,10 @@ def _problem(written: Mapping[str, str]) -> str | None:
         )
     if after is not None and most is None:
         return f"The job may spend any amount: its annotation {AFTER_MAX_COST} needs {MAX_COST}. Add it, or remove this one."
-    if after not in {None, WAIT, GIVE_UP}:
+    if after not in {None, *AFTER_MAX_COST_VALUES}:
         return (
             f'The job waits when its max-cost is spent: its annotation {AFTER_MAX_COST} is "{(after or "")[:_QUOTED]}"; allowed: '
-            f"{WAIT} or {GIVE_UP}. Correct it."
+            f"{' or '.join(AFTER_MAX_COST_VALUES)}. Correct it."
         )
     return None
 

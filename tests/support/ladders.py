@@ -11,7 +11,9 @@ from holdfast.scheduling.pools import Pool, summarize_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
 
 TIERS = (
-    Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90)),
+    Tier(
+        pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90), price=9.5, max_price=15.0
+    ),
     Tier(pool="h100-spot", procurement_timeout=timedelta(seconds=45)),
     Tier(pool="a100"),
 )

@@ -41,7 +41,7 @@ def spending_faults(observation: Observation, policy: Policy | NoPolicy, decisio
         faults.append(f"the job stays on {state.pool} although its max-cost is spent")
     unpriced = all(price_of(each.pool, observation, policy) is None for each in policy.tiers)
     if unpriced and any(each.reason in MONEY - {EventReason.MAX_COST_REACHED} for each in decision.events):
-        faults.append("the job leaves its tier for a price that nobody knows")
+        faults.append("the job leaves its tier for a price that is not known")
     if on_closed and resumes and others and any(each.is_open for each in others):
         faults.append(f"the job is resumed on {state.pool} although its max-cost is spent")
     return faults

@@ -10,7 +10,16 @@ from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.job_warnings import MOST_CHECKED
 from holdfast.components.admission.jobset import EVICTIONS
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, RECREATE, SPOT
+from holdfast.fallback.jobs.max_cost import max_cost_events
+from holdfast.scheduling.labels import (
+    AFTER_MAX_COST,
+    CAPACITY_TYPE,
+    FOLLOWS,
+    MAX_COST,
+    POOL,
+    RECREATE,
+    SPOT,
+)
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
@@ -191,6 +200,28 @@ def test_a_labeled_job_that_cannot_follow_is_rejected_with_the_reason(judging: J
     assert (
         "none of its templates can follow the ladder of its namespace, which has a100-spot, a100" in found
     ), "a label that does nothing is a surprise on the day of the eviction"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "why"),
+    [
+        ({MAX_COST: "$250"}, 'max-cost is "$250". Write a number above 0, such as 250'),
+        ({MAX_COST: "0.00"}, 'max-cost is "0.00"'),
+        ({AFTER_MAX_COST: "wait"}, "needs fallback.holdfast.dev/max-cost"),
+        ({MAX_COST: "250", AFTER_MAX_COST: "stop"}, "Write wait or give-up."),
+        ({MAX_COST: "250.50", AFTER_MAX_COST: "give-up"}, ""),
+    ],
+)
+def test_limits_of_cost_are_accepted_exactly_when_the_controller_reads_them(
+    judging: Judging, annotations: Mapping[str, str], why: str
+) -> None:
+    job = on_gpus(gang(training()))
+    job = {**job, "metadata": {**obj(job["metadata"]), "annotations": annotations}}
+    assert bool(max_cost_events(job)) == bool(why), "the controller says the same"
+    if why:
+        assert why in judging.refusal(job), "an amount that is misread would be spent"
+    else:
+        assert admitted_job(judging.client, job), "and keeps this one"
 
 
 EPHEMERAL: Json = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}

@@ -241,6 +241,8 @@ tiers = st.builds(
     pool=st.sampled_from(NAMES),
     max_failures=st.sampled_from((None, None, -1, 0, 5)),
     procurement_timeout=st.sampled_from((None, None, timedelta(seconds=1), timedelta(hours=1, minutes=30))),
+    price=st.sampled_from((None, None, 2.5)),
+    max_price=st.sampled_from((None, None, None, 2.5, 2.25)),
 )
 sometimes = st.sampled_from((None, None, timedelta(hours=4)))
 ladders = st.builds(

@@ -100,7 +100,9 @@ def watched_gangs(client: KubeClient, namespace: str) -> Generator[Gangs]:
 class Replica:
     """A process of the controller; its log lines are JSON objects."""
 
-    def __init__(self, kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -> None:
+    def __init__(
+        self, kubeconfig: Path, folder: Path, *arguments: str, module: str = "holdfast.fallback"
+    ) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = int(free.getsockname()[1])
@@ -110,6 +112,7 @@ class Replica:
                 [
                     *(sys.executable, "-m", module, "--kubeconfig", str(kubeconfig)),
                     *("--address", "127.0.0.1", "--port", str(self._port), "--log-level", "debug"),
+                    *arguments,
                 ],
                 cwd=CHECKOUT,
                 stdout=log,
@@ -179,9 +182,11 @@ class Replica:
 
 
 @contextmanager
-def replica(kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -> Generator[Replica]:
-    """A replica for the length of the block."""
-    started = Replica(kubeconfig, folder, module)
+def replica(
+    kubeconfig: Path, folder: Path, *arguments: str, module: str = "holdfast.fallback"
+) -> Generator[Replica]:
+    """A replica with these arguments for the length of the block."""
+    started = Replica(kubeconfig, folder, *arguments, module=module)
     try:
         yield started
     except AssertionError as error:

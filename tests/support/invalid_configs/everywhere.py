@@ -28,6 +28,8 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "a ladder naming a pool that does not exist": wrong(".namespaces[0].ladder[0].pool", "a100-sopt", 'Write "a100-spot".'),
     "a spot pool last in a ladder": wrong(".namespaces[0].ladder[0].maxFailures", [{"pool": "a100-spot", "maxFailures": 5}], "write maxFailures: -1", at=".namespaces[0].ladder"),
     "a price of nothing": wrong(".namespaces[0].ladder[0].price", 0, "for example, `price: 9.83`"),
+    "a cap below the price": wrong(".namespaces[0].ladder[0].maxPrice", 2.5, "Raise maxPrice, or correct price.", price=3),
+    "a cap on the last tier": wrong(".namespaces[0].ladder[0].maxPrice", [{"pool": "a100", "maxPrice": 40}], "Remove it, or add the tier that should follow.", at=".namespaces[0].ladder"),
     "a pool twice in a ladder": wrong(".namespaces[0].ladder[1].pool", "a100-spot", "Remove this tier", maxFailures=-1),
     "a duration without a unit": wrong(".namespaces[0].ladder[0].procurementTimeout", "15", "Write 15m, 15s or 15h."),
     "a duration as a number": wrong(".namespaces[0].ladder[0].procurementTimeout", 15, "Write 15m, 15s or 15h."),

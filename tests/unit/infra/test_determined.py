@@ -62,7 +62,7 @@ def test_a_price_cap_is_a_problem_with_the_reason() -> None:
     (problem,) = refused(changed(spot_max_price="2.50"))
     assert problem.field == "resource_pools[0].provider.spot_max_price", "where it stands is named"
     assert "Karpenter has no field that holds a price cap" in problem.allowed, "why it cannot be kept is said"
-    assert "procurementTimeout" in problem.fix, "and what does its work instead"
+    assert "maxPrice" in problem.fix, "and what does its work instead"
 
 
 @pytest.mark.parametrize(

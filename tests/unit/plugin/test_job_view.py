@@ -19,8 +19,8 @@ from holdfast.fallback.state_machine.state import (
     write_state,
 )
 from holdfast.plugin.history import NO_EVENTS, history_lines
-from holdfast.plugin.job_view import ROW_HEADS, duration_text, job_row, job_view, table
-from holdfast.scheduling.labels import FINISH_BY, STATE, STOP
+from holdfast.plugin.job_view import ROW_HEADS, cost_text, duration_text, job_row, job_view, table
+from holdfast.scheduling.labels import FINISH_BY, MAX_COST, STATE, STOP, CapacityType
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, suspending, waiting
 
@@ -75,6 +75,15 @@ def test_deadline_that_comes_before_every_other_limit_is_the_next_limit() -> Non
     soon = (T0 + 2 * MINUTE).isoformat()
     job = job_in(waiting(uid=UID), **{FINISH_BY: soon})
     assert job_view(job, policy(), ()).next_limit == "must have finished", "the first that happens"
+
+
+def test_job_with_a_limit_of_cost_shows_what_it_has_spent_of_it() -> None:
+    used = PoolUse(pool="on-demand", capacity=CapacityType.ON_DEMAND, node_time=2 * HOUR, ran=HOUR, cost=8.0)
+    ledger = Ledger(counted_from=T0, counted_until=T0, uses=(used,))
+    view = job_view(job_in(running(uid=UID, ledger=ledger), **{MAX_COST: "250"}), policy(), ())
+    assert cost_text(view) == "8.00 (2.0 node-hours, 8.00 of max-cost 250)", "on-demand nodes alone count"
+    held = running(uid=UID, phase=Phase.PAUSED, purpose=Purpose.RESTART, resume_at=T0 + MINUTE)
+    assert job_view(job_in(held), policy(), ()).next_limit == "compares prices again", "no tier is open to it"
 
 
 def test_job_on_a_lower_tier_may_return_at_the_time_that_the_ladder_says() -> None:

@@ -116,6 +116,7 @@ def test_spot_tier_without_a_timeout_is_reported_in_the_words_of_the_api_server(
     [
         (Tier(pool="a100", max_failures=3), "maxFailures"),
         (Tier(pool="a100", procurement_timeout=WAIT), "procurementTimeout"),
+        (Tier(pool="a100", max_price=40.0), "maxPrice"),
     ],
 )
 def test_limits_on_the_last_tier_are_reported(tier: Tier, field: str) -> None:
@@ -199,3 +200,12 @@ def test_a_reserved_tier_needs_a_time_limit_and_is_no_end() -> None:
     (last,) = found(spot(), Tier(pool="h100-block"))
     assert "a reserved pool that is last" in last.allowed, "its size and its end are limits"
     assert not found(spot(), Tier(pool="h100-block", max_failures=UNLIMITED)), "unless that is intended"
+
+
+def test_a_cap_below_the_price_is_reported() -> None:
+    cheap = replace(spot(), price=3.0, max_price=2.5)
+    below = only(cheap, Tier(pool="a100"))
+    assert (below.field, below.value) == (f"{AT}[0].maxPrice", "2.5, below price, 3"), (
+        "jobs never use the tier"
+    )
+    assert not found(replace(cheap, max_price=3.0), Tier(pool="a100")), "the cap itself may be paid"

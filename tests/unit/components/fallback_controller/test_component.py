@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from holdfast.components.fallback_controller.component import (
     deployment_spec,
 )
 from holdfast.components.fallback_controller.program import ControllerImages
+from holdfast.fallback.reconciler.settings import parse_settings
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
 
@@ -99,3 +100,17 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     }, "Prometheus discovers it by these"
     service = obj(recorded().one(":Service").inputs["spec"])
     assert service["clusterIP"] == "None", "each replica has its own metrics"
+
+
+def test_the_controller_reads_prices_where_karpenter_shows_them() -> None:
+    address = "http://karpenter.karpenter.svc:8080/metrics"
+    spec = obj(obj(deployment_spec(IMAGES, 2, karpenter_metrics=address)["template"])["spec"])
+    (found,) = objects(spec["containers"])
+    arguments = [str(each) for each in cast("list[str]", found["args"])]
+    assert f"--karpenter-metrics={address}" in arguments, (
+        "with one, it limits prices by what machines cost now"
+    )
+    assert parse_settings(arguments, {}).karpenter_metrics == address, "and it reads its own argument"
+    assert not [each for each in objects(container()["args"]) if "karpenter" in str(each)], (
+        "other clouds have none"
+    )
