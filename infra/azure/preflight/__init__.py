@@ -22,7 +22,7 @@ def check_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     Logs warnings to the engine; raises ConfigError with every problem.
     """
     subscription = query_subscription(platform, stack)
-    problems = list(preflight_problems(subscription))
+    problems = list(preflight_problems(platform, subscription))
     if problems:
         raise ConfigError(problems)
     for warning in preflight_warnings(platform, subscription):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
 from holdfast.infra.azure.preflight.quotas import quota_uses, size_warnings
+from holdfast.infra.azure.preflight.subnet import subnet_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.preflight.quotas import advice
 from holdfast.scheduling.errors import Problem
@@ -25,8 +26,9 @@ class Subscription:
     """The subscription of a stack and its deployer, by id.
 
     `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant. `pools` are
-    the scale sets of the stack that exist, by the name of the configuration. `limits` are those of its location, None if
-    the query failed; `failed_queries` has the reason.
+    the scale sets of the stack that exist, by the name of the configuration. `limits` are those of its location,
+    `subnet_services` the service endpoints of its existing subnet; they are None if the query failed, for the reason in
+    `failed_queries`.
     """
 
     subscription_id: str
@@ -35,6 +37,7 @@ class Subscription:
     signed_in_to: str
     pools: Mapping[str, ExistingPool] = field(default_factory=dict[str, "ExistingPool"])
     limits: LocationLimits | None = None
+    subnet_services: frozenset[str] | None = None
     failed_queries: tuple[str, ...] = ()
 
 
@@ -42,8 +45,9 @@ _SUBSCRIPTION: Final = "azure-native:subscriptionId"
 _TENANT: Final = "azure-native:tenantId"
 
 
-def preflight_problems(subscription: Subscription) -> Iterator[Problem]:
+def preflight_problems(platform: AzurePlatform, subscription: Subscription) -> Iterator[Problem]:
     """The problems that stop a stack in this subscription."""
+    yield from subnet_problems(platform, subscription.subnet_services)
     if not subscription.subscription_id:
         yield Problem(
             field=_SUBSCRIPTION,

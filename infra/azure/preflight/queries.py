@@ -16,6 +16,7 @@ from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest
 from holdfast.infra.azure.config.stack import FixedPlatform
 from holdfast.infra.azure.preflight.checks import Subscription
 from holdfast.infra.azure.preflight.quotas import MANAGEMENT, location_limits
+from holdfast.infra.azure.preflight.subnet import existing_subnet, service_endpoints
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.naming import aks_cluster_name
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.azure.preflight.quotas import Get, LocationLimits
+    from holdfast.infra.azure.preflight.quotas import Get
     from holdfast.scheduling.json import Json, JsonValue
 
 
@@ -41,6 +42,7 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     )
     client = queries.required("authorization:getClientConfig", get_client_config)
     subscription_id = platform.subscription_id or client.subscription_id
+    subnet_id = existing_subnet(platform)
     return Subscription(
         subscription_id=subscription_id,
         tenant_id=platform.tenant_id or client.tenant_id,
@@ -50,7 +52,13 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
         pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
         limits=queries.optional(
             "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read",
-            lambda: _limits(subscription_id, platform.location),
+            lambda: location_limits(subscription_id, platform.location, _resource_manager()),
+        ),
+        subnet_services=None
+        if subnet_id is None
+        else queries.optional(
+            "Microsoft.Network/virtualNetworks/subnets/read",
+            lambda: service_endpoints(subnet_id, _resource_manager()),
         ),
         failed_queries=queries.failed,
     )
@@ -60,12 +68,12 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
 _PATIENCE: Final = 30.0
 
 
-def _limits(subscription_id: str, location: str) -> LocationLimits:
-    """Query the limits of a location: the provider has no function for them, but one for its token."""
+def _resource_manager() -> Get:
+    """Gets what the provider has no function for, with its token."""
     token = get_client_token().token
     if not token:
         raise LookupError("the provider has no token for Azure Resource Manager")
-    return location_limits(subscription_id, location, getter(token))
+    return getter(token)
 
 
 def getter(token: str) -> Get:

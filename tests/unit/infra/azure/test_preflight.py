@@ -19,8 +19,11 @@ from holdfast.infra.azure.preflight.queries import (
     query_subscription,
     unreachable_api_server,
 )
+from holdfast.infra.azure.preflight.subnet import service_endpoints
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import (
+    EXISTING_AZURE_NETWORK,
+    SUBNET,
     SUBSCRIPTION,
     TENANT,
     fixed_platform,
@@ -127,7 +130,7 @@ def test_scale_sets_that_cannot_be_read_stop_the_update() -> None:
 
 
 def test_a_valid_subscription_causes_no_problem() -> None:
-    assert not list(preflight_problems(FOUND)), "there is nothing to refuse"
+    assert not list(preflight_problems(nap_platform(), FOUND)), "there is nothing to refuse"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_a_valid_subscription_causes_no_problem() -> None:
     ],
 )
 def test_an_unusable_subscription_is_a_problem(found: Subscription, field: str, fix: str) -> None:
-    (problem,) = preflight_problems(found)
+    (problem,) = preflight_problems(nap_platform(), found)
     assert problem.field == field, "the one thing that is wrong"
     assert fix in problem.fix, "what to do"
 
@@ -219,3 +222,56 @@ def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.Monkey
 
 
 # --- names ----------------------------------------------------------------------------------------
+
+
+def on_existing_subnet() -> AzurePlatform:
+    return nap_platform(lambda document: document.update(network={**EXISTING_AZURE_NETWORK}))
+
+
+def test_service_endpoints_are_read_from_the_subnets_own_subscription() -> None:
+    asked: list[str] = []
+
+    def get(url: str) -> Json:
+        asked.append(url)
+        return {
+            "properties": {
+                "serviceEndpoints": [{"service": "Microsoft.Sql"}, {"service": "Microsoft.Storage"}]
+            }
+        }
+
+    assert service_endpoints(SUBNET, get) == {"Microsoft.Sql", "Microsoft.Storage"}, "all of its services"
+    assert asked == [f"https://management.azure.com{SUBNET}?api-version=2024-05-01"], (
+        "the id has the subscription"
+    )
+    assert service_endpoints(SUBNET, lambda _: {"properties": {}}) == set(), (
+        "a subnet without any has no list"
+    )
+
+
+@pytest.mark.parametrize("services", [{"Microsoft.Storage"}, {"Microsoft.Storage.Global"}, None])
+def test_a_subnet_with_an_endpoint_for_storage_is_accepted(services: set[str] | None) -> None:
+    found = replace(FOUND, subnet_services=None if services is None else frozenset(services))
+    assert not list(preflight_problems(on_existing_subnet(), found)), (
+        "a failed query is a warning, no problem"
+    )
+
+
+def test_a_subnet_without_an_endpoint_for_storage_is_refused_with_the_command() -> None:
+    found = replace(FOUND, subnet_services=frozenset({"Microsoft.Sql"}))
+    (problem,) = preflight_problems(on_existing_subnet(), found)
+    assert problem.field.endswith("network.subnetId"), "Azure would refuse the storage account's rule"
+    assert f"--ids {SUBNET} --service-endpoints Microsoft.Sql Microsoft.Storage" in problem.fix, (
+        "the command replaces the list, so it names those that exist"
+    )
+
+
+def test_only_stacks_on_an_existing_subnet_query_it() -> None:
+    found: list[Subscription] = []
+    asking(lambda: found.append(query_subscription(on_existing_subnet(), "azure-dev")))
+    assert any("subnets/read" in query for query in found[0].failed_queries), (
+        "the preview says what is not checked"
+    )
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
+    assert not any("subnets/read" in query for query in found[1].failed_queries), (
+        "its subnet has the endpoint"
+    )

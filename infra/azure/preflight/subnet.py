@@ -1,0 +1,51 @@
+"""Checks the existing subnet of a stack: the checkpoints admit only clients in it, by its service endpoint for storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.azure.config.network import AzureExistingNetwork
+from holdfast.infra.azure.preflight.quotas import MANAGEMENT
+from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.loader import PLATFORM
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import mapping, sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight.quotas import Get
+
+#: What Azure calls the endpoint of a subnet for storage in its region, and for storage in all regions.
+STORAGE: Final = "Microsoft.Storage"
+_GLOBAL_STORAGE: Final = "Microsoft.Storage.Global"
+
+
+def existing_subnet(platform: AzurePlatform) -> str | None:
+    """The id of the existing subnet of a stack, None if the stack creates its network or uses a cluster's."""
+    network = platform.network
+    return network.subnet_id if isinstance(network, AzureExistingNetwork) else None
+
+
+def service_endpoints(subnet_id: str, get: Get) -> frozenset[str]:
+    """Query the services that a subnet has endpoints for. The subnet can be in another subscription."""
+    found = mapping(get(f"{MANAGEMENT}{subnet_id}?api-version=2024-05-01").get("properties"))
+    return frozenset(str(mapping(one).get("service")) for one in sequence(found.get("serviceEndpoints")))
+
+
+def subnet_problems(platform: AzurePlatform, services: frozenset[str] | None) -> Iterator[Problem]:
+    """The problem of a subnet without a service endpoint for storage; `services` is None if the query failed.
+
+    Azure refuses the storage account's rule for such a subnet, after the cluster has been created.
+    """
+    subnet_id = existing_subnet(platform)
+    if subnet_id is None or services is None or services & {STORAGE, _GLOBAL_STORAGE}:
+        return
+    endpoints = " ".join((*sorted(services), STORAGE))
+    yield Problem(
+        field=f"{PLATFORM}.network.subnetId",
+        value=f"{format_value(subnet_id)}, a subnet with service endpoints for {', '.join(sorted(services)) or 'no service'}",
+        allowed=f"a subnet with a service endpoint for {STORAGE}: only clients in it reach the checkpoints",
+        fix=f"Run `az network vnet subnet update --ids {subnet_id} --service-endpoints {endpoints}`.",
+    )
