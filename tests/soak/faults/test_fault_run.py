@@ -17,7 +17,7 @@ from tests.support.clusters.fallback import ladder_cluster
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 JOBS: Final = 8
 
