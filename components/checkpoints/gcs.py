@@ -240,6 +240,7 @@ class CheckpointAccess(ComponentResource):
             member=_trainers(args),
             opts=ResourceOptions(parent=self),
         )
+        self.principal = _trainers(args)
         self.register_outputs({})
 
 

@@ -1,4 +1,4 @@
-"""Builds the EKS cluster of an AWS stack from its configuration."""
+"""Builds the EKS cluster of an AWS stack from its configuration, or uses an existing one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from holdfast.components.cluster.eks.addon_versions import addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.control_plane import ControlPlaneLogs
+from holdfast.components.cluster.eks.existing import ExistingEksCluster, ExistingEksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.infra import versions
+from holdfast.infra.aws.config.cluster import AwsExistingCluster
 from holdfast.infra.aws.config.network import AwsNewNetwork
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.components.network.aws import Network
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight import Account
+    from holdfast.infra.aws.preflight.existing_cluster import ExistingEks
 
 
 def cluster_of(
@@ -28,9 +31,13 @@ def cluster_of(
     *,
     tags: Mapping[str, str],
     caller: Caller,
-) -> EksCluster:
+) -> EksCluster | ExistingEksCluster:
     """The stack's cluster; `name` is its physical name, `tags` are those of its system nodes."""
     config = platform.cluster
+    if account.cluster is not None:
+        return existing_cluster_of(account.cluster, platform.region, caller)
+    if isinstance(config, AwsExistingCluster):
+        raise TypeError(f"{config.existing} was not looked up; preflight must do it")
     addons = addon_versions(config.version)
     if addons is None:
         raise ValueError(f"Kubernetes {config.version} has no pinned add-ons; validation must reject it")
@@ -46,14 +53,14 @@ def cluster_of(
             system_nodes=SystemNodesArgs(
                 instance_types=config.system_nodes.instance_types,
                 count=config.system_nodes.count,
-                architecture=platform.system_architecture,
+                architecture=platform.system_machines()[0].arch,
                 release_version=f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}",
                 tags=tags,
             ),
             addons=addons,
             protected=platform.protected,
             public_access_cidrs=config.public_access_cidrs,
-            private_access_cidrs=_private_access(platform),
+            private_access_cidrs=config.private_access_cidrs or _own_cidr(platform),
             admins=config.admins,
             service_cidr=config.service_cidr,
             logs=ControlPlaneLogs(
@@ -68,7 +75,31 @@ def cluster_of(
     )
 
 
-def _private_access(platform: AwsPlatform) -> tuple[str, ...]:
-    """The blocks with access to the private endpoint: those configured, otherwise the stack's own network."""
-    named, network = platform.cluster.private_access_cidrs, platform.network
-    return named or ((network.cidr,) if isinstance(network, AwsNewNetwork) else ())
+def existing_cluster_of(found: ExistingEks, region: str, caller: Caller) -> ExistingEksCluster:
+    """The cluster that preflight found, as the components use it."""
+    return ExistingEksCluster(
+        "cluster",
+        ExistingEksClusterArgs(
+            cluster_name=found.name,
+            region=region,
+            endpoint=found.endpoint,
+            certificate_authority=found.certificate_authority,
+            issuer=found.issuer,
+            security_group_id=found.security_group_id,
+            caller=caller,
+        ),
+    )
+
+
+def kubernetes_version(platform: AwsPlatform, account: Account) -> str:
+    """The version of the cluster: as configured, or as the existing cluster has it."""
+    config = platform.cluster
+    if isinstance(config, AwsExistingCluster):
+        return account.cluster.version if account.cluster is not None else ""
+    return config.version
+
+
+def _own_cidr(platform: AwsPlatform) -> tuple[str, ...]:
+    """The block of the stack's own network, whose clients reach the private endpoint by default."""
+    network = platform.network
+    return (network.cidr,) if isinstance(network, AwsNewNetwork) else ()

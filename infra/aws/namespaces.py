@@ -13,6 +13,10 @@ from holdfast.infra.aws.pools import pool_summaries
 from holdfast.infra.cluster_services import make_training_namespace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input
+
     from holdfast.components.checkpoints.s3 import CheckpointBucket
     from holdfast.infra.aws.config.stack import AwsPlatform
 
@@ -23,12 +27,13 @@ def make_namespaces(
     cluster_name: str,
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
-) -> None:
-    """Create every training namespace; each depends on the resources in `after` and on its identity.
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
 
     A pod gets its credentials at admission, so the identity must exist before the first pod.
     """
     pools = pool_summaries(platform)
+    identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -41,6 +46,7 @@ def make_namespaces(
             ),
             opts=after,
         )
+        identities[namespace.name] = access.role_arn
         made = make_training_namespace(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
@@ -57,3 +63,4 @@ def make_namespaces(
                     after, pulumi.ResourceOptions(depends_on=[made], deleted_with=made)
                 ),
             )
+    return identities

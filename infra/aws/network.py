@@ -1,4 +1,4 @@
-"""Builds the network of an AWS stack: a new one, a new one without internet access, or an existing one."""
+"""Builds the network of an AWS stack: a new one, one without internet access, an existing one, or the cluster's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs, ExistingNetwork
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.infra.aws.config.network import AwsExistingNetwork, Nat
+from holdfast.infra.aws.config.network import AwsClusterNetwork, AwsExistingNetwork, Nat
 from holdfast.infra.aws.preflight.checks import zones_of_network
+from holdfast.infra.aws.preflight.existing_cluster import subnets_of
 from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:
     """The stack's network; its names in the console start with `label`."""
     config = platform.network
+    if account.cluster is not None:
+        found = account.cluster
+        return ExistingNetwork(vpc_id=found.vpc_id, private_subnet_ids=subnets_of(platform, found))
+    if isinstance(config, AwsClusterNetwork):
+        raise TypeError("the network of an existing cluster was not looked up; preflight must do it")
     if isinstance(config, AwsExistingNetwork):
         return ExistingNetwork(vpc_id=config.vpc_id, private_subnet_ids=config.private_subnet_ids)
     zones = zones_of_network(config, account, zones_of(platform.region))

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pulumi
-
 from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
@@ -20,7 +18,7 @@ from holdfast.components.karpenter.eks.component import METRICS_ADDRESS, EksKarp
 from holdfast.components.namespace_permissions import group_of
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
-from holdfast.infra.aws.cluster import cluster_of
+from holdfast.infra.aws.cluster import cluster_of, kubernetes_version
 from holdfast.infra.aws.iam import restrict_roles
 from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
@@ -28,6 +26,7 @@ from holdfast.infra.aws.pools import PoolDependencies, make_pools
 from holdfast.infra.aws.preflight import check_account
 from holdfast.infra.aws.preflight.checks import CHECKPOINTS, keeps_checkpoint_key
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
     labels.label_kubernetes_objects(tags)
     labels.tag_aws_resources(tags)
     restrict_roles(platform.iam.permissions_boundary, platform.iam.path)
-    name = naming.cluster(stack)
+    name = platform.existing_cluster or naming.cluster(stack)
     charts, images = chart_source(platform.mirror.charts), platform.mirror.images
 
     network = network_of(platform, account, name)
@@ -82,7 +81,8 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
     )
     spot_role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=account.spot_role))
     device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
-    DefaultStorageClass("storage", opts=services.after())
+    if platform.existing_cluster is None:
+        DefaultStorageClass("storage", opts=services.after())
     operators = services.operators()
     pools = make_pools(
         platform,
@@ -98,7 +98,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
-            kubernetes_version=platform.cluster.version,
+            kubernetes_version=kubernetes_version(platform, account),
             pod_rules=karpenter_rules(platform.scheduling_pools()),
             other_rules=eks_rules(efa=platform.has_efa),
         ),
@@ -125,11 +125,17 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         opts=services.after(),
     )
-    make_namespaces(
+    identities = make_namespaces(
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
         after=services.after(operators, *pools, *prerequisites, checkpoints, members),
     )
-    pulumi.export("cluster", name)
-    pulumi.export("checkpoints", checkpoints.bucket_name)
+    export_outputs(
+        platform.scheduling_pools(),
+        platform.namespaces,
+        cluster=cluster.cluster_name,
+        kubeconfig=cluster.kubeconfig,
+        checkpoints=checkpoints.bucket_name,
+        identities=identities,
+    )

@@ -1,4 +1,4 @@
-"""Builds the AKS cluster of an Azure stack from its configuration."""
+"""Builds the AKS cluster of an Azure stack from its configuration, with its network, or uses an existing one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, cast
 from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
+from holdfast.components.cluster.aks.existing import ExistingAksCluster, ExistingAksClusterArgs
+from holdfast.infra.azure.config.cluster import AzureExistingCluster
+from holdfast.infra.azure.network import network_of
 from holdfast.infra.naming import aks_node_group
 
 if TYPE_CHECKING:
@@ -14,22 +17,19 @@ if TYPE_CHECKING:
 
     from holdfast.components.cluster.aks.access import ApiServerAccess
     from holdfast.components.cluster.aks.control_plane import Day
-    from holdfast.components.network.azure import NodeSubnet
     from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
 
 
 def cluster_of(
-    platform: AzurePlatform,
-    subscription: Subscription,
-    network: NodeSubnet,
-    resource_group: Input[str],
-    name: str,
-) -> AksCluster:
-    """The stack's cluster; `name` is its physical name."""
+    platform: AzurePlatform, subscription: Subscription, resource_group: Input[str], name: str
+) -> AksCluster | ExistingAksCluster:
+    """The stack's cluster: a new one called `name` in its network, or the existing one."""
     config = platform.cluster
-    system = config.system_nodes
+    if isinstance(config, AzureExistingCluster):
+        return _existing(config, subscription)
+    network, system = network_of(platform, resource_group, name), config.system_nodes
     return AksCluster(
         "cluster",
         AksClusterArgs(
@@ -58,6 +58,33 @@ def cluster_of(
             reservation_group_ids=platform.reservation_groups,
         ),
     )
+
+
+def _existing(config: AzureExistingCluster, subscription: Subscription) -> ExistingAksCluster:
+    found = subscription.cluster
+    if found is None:
+        raise TypeError(f"{config.existing} was not looked up; preflight must do it")
+    return ExistingAksCluster(
+        "cluster",
+        ExistingAksClusterArgs(
+            cluster_name=found.name,
+            resource_group=found.resource_group,
+            tenant_id=subscription.tenant_id,
+            uid=found.uid,
+            issuer=found.issuer,
+            api_server=found.api_server,
+            subnet_id=found.subnet_id,
+            login=config.login.value,
+        ),
+    )
+
+
+def kubernetes_version(platform: AzurePlatform, subscription: Subscription) -> str:
+    """The version of the cluster: as configured, or as the existing cluster has it."""
+    config = platform.cluster
+    if isinstance(config, AzureExistingCluster):
+        return subscription.cluster.version if subscription.cluster is not None else ""
+    return config.version
 
 
 def _access(config: AzureAccess) -> ApiServerAccess:

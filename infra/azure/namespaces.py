@@ -12,8 +12,11 @@ from holdfast.infra.azure.pools import pool_summaries
 from holdfast.infra.cluster_services import Identity, make_training_namespace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input
+
     from holdfast.components.checkpoints.blob import CheckpointBucket
-    from holdfast.components.cluster.aks.component import AksCluster
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
 
@@ -22,25 +25,31 @@ def make_namespaces(
     platform: AzurePlatform,
     subscription: Subscription,
     *,
-    cluster: AksCluster,
+    resource_group: Input[str],
+    oidc_issuer: Input[str],
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
-) -> None:
-    """Create every training namespace; each depends on the resources in `after` and on its identity."""
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
+
+    The identities are created in `resource_group`; `oidc_issuer` is that of the cluster's service account tokens.
+    """
     pools = pool_summaries(platform)
+    identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
             CheckpointAccessArgs(
-                resource_group=cluster.resource_group,
+                resource_group=resource_group,
                 location=platform.location,
                 subscription_id=subscription.subscription_id,
-                oidc_issuer=cluster.workload_identity_issuer,
+                oidc_issuer=oidc_issuer,
                 namespace=namespace.name,
                 container_id=checkpoints.container_id(namespace.name),
             ),
             opts=after,
         )
+        identities[namespace.name] = access.client_id
         make_training_namespace(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
@@ -48,3 +57,4 @@ def make_namespaces(
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
+    return identities

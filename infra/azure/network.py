@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
-from holdfast.infra.azure.config.network import AzureExistingNetwork
+from holdfast.infra.azure.config.network import AzureClusterNetwork, AzureExistingNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
     """The stack's network; its names in the resource group start with `label`."""
     config = platform.network
+    if isinstance(config, AzureClusterNetwork):
+        raise TypeError("an existing cluster has a network")
     if isinstance(config, AzureExistingNetwork):
         return ExistingAzureNetwork(
             subnet_id=config.subnet_id,

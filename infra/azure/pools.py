@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.components.cluster.aks.component import AksCluster
+    from holdfast.components.cluster.aks.existing import ExistingAksCluster
     from holdfast.components.pools.aks import ExistingPool
     from holdfast.infra.azure.config.pool import FixedPool, NapPool
-    from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform
+    from holdfast.infra.azure.config.stack import AzurePlatform
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
     """What pools depend on; `tags` are those of every machine, `existing` the scale sets that exist, by name."""
 
-    cluster: AksCluster
+    cluster: AksCluster | ExistingAksCluster
+    kubernetes_version: str
     tags: Mapping[str, str]
     existing: Mapping[str, ExistingPool]
 
@@ -49,7 +51,7 @@ def make_pools(
     made: list[AksPool] = []
     for pool in platform.pools:
         in_turn = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=made[-1:]))
-        made.append(_scale_set(pool, platform, ground, in_turn))
+        made.append(_scale_set(pool, ground, in_turn))
     return made
 
 
@@ -103,9 +105,7 @@ def _provisioned(
     )
 
 
-def _scale_set(
-    config: FixedPool, platform: FixedPlatform, ground: PoolDependencies, after: pulumi.ResourceOptions
-) -> AksPool:
+def _scale_set(config: FixedPool, ground: PoolDependencies, after: pulumi.ResourceOptions) -> AksPool:
     machine = config.machine()
     if machine is None:
         raise ValueError(f"VM size {config.vm_size} is unknown; validation must reject it")
@@ -121,7 +121,7 @@ def _scale_set(
             cluster=cluster.cluster_reference,
             resource_group=cluster.resource_group,
             subnet_id=cluster.subnet_id,
-            kubernetes_version=platform.cluster.version,
+            kubernetes_version=ground.kubernetes_version,
             disk_gib=config.disk_gib,
             spot_max_price=config.price_cap,
             tags=ground.tags,

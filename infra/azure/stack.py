@@ -10,23 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pulumi
-
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
-from holdfast.infra.azure.cluster import cluster_of
+from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
 from holdfast.infra.azure.namespaces import make_namespaces
-from holdfast.infra.azure.network import network_of
 from holdfast.infra.azure.pools import PoolDependencies, make_pools
 from holdfast.infra.azure.preflight import check_subscription
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
-    from holdfast.components.network.azure import NodeSubnet
+    from pulumi import Input
+
     from holdfast.infra.azure.config.stack import AzurePlatform
 
 
@@ -45,8 +44,8 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         "group",
         StackResourceGroupArgs(group_name=name, location=platform.location, protected=platform.protected),
     )
-    network = network_of(platform, group.group_name, name)
-    cluster = cluster_of(platform, subscription, network, group.group_name, name)
+    cluster = cluster_of(platform, subscription, group.group_name, name)
+    version = kubernetes_version(platform, subscription)
     services = ClusterServices(
         cluster=cluster,
         kubernetes=cluster.kubernetes,
@@ -58,38 +57,45 @@ def compose(platform: AzurePlatform, stack: str) -> None:
     operators = services.operators()
     pools = make_pools(
         platform,
-        PoolDependencies(cluster=cluster, tags=tags, existing=subscription.pools),
+        PoolDependencies(cluster=cluster, kubernetes_version=version, tags=tags, existing=subscription.pools),
         after=services.after(device_plugins, operators),
     )
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
-            kubernetes_version=platform.cluster.version,
+            kubernetes_version=version,
             pod_rules=aks_rules(platform.scheduling_pools()),
             other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
         ),
         pools=pools,
     )
-    checkpoints = _checkpoints(platform, network)
-    make_namespaces(
+    checkpoints = _checkpoints(platform, cluster.subnet_id)
+    identities = make_namespaces(
         platform,
         subscription,
-        cluster=cluster,
+        resource_group=group.group_name,
+        oidc_issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints,
         after=services.after(operators, *pools, *prerequisites, checkpoints),
     )
-    pulumi.export("cluster", name)
-    pulumi.export("checkpoints", checkpoints.account_name)
+    export_outputs(
+        platform.scheduling_pools(),
+        platform.namespaces,
+        cluster=cluster.cluster_name,
+        kubeconfig=cluster.kubeconfig,
+        checkpoints=checkpoints.account_name,
+        identities=identities,
+    )
 
 
-def _checkpoints(platform: AzurePlatform, network: NodeSubnet) -> CheckpointBucket:
+def _checkpoints(platform: AzurePlatform, subnet_id: Input[str]) -> CheckpointBucket:
     section = platform.checkpoints
     key = section.key
     return CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
             location=platform.location,
-            subnet_id=network.subnet_id,
+            subnet_id=subnet_id,
             allowed_cidrs=section.allowed_cidrs,
             namespaces=[namespace.name for namespace in platform.namespaces],
             retain_days=section.retain_days,

@@ -49,6 +49,9 @@ def shape_problems(model: type[Section], error: ValidationError, root: str) -> I
         if detail["type"] == "too_short" and _has_wrong_item(detail, details):
             # Pydantic counts only valid items: a list with one invalid item is not too short.
             continue
+        if detail["type"] == "default_factory_not_called":
+            # The default depends on a field that has a problem of its own.
+            continue
         found = _locate(model, detail["loc"])
         if detail["type"] == "extra_forbidden":
             yield _unknown_field(found, detail, root)

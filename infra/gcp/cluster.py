@@ -1,4 +1,4 @@
-"""Builds the GKE cluster of a GCP stack from its configuration."""
+"""Builds the GKE cluster of a GCP stack from its configuration, with its network, or uses an existing one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Literal, cast
 from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
 from holdfast.components.cluster.gke.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
+from holdfast.components.cluster.gke.existing import ExistingGkeCluster, ExistingGkeClusterArgs
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
+from holdfast.infra import naming
+from holdfast.infra.gcp.config.cluster import GcpExistingCluster
+from holdfast.infra.gcp.network import network_of
 
 if TYPE_CHECKING:
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
-    from holdfast.components.network.gcp import VpcNativeNetwork
     from holdfast.infra.gcp.config.cluster import GcpAccess, GcpMaintenance
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
 
-def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwork, name: str) -> GkeCluster:
-    """The stack's cluster; `name` is its physical name."""
-    config = platform.cluster
-    system = config.system_nodes
+def cluster_of(platform: GcpPlatform, project: Project, stack: str) -> GkeCluster | ExistingGkeCluster:
+    """The cluster of the stack of this name: a new one in its network, or the existing one."""
+    name, config = naming.gke_cluster_name(stack), platform.cluster
+    if isinstance(config, GcpExistingCluster):
+        return _existing(platform, project, name)
+    network, system = network_of(platform, name), config.system_nodes
     return GkeCluster(
         "cluster",
         GkeClusterArgs(
@@ -45,6 +50,31 @@ def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwor
             else DatabaseKey(key=config.database_key, project_number=project.number),
         ),
     )
+
+
+def _existing(platform: GcpPlatform, project: Project, name: str) -> ExistingGkeCluster:
+    found = project.cluster
+    if found is None:
+        raise TypeError("the existing cluster was not looked up; preflight must do it")
+    return ExistingGkeCluster(
+        "cluster",
+        ExistingGkeClusterArgs(
+            cluster_name=found.name,
+            project=platform.project,
+            location=platform.location,
+            host=found.host,
+            certificate_authority=found.certificate_authority,
+            nodes_of=name,
+        ),
+    )
+
+
+def kubernetes_version(platform: GcpPlatform, project: Project) -> str:
+    """The version of the cluster: as configured, or as the existing cluster has it."""
+    config = platform.cluster
+    if isinstance(config, GcpExistingCluster):
+        return project.cluster.version if project.cluster is not None else ""
+    return config.version
 
 
 def _access(config: GcpAccess) -> ControlPlaneAccess:

@@ -13,6 +13,10 @@ from holdfast.infra.cluster_services import Identity, make_training_namespace
 from holdfast.infra.gcp.pools import pool_summaries
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input
+
     from holdfast.components.checkpoints.gcs import CheckpointBucket
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
@@ -25,14 +29,15 @@ def make_namespaces(
     environment: str,
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
-) -> None:
-    """Create every training namespace; each depends on the resources in `after` and on its identity.
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
 
     `environment` is part of the name of its service account: nothing else distinguishes the pods of two clusters of
     one project to Google Cloud.
     """
     account = service_account_of(environment)
     pools = pool_summaries(platform)
+    identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -46,6 +51,7 @@ def make_namespaces(
             ),
             opts=after,
         )
+        identities[namespace.name] = access.principal
         make_training_namespace(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
@@ -53,3 +59,4 @@ def make_namespaces(
             identity=Identity(service_account=account),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
+    return identities

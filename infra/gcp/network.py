@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
-from holdfast.infra.gcp.config.network import GcpExistingNetwork
+from holdfast.infra.gcp.config.network import GcpClusterNetwork, GcpExistingNetwork
 
 if TYPE_CHECKING:
     from holdfast.components.network.gcp import VpcNativeNetwork
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
     """The stack's network; its names in the project start with `label`."""
     config = platform.network
+    if isinstance(config, GcpClusterNetwork):
+        raise TypeError("an existing cluster has a network")
     if isinstance(config, GcpExistingNetwork):
         return ExistingGcpNetwork(
             network=config.network,

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.components.cluster.gke.component import GkeCluster
+    from holdfast.components.cluster.gke.existing import ExistingGkeCluster
     from holdfast.infra.gcp.config.pool import GcpPool
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
 
-def make_pools(platform: GcpPlatform, project: Project, cluster: GkeCluster) -> Sequence[GkePool]:
+def make_pools(
+    platform: GcpPlatform, project: Project, cluster: GkeCluster | ExistingGkeCluster
+) -> Sequence[GkePool]:
     """Create every pool, after the system pool: GKE taints GPU nodes only if the cluster has a pool without GPUs."""
     after = pulumi.ResourceOptions(depends_on=[cluster])
     return [_pool(pool, platform, project, cluster, after) for pool in platform.pools]
@@ -64,7 +67,7 @@ def _pool(
     config: GcpPool,
     platform: GcpPlatform,
     project: Project,
-    cluster: GkeCluster,
+    cluster: GkeCluster | ExistingGkeCluster,
     after: pulumi.ResourceOptions,
 ) -> GkePool:
     machine = config.machine()

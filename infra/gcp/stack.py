@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pulumi
-
 from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.infra import labels, naming
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
-from holdfast.infra.gcp.cluster import cluster_of
+from holdfast.infra.gcp.cluster import cluster_of, kubernetes_version
 from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
-from holdfast.infra.gcp.network import network_of
 from holdfast.infra.gcp.pools import make_classes, make_pools
 from holdfast.infra.gcp.preflight import check_project
+from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
@@ -36,10 +34,8 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     project = check_project(platform, stack)
     labels.label_kubernetes_objects(labels.stack_labels(stack))
     labels.label_google_resources(stack)
-    name = naming.gke_cluster_name(stack)
 
-    network = network_of(platform, name)
-    cluster = cluster_of(platform, project, network, name)
+    cluster = cluster_of(platform, project, stack)
     services = ClusterServices(
         cluster=cluster,
         kubernetes=cluster.kubernetes,
@@ -54,22 +50,28 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
-            kubernetes_version=platform.cluster.version,
+            kubernetes_version=kubernetes_version(platform, project),
             pod_rules=gke_rules(classless, platform.classes()),
             selections=spot_classes(platform.classes()),
         ),
         pools=[*pools, *classes],
     )
     checkpoints = _checkpoints(platform, project)
-    make_namespaces(
+    identities = make_namespaces(
         platform,
         project,
         environment=naming.gke_environment(stack),
         checkpoints=checkpoints,
         after=services.after(operators, *pools, *classes, *prerequisites, checkpoints),
     )
-    pulumi.export("cluster", name)
-    pulumi.export("checkpoints", checkpoints.bucket_name)
+    export_outputs(
+        platform.scheduling_pools(),
+        platform.namespaces,
+        cluster=cluster.cluster_name,
+        kubeconfig=cluster.kubeconfig,
+        checkpoints=checkpoints.bucket_name,
+        identities=identities,
+    )
 
 
 def _checkpoints(platform: GcpPlatform, project: Project) -> CheckpointBucket:

@@ -155,6 +155,7 @@ class AksCluster(ComponentResource):
 
     cluster_name: str
     kubernetes: Provider
+    kubeconfig: Output[str]
     workload_identity_issuer: Output[str]
     cluster: Resource
     cluster_reference: Output[str]
@@ -216,9 +217,10 @@ class AksCluster(ComponentResource):
         self.subnet_id = Output.from_input(args.network.subnet_id)
         self.workload_identity_issuer = tied_to(seen.issuer, [cluster])
         self.node_principal_id = tied_to(seen.node_principal_id, [cluster])
+        self.kubeconfig = seen.api_server.apply(lambda server: _kubeconfig(args, server))
         self.kubernetes = Provider(
             f"{name}-kubernetes",
-            kubeconfig=seen.api_server.apply(lambda server: _kubeconfig(args, server)),
+            kubeconfig=self.kubeconfig,
             # Identified by its address, a cluster with another access would look like a different cluster,
             # and everything in it would be replaced.
             cluster_identifier=seen.uid,

@@ -87,6 +87,7 @@ class EksCluster(ComponentResource):
 
     cluster_name: str
     kubernetes: Provider
+    kubeconfig: Output[str]
     workload_identity_issuer: Output[str]
     cluster_security_group_id: Output[str]
     pod_identity: Resource
@@ -144,9 +145,10 @@ class EksCluster(ComponentResource):
         )
         self.cluster_name = args.cluster_name
         self.pod_identity = node_addons.pod_identity
+        self.kubeconfig = _kubeconfig(cluster, args)
         self.kubernetes = Provider(
             f"{name}-kubernetes",
-            kubeconfig=_kubeconfig(cluster, args),
+            kubeconfig=self.kubeconfig,
             opts=ResourceOptions(parent=self, depends_on=[admins, services, *control_plane.private_access]),
         )
         self.workload_identity_issuer = cluster.identities.apply(_issuer)

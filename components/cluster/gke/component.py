@@ -71,6 +71,7 @@ class GkeCluster(ComponentResource):
 
     cluster_name: str
     kubernetes: Provider
+    kubeconfig: Output[str]
     workload_identity_issuer: Output[str]
     workload_pool: str
     node_service_account_email: Output[str]
@@ -129,9 +130,10 @@ class GkeCluster(ComponentResource):
                 f"projects/{args.project}/locations/{args.location}/clusters/{cluster_name}"
             )
         )
+        self.kubeconfig = _kubeconfig(cluster, args)
         self.kubernetes = Provider(
             f"{name}-kubernetes",
-            kubeconfig=_kubeconfig(cluster, args),
+            kubeconfig=self.kubeconfig,
             # Identified by its address, a cluster with another access would look like a different cluster,
             # and everything in it would be replaced. The DNS name is constant, also if no user may connect by
             # it.

@@ -1,14 +1,22 @@
-"""The configuration of an EKS cluster: version and support, access to the API server, logs, system nodes."""
+"""The configuration of an EKS cluster: version and support, access to the API server, logs, system nodes; or an existing one."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, Tag
 
 from holdfast.infra import versions
-from holdfast.infra.aws.config.fields import KEY_ALLOWED, PRINCIPAL_ALLOWED, KeyArn, PrincipalArn
-from holdfast.infra.config.base import Section
+from holdfast.infra.aws.config.fields import (
+    CLUSTER_NAME_ALLOWED,
+    KEY_ALLOWED,
+    PRINCIPAL_ALLOWED,
+    EksClusterName,
+    KeyArn,
+    PrincipalArn,
+)
+from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 
@@ -130,3 +138,23 @@ class AwsCluster(Section):
         description="a mapping of instanceTypes and count",
         examples=["{count: 2}"],
     )
+
+
+class AwsExistingCluster(ExistingCluster):
+    """An existing EKS cluster in the stack's region."""
+
+    fixes: ClassVar[Mapping[str, str]] = fixes_beside_existing(AwsCluster, ("existing",))
+
+    existing: EksClusterName = Field(description=CLUSTER_NAME_ALLOWED, examples=["shared"])
+
+
+def cluster_variant(value: object) -> type[AwsCluster] | type[AwsExistingCluster]:
+    """The section for a value: an existing cluster if it names one."""
+    return AwsExistingCluster if is_existing_cluster(value) else AwsCluster
+
+
+AwsClusterConfig: TypeAlias = Annotated[
+    Annotated[AwsCluster, Tag(AwsCluster.__name__)]
+    | Annotated[AwsExistingCluster, Tag(AwsExistingCluster.__name__)],
+    discriminated_by(cluster_variant),
+]

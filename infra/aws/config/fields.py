@@ -20,6 +20,7 @@ PRINCIPAL_ALLOWED: Final = "the ARN of an IAM role or user, such as arn:aws:iam:
 KEY_ALLOWED: Final = "the ARN of a symmetric KMS key in the stack's region"
 BOUNDARY_ALLOWED: Final = "the ARN of an IAM policy, such as arn:aws:iam::123456789012:policy/boundary"
 PATH_ALLOWED: Final = "a path that starts and ends with a slash, such as /holdfast/"
+CLUSTER_NAME_ALLOWED: Final = "the name of an EKS cluster in the stack's region"
 ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
 
 RESERVATION_ALLOWED: Final = (
@@ -87,6 +88,12 @@ def _reservation_id(text: str) -> str:
     )
 
 
+def _cluster_name(text: str) -> str:
+    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", text, re.ASCII):
+        raise error_with_fix("Write one that `aws eks list-clusters` prints.")
+    return text
+
+
 def _vpc_id(text: str) -> str:
     return _id(text, "vpc", "aws ec2 describe-vpcs --query Vpcs[].VpcId")
 
@@ -140,6 +147,7 @@ PolicyArn = Annotated[str, AfterValidator(_policy)]
 IamPath = Annotated[str, AfterValidator(_path)]
 Zone = Annotated[str, AfterValidator(_zone)]
 Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones)]
+EksClusterName = Annotated[str, AfterValidator(_cluster_name)]
 VpcId = Annotated[str, AfterValidator(_vpc_id)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 ReservationId = Annotated[str, AfterValidator(_reservation_id)]

@@ -1,4 +1,4 @@
-"""The configuration of an AWS stack's network: a new VPC or an existing one."""
+"""The configuration of an AWS stack's network: a new VPC, an existing one, or that of an existing cluster."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -8,6 +8,7 @@ from pydantic import Field, Tag
 
 from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
 from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED
 
 _NOT_EXISTING_NETWORK_FIELDS = "Leave it out: an existing network has its own; without vpcId and privateSubnetIds the stack creates a network."
@@ -58,6 +59,15 @@ class AwsExistingNetwork(AwsNetworkSection):
     )
 
 
+class AwsClusterNetwork(AwsNetworkSection):
+    """The network of an existing cluster, with the subnets that it was created with."""
+
+
+def default_network(values: Mapping[str, object]) -> AwsNewNetwork | AwsClusterNetwork:
+    """The network of a document without one; `values` are its fields up to here."""
+    return AwsClusterNetwork() if is_existing_cluster(values.get("cluster")) else AwsNewNetwork()
+
+
 def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetwork]:
     """The section for a value: an existing network if it has a VPC or subnets."""
     existing = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
@@ -66,6 +76,7 @@ def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetw
 
 AwsNetworkConfig: TypeAlias = Annotated[
     Annotated[AwsNewNetwork, Tag(AwsNewNetwork.__name__)]
-    | Annotated[AwsExistingNetwork, Tag(AwsExistingNetwork.__name__)],
+    | Annotated[AwsExistingNetwork, Tag(AwsExistingNetwork.__name__)]
+    | Annotated[AwsClusterNetwork, Tag(AwsClusterNetwork.__name__)],
     discriminated_by(network_variant),
 ]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from holdfast.components.namespace_permissions import NamespaceRole
-from holdfast.infra.aws.config.cluster import AwsCluster
+from holdfast.infra.aws.config.cluster import AwsCluster, AwsClusterConfig, AwsExistingCluster
 from holdfast.infra.aws.config.fields import (
     ACCOUNT_ALLOWED,
     BOUNDARY_ALLOWED,
@@ -18,11 +18,11 @@ from holdfast.infra.aws.config.fields import (
     PrincipalArn,
     partition_of,
 )
-from holdfast.infra.aws.config.network import AwsNetworkConfig, AwsNewNetwork
+from holdfast.infra.aws.config.network import AwsNetworkConfig, default_network
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.stack import CloudDocument
-from holdfast.scheduling.machines import Architecture, Machine, machine_catalogue
+from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 
 
@@ -100,13 +100,13 @@ class AwsDocument(CloudDocument):
 
     cloud: Literal["aws"] = Field(description="aws", examples=["aws"])
     account: AccountId | None = Field(default=None, description=ACCOUNT_ALLOWED, examples=['"123456789012"'])
-    cluster: AwsCluster = Field(
+    cluster: AwsClusterConfig = Field(
         default_factory=AwsCluster,
-        description="a mapping of version, publicAccessCidrs, admins, systemNodes and other fields",
+        description="a mapping of version, publicAccessCidrs, admins, systemNodes and other fields, or of existing",
         examples=["{publicAccessCidrs: [203.0.113.0/24]}"],
     )
     network: AwsNetworkConfig = Field(
-        default_factory=AwsNewNetwork,
+        default_factory=default_network,
         description="a mapping of cidr, zones and nat, or of vpcId and privateSubnetIds",
         examples=["{cidr: 10.40.0.0/16, zones: 3}"],
     )
@@ -154,11 +154,13 @@ class AwsPlatform(AwsDocument):
         return tuple(pool.as_pool(self.region) for pool in self.pools)
 
     @property
-    def system_architecture(self) -> Architecture:
-        """The one architecture of the system nodes."""
-        return self.system_machines()[0].arch
+    def existing_cluster(self) -> str | None:
+        """The name of the existing cluster; None if the stack creates one."""
+        return self.cluster.existing if isinstance(self.cluster, AwsExistingCluster) else None
 
     def system_machines(self) -> tuple[Machine, ...]:
-        """The machine types of the system nodes."""
+        """The machine types of the system nodes; none for an existing cluster."""
+        if isinstance(self.cluster, AwsExistingCluster):
+            return ()
         catalogue = machine_catalogue("aws")
         return tuple(catalogue[name] for name in self.cluster.system_nodes.instance_types)

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.rules import version_problem
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.components.network.cidrs import cidr_problems
-from holdfast.infra.aws.config.cluster import RETENTION_DAYS, AwsCluster
+from holdfast.infra.aws.config.cluster import RETENTION_DAYS, AwsCluster, cluster_variant
 from holdfast.infra.aws.config.fields import (
     assumed_role,
     assumed_role_problems,
     partition_of,
     region_problem,
 )
-from holdfast.infra.aws.config.network import AwsNewNetwork, network_variant
+from holdfast.infra.aws.config.network import (
+    AwsClusterNetwork,
+    AwsExistingNetwork,
+    AwsNewNetwork,
+    network_variant,
+)
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.aws.config.pool_validation import (
     known_machines,
@@ -29,6 +34,7 @@ from holdfast.infra.aws.config.pool_validation import (
 from holdfast.infra.aws.config.stack import AwsAccess, AwsCheckpoints, AwsDocument, AwsPlatform
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.existing import new_network_problems
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import covers_internet, private_block_problems
@@ -40,7 +46,6 @@ from holdfast.scheduling.taints import GPU, SPOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.infra.aws.config.network import AwsExistingNetwork
     from holdfast.infra.config.loader import Parts
     from holdfast.scheduling.json import Json
 
@@ -90,9 +95,13 @@ def _pool_problems(pool: AwsPool, document: Json, region: str | None, at: str) -
 
 
 def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem]:
-    cluster = read_part(AwsCluster, document, "cluster")
+    read = read_part(cluster_variant(document.get("cluster")), document, "cluster")
+    cluster = read if isinstance(read, AwsCluster) else None
     if cluster is not None:
         yield from cluster_problems(cluster, region, _CLUSTER)
+    yield from new_network_problems(
+        document, f"{PLATFORM}.network", ("vpcId", "privateSubnetIds"), ("isolated",)
+    )
     yield from _access(document, cluster, region)
     yield from _checkpoints(document)
     network = read_part(network_variant(document.get("network")), document, "network")
@@ -253,7 +262,7 @@ def _principal(admin: str, before: tuple[str, ...], region: str | None, field: s
 
 
 def network_problems(
-    network: AwsNewNetwork | AwsExistingNetwork,
+    network: AwsNewNetwork | AwsExistingNetwork | AwsClusterNetwork,
     *,
     region: str | None,
     service_cidr: str | None,
@@ -273,7 +282,7 @@ def network_problems(
         )
     if isinstance(network, AwsNewNetwork):
         yield from _new(network, region, service_cidr, at)
-    else:
+    elif isinstance(network, AwsExistingNetwork):
         yield from validation.duplicate_problems(
             network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet"
         )

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.checkpoints.s3 import key_description
 from holdfast.components.cluster.eks.access import AWS_CLI
+from holdfast.infra.aws.config.cluster import AwsExistingCluster
 from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from holdfast.infra.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
@@ -49,7 +51,8 @@ class Account:
 
     `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
-    quota by its code, `reservations` those of its pools by id. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
+    quota by its code, `reservations` those of its pools by id. `cluster` is the existing cluster that the stack uses,
+    None if it creates one. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
     of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
@@ -63,6 +66,7 @@ class Account:
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     spot_role: str | None = None
     existing: Existing = field(default_factory=Existing)
+    cluster: ExistingEks | None = None
     reservations: Mapping[str, Ec2Reservation] = field(default_factory=dict["str", "Ec2Reservation"])
     failed_queries: tuple[str, ...] = ()
 
@@ -78,6 +82,8 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
         )
         # Other problems of the wrong account do not matter.
         return
+    if account.cluster is not None:
+        yield from existing_eks_problems(platform, account.cluster)
     yield from _zone_problems(platform, account)
     yield from _secrets_key_problems(platform, account.existing)
     for index, pool in enumerate(platform.pools):
@@ -103,7 +109,8 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
                 f"pool {pool.name}: {', '.join(missing)} is not available {_how(pool)} in this account; "
                 "the pool uses its other machine types."
             )
-    for admin in (*platform.cluster.admins, *(entry.principal for entry in platform.access)):
+    admins = () if isinstance(platform.cluster, AwsExistingCluster) else platform.cluster.admins
+    for admin in (*admins, *(entry.principal for entry in platform.access)):
         if is_acting(admin, account.caller):
             yield (
                 f"{admin} creates the cluster and so is its administrator: EKS rejects a second access entry for "
@@ -126,6 +133,8 @@ def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
 
 def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator[Problem]:
     """Another key for the secrets of an existing cluster, which EKS cannot change."""
+    if isinstance(platform.cluster, AwsExistingCluster):
+        return
     current, wanted = existing.secrets_key, platform.cluster.secrets_key
     if current is None or (
         current == (wanted or current) and (wanted or current in existing.own_keys.values())
@@ -294,10 +303,9 @@ class QuotaDemand:
 
 def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
     """The most that a stack may run at a time, by quota."""
-    system = platform.cluster.system_nodes
-    yield from _needs(
-        platform.system_machines(), CapacityType.ON_DEMAND, system.count, f"{PLATFORM}.cluster.systemNodes"
-    )
+    if not isinstance(platform.cluster, AwsExistingCluster):
+        count, at = platform.cluster.system_nodes.count, f"{PLATFORM}.cluster.systemNodes"
+        yield from _needs(platform.system_machines(), CapacityType.ON_DEMAND, count, at)
     for index, pool in enumerate(platform.pools):
         machines = pool.machines(platform.region)
         yield from _needs(machines, pool.capacity, pool.max_nodes, f"{PLATFORM}.pools[{index}]")

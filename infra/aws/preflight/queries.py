@@ -13,6 +13,7 @@ from pulumi_aws.servicequotas import get_service_quota
 from holdfast.components.spot_service_linked_role import PATH
 from holdfast.infra.aws.preflight.checks import Account, quota_demands
 from holdfast.infra.aws.preflight.existing import existing_of
+from holdfast.infra.aws.preflight.existing_cluster import existing_eks
 from holdfast.infra.aws.preflight.reservations import reservations_of
 from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.scheduling.labels import CapacityType
@@ -68,6 +69,7 @@ class AccountQueries:
             quotas=self._quotas(),
             spot_role=self._spot_role(),
             reservations=reservations_of(self._platform, self._queries),
+            cluster=existing_eks(self._platform, self._queries),
             existing=existing_of(self._platform, self._stack, self._queries),
             failed_queries=self._queries.failed,
         )

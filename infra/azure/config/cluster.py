@@ -1,23 +1,28 @@
-"""The configuration of an AKS cluster: scaling, access, upgrades, maintenance, system nodes."""
+"""The configuration of an AKS cluster: scaling, access, upgrades, maintenance, system nodes; or an existing one."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, Tag
 
 from holdfast.infra import versions
 from holdfast.infra.azure.config.fields import (
+    CLUSTER_NAME_ALLOWED,
     DISK_ENCRYPTION_SET_ALLOWED,
     OBJECT_ID_ALLOWED,
+    RESOURCE_GROUP_ALLOWED,
     VM_SIZE_ALLOWED,
     ZONE_ALLOWED,
+    AksClusterName,
     DiskEncryptionSetId,
     ObjectId,
+    ResourceGroup,
     VmSize,
     Zone,
 )
-from holdfast.infra.config.base import Section
+from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
 from holdfast.infra.config.fields import (
     CIDR_ALLOWED,
     DATE_ALLOWED,
@@ -211,6 +216,13 @@ class AzureSystemNodes(Section):
     )
 
 
+_SCALING_ALLOWED: Final = (
+    "nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; AKS allows no autoscaled "
+    "scale sets beside node auto-provisioning"
+)
+_LOGIN_ALLOWED: Final = "azurecli, workloadidentity or spn: the credentials that kubelogin uses"
+
+
 class AzureCluster(Section):
     """The control plane."""
 
@@ -233,8 +245,7 @@ class AzureCluster(Section):
     )
     scaling: Scaling = Field(
         default=Scaling.NAP,
-        description="nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; AKS allows no autoscaled "
-        "scale sets beside node auto-provisioning",
+        description=_SCALING_ALLOWED,
         examples=["nap"],
     )
     access: AzureAccess = Field(
@@ -248,7 +259,7 @@ class AzureCluster(Section):
     )
     login: Login = Field(
         default=Login.AZURE_CLI,
-        description="azurecli, workloadidentity or spn: the credentials that kubelogin uses",
+        description=_LOGIN_ALLOWED,
         examples=["azurecli"],
     )
     maintenance: AzureMaintenance = Field(
@@ -273,3 +284,28 @@ class AzureCluster(Section):
             "/subscriptions/…/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
         ],
     )
+
+
+class AzureExistingCluster(ExistingCluster):
+    """An existing AKS cluster in the stack's subscription and location."""
+
+    fixes: ClassVar[Mapping[str, str]] = fixes_beside_existing(
+        AzureCluster, ("existing", "resourceGroup", "scaling", "login")
+    )
+
+    existing: AksClusterName = Field(description=CLUSTER_NAME_ALLOWED, examples=["shared"])
+    resource_group: ResourceGroup = Field(description=RESOURCE_GROUP_ALLOWED, examples=["platform"])
+    scaling: Scaling = Field(default=Scaling.NAP, description=_SCALING_ALLOWED, examples=["nap"])
+    login: Login = Field(default=Login.AZURE_CLI, description=_LOGIN_ALLOWED, examples=["azurecli"])
+
+
+def cluster_variant(value: object) -> type[AzureCluster] | type[AzureExistingCluster]:
+    """The section for a value: an existing cluster if it names one."""
+    return AzureExistingCluster if is_existing_cluster(value) else AzureCluster
+
+
+AzureClusterConfig: TypeAlias = Annotated[
+    Annotated[AzureCluster, Tag(AzureCluster.__name__)]
+    | Annotated[AzureExistingCluster, Tag(AzureExistingCluster.__name__)],
+    discriminated_by(cluster_variant),
+]

@@ -16,6 +16,8 @@ from holdfast.scheduling.machines import regions, zones_of
 OBJECT_ID_ALLOWED: Final = "the object id of a group, a user or a service principal in Entra ID, a GUID"
 ZONE_ALLOWED: Final = "a zone: 1, 2 or 3"
 VM_SIZE_ALLOWED: Final = "one VM size, such as Standard_D4ds_v5"
+CLUSTER_NAME_ALLOWED: Final = "the name of an AKS cluster in resourceGroup"
+RESOURCE_GROUP_ALLOWED: Final = "the name of the resource group of the existing cluster"
 SUBNET_ALLOWED: Final = "the id of a subnet: /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/…/subnets/…"
 DISK_ENCRYPTION_SET_ALLOWED: Final = (
     "the id of a disk encryption set: /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/"
@@ -91,6 +93,18 @@ def _subnet_id(text: str) -> str:
     return text
 
 
+def _cluster_name(text: str) -> str:
+    if not re.fullmatch(r"[0-9A-Za-z]([0-9A-Za-z_-]{0,61}[0-9A-Za-z])?", text, re.ASCII):
+        raise error_with_fix("Write one that `az aks list --query [].name` prints.")
+    return text
+
+
+def _resource_group(text: str) -> str:
+    if not re.fullmatch(r"[\w().-]{0,89}[\w()-]", text, re.ASCII):
+        raise error_with_fix("Write one that `az aks list --query [].resourceGroup` prints.")
+    return text
+
+
 def _disk_encryption_set(text: str) -> str:
     if not _DISK_ENCRYPTION_SET.fullmatch(text):
         raise error_with_fix(
@@ -136,6 +150,8 @@ VmSize = Annotated[
 ]
 IdentityId = Annotated[str, AfterValidator(_identity)]
 KeyUrl = Annotated[str, AfterValidator(_key_url)]
+AksClusterName = Annotated[str, AfterValidator(_cluster_name)]
+ResourceGroup = Annotated[str, AfterValidator(_resource_group)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
 ReservationGroupId = Annotated[str, AfterValidator(_reservation_group)]

@@ -1,4 +1,4 @@
-"""The configuration of an Azure stack's network: a new virtual network or an existing subnet."""
+"""The configuration of an Azure stack's network: a new virtual network, an existing subnet, or an existing cluster's."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,6 +9,7 @@ from pydantic import Field, Tag
 from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR
 from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
 from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 _EXISTING_NETWORK_FIELDS = ("subnetId", "outbound", "egressCidrs")
@@ -69,6 +70,15 @@ class AzureExistingNetwork(AzureNetworkSection):
     )
 
 
+class AzureClusterNetwork(AzureNetworkSection):
+    """The subnet of an existing cluster's system nodes."""
+
+
+def default_network(values: Mapping[str, object]) -> AzureNewNetwork | AzureClusterNetwork:
+    """The network of a document without one; `values` are its fields up to here."""
+    return AzureClusterNetwork() if is_existing_cluster(values.get("cluster")) else AzureNewNetwork()
+
+
 def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExistingNetwork]:
     """The section for a value: an existing network if it has a subnet or its outbound type."""
     existing = isinstance(value, Mapping) and any(name in value for name in _EXISTING_NETWORK_FIELDS)
@@ -77,6 +87,7 @@ def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExisting
 
 AzureNetworkConfig: TypeAlias = Annotated[
     Annotated[AzureNewNetwork, Tag(AzureNewNetwork.__name__)]
-    | Annotated[AzureExistingNetwork, Tag(AzureExistingNetwork.__name__)],
+    | Annotated[AzureExistingNetwork, Tag(AzureExistingNetwork.__name__)]
+    | Annotated[AzureClusterNetwork, Tag(AzureClusterNetwork.__name__)],
     discriminated_by(network_variant),
 ]

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from holdfast.infra.azure.config.cluster import AzureCluster
+from holdfast.infra.azure.config.cluster import AzureClusterConfig, AzureExistingCluster
 from holdfast.infra.azure.config.fields import IDENTITY_ALLOWED, KEY_URL_ALLOWED, IdentityId, KeyUrl
-from holdfast.infra.azure.config.network import AzureNetworkConfig, AzureNewNetwork
+from holdfast.infra.azure.config.network import AzureNetworkConfig, default_network
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
@@ -102,12 +102,12 @@ class AzureDocument(CloudDocument):
     }
 
     cloud: Literal["azure"] = Field(description="azure", examples=["azure"])
-    cluster: AzureCluster = Field(
-        description="a mapping of access, version, scaling, systemNodes and other fields",
+    cluster: AzureClusterConfig = Field(
+        description="a mapping of access, version, scaling, systemNodes and other fields, or of existing and resourceGroup",
         examples=["{access: {public: {cidrs: [203.0.113.0/24]}}}"],
     )
     network: AzureNetworkConfig = Field(
-        default_factory=AzureNewNetwork,
+        default_factory=default_network,
         description="a mapping of cidr, podsCidr and servicesCidr, or of subnetId, outbound and egressCidrs",
         examples=["{cidr: 10.40.0.0/16}"],
     )
@@ -148,9 +148,15 @@ class AzureStack(AzureDocument):
     tenant_id: str | None = None
 
     @property
-    def system_machine(self) -> Machine:
-        """The machine type of the system nodes."""
-        return machine_catalogue("azure")[self.cluster.system_nodes.vm_size]
+    def existing_cluster(self) -> AzureExistingCluster | None:
+        """The existing cluster; None if the stack creates one."""
+        return self.cluster if isinstance(self.cluster, AzureExistingCluster) else None
+
+    def system_machines(self) -> tuple[Machine, ...]:
+        """The machine type of the system nodes; none for an existing cluster."""
+        if isinstance(self.cluster, AzureExistingCluster):
+            return ()
+        return (machine_catalogue("azure")[self.cluster.system_nodes.vm_size],)
 
 
 class NapPlatform(NapDocument, AzureStack):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.components.azure_names import LENGTHS, is_container_name
-from holdfast.infra.azure.config.cluster import AzureCluster, Scaling
+from holdfast.infra.azure.config.cluster import AzureCluster, Scaling, cluster_variant
 from holdfast.infra.azure.config.fields import (
     SUBSCRIPTION,
     location_problem,
@@ -19,7 +19,7 @@ from holdfast.infra.azure.config.fields import (
     tenant_problem,
     zones_here,
 )
-from holdfast.infra.azure.config.network import AzureNewNetwork, network_variant
+from holdfast.infra.azure.config.network import AzureClusterNetwork, AzureNewNetwork, network_variant
 from holdfast.infra.azure.config.pool import AzurePoolSection, FixedPool, NapPool
 from holdfast.infra.azure.config.pool_validation import (
     fixed_pool_problems,
@@ -36,6 +36,7 @@ from holdfast.infra.azure.config.stack import (
 )
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.existing import is_existing_cluster, new_network_problems
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import (
@@ -114,7 +115,9 @@ def azure_problems(
     yield from (problem for problem in wrong if problem is not None)
     # Zones and machines depend on the location: their rules do not run without a valid one.
     here = None if wrong_location else location
-    cluster = read_part(AzureCluster, document, "cluster")
+    read = read_part(cluster_variant(document.get("cluster")), document, "cluster")
+    cluster = read if isinstance(read, AzureCluster) else None
+    yield from new_network_problems(document, f"{PLATFORM}.network", ("subnetId",))
     if cluster is not None:
         yield from cluster_problems(
             cluster,
@@ -134,7 +137,11 @@ def azure_problems(
 
 def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:
     network = read_part(network_variant(document.get("network")), document, "network")
-    if network is None:
+    if (
+        network is None
+        or isinstance(network, AzureClusterNetwork)
+        or is_existing_cluster(document.get("cluster"))
+    ):
         return
     model: type[AzurePoolSection] = FixedPool if is_fixed(document) else NapPool
     pools = read_parts(model, document.get("pools")).items.values()

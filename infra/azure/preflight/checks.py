@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
+from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from holdfast.infra.azure.preflight.quotas import quota_uses, size_warnings
 from holdfast.infra.azure.preflight.subnet import subnet_problems
 from holdfast.infra.config.errors import format_value
@@ -26,9 +27,9 @@ class Subscription:
     """The subscription of a stack and its deployer, by id.
 
     `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant. `pools` are
-    the scale sets of the stack that exist, by the name of the configuration. `limits` are those of its location,
-    `subnet_services` the service endpoints of its existing subnet; they are None if the query failed, for the reason in
-    `failed_queries`.
+    the scale sets of the stack that exist, by the name of the configuration. `cluster` is the existing cluster that the
+    stack uses, None if it creates one. `limits` are those of its location, `subnet_services` the service endpoints of
+    its existing subnet; they are None if the query failed, for the reason in `failed_queries`.
     """
 
     subscription_id: str
@@ -38,6 +39,7 @@ class Subscription:
     pools: Mapping[str, ExistingPool] = field(default_factory=dict[str, "ExistingPool"])
     limits: LocationLimits | None = None
     subnet_services: frozenset[str] | None = None
+    cluster: ExistingAks | None = None
     failed_queries: tuple[str, ...] = ()
 
 
@@ -47,6 +49,8 @@ _TENANT: Final = "azure-native:tenantId"
 
 def preflight_problems(platform: AzurePlatform, subscription: Subscription) -> Iterator[Problem]:
     """The problems that stop a stack in this subscription."""
+    if subscription.cluster is not None:
+        yield from existing_aks_problems(platform, subscription.cluster)
     yield from subnet_problems(platform, subscription.subnet_services)
     if not subscription.subscription_id:
         yield Problem(

@@ -1,4 +1,4 @@
-"""Queries Azure. No other module of the program does; every query is a read."""
+"""Queries Azure. Beside existing_cluster.py, no other module of the program does; every query is a read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from pulumi_azure_native.containerservice import get_agent_pool, get_managed_clu
 
 from holdfast.components.azure_names import agent_pool_name
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from holdfast.infra.azure.config.cluster import AzureExistingCluster
 from holdfast.infra.azure.config.stack import FixedPlatform
 from holdfast.infra.azure.preflight.checks import Subscription
+from holdfast.infra.azure.preflight.existing_cluster import existing_aks
 from holdfast.infra.azure.preflight.quotas import MANAGEMENT, location_limits
 from holdfast.infra.azure.preflight.subnet import existing_subnet, service_endpoints
 from holdfast.infra.cloud_queries import CloudQueries
@@ -50,6 +52,7 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
         signed_in_to=client.tenant_id,
         # An update without their current number of nodes would fail, or remove nodes with jobs.
         pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
+        cluster=existing_aks(platform, queries),
         limits=queries.optional(
             "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read",
             lambda: location_limits(subscription_id, platform.location, _resource_manager()),
@@ -99,15 +102,16 @@ _NOT_FOUND: Final = "NotFound"
 def _pools(platform: AzurePlatform, stack: str) -> Mapping[str, ExistingPool]:
     if not isinstance(platform, FixedPlatform):
         return {}
-    names = [pool.name for pool in platform.pools]
-    found = {name: _pool(aks_cluster_name(stack), name) for name in names}
+    own, existing = aks_cluster_name(stack), platform.existing_cluster
+    group, cluster = (own, own) if existing is None else (existing.resource_group, existing.existing)
+    found = {pool.name: _pool(group, cluster, pool.name) for pool in platform.pools}
     return {name: pool for name, pool in found.items() if pool is not None}
 
 
-def _pool(cluster: str, name: str) -> ExistingPool | None:
+def _pool(group: str, cluster: str, name: str) -> ExistingPool | None:
     try:
         found = get_agent_pool(
-            resource_group_name=cluster, resource_name=cluster, agent_pool_name=agent_pool_name(name)
+            resource_group_name=group, resource_name=cluster, agent_pool_name=agent_pool_name(name)
         )
     except Exception as error:
         # A new pool, or a new stack without a cluster.
@@ -152,6 +156,8 @@ def unreachable_api_server(
 
     A private API server answers only in its network: from elsewhere, `pulumi up` would time out on each object.
     """
+    if isinstance(platform.cluster, AzureExistingCluster):
+        return None
     access = platform.cluster.access
     if not access.private:
         return None

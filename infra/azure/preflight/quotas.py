@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from holdfast.infra.azure.config.cluster import AzureExistingCluster
 from holdfast.infra.azure.config.stack import NapPlatform
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
@@ -144,14 +145,15 @@ class _Field:
 
 
 def _fields(platform: AzurePlatform) -> Iterator[_Field]:
-    count = platform.cluster.system_nodes.count
-    yield _Field(
-        field=f"{PLATFORM}.cluster.systemNodes",
-        machines=(platform.system_machine,),
-        capacity=CapacityType.ON_DEMAND,
-        count=count,
-        at_once=count,
-    )
+    if not isinstance(platform.cluster, AzureExistingCluster):
+        count = platform.cluster.system_nodes.count
+        yield _Field(
+            field=f"{PLATFORM}.cluster.systemNodes",
+            machines=platform.system_machines(),
+            capacity=CapacityType.ON_DEMAND,
+            count=count,
+            at_once=count,
+        )
     pools = (
         [(pool, pool.machines(platform.location)) for pool in platform.pools]
         if isinstance(platform, NapPlatform)

@@ -1,14 +1,15 @@
-"""The configuration of a GKE cluster: version, access, maintenance, system nodes."""
+"""The configuration of a GKE cluster: version, access, maintenance, system nodes; or an existing one."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, Tag
 
 from holdfast.infra import versions
-from holdfast.infra.config.base import Section
+from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
 from holdfast.infra.config.fields import (
     CIDR_ALLOWED,
     DATE_ALLOWED,
@@ -19,9 +20,11 @@ from holdfast.infra.config.fields import (
     Weekday,
 )
 from holdfast.infra.gcp.config.fields import (
+    CLUSTER_NAME_ALLOWED,
     KEY_ALLOWED,
     MACHINE_ALLOWED,
     ZONE_ALLOWED,
+    GkeClusterName,
     KeyName,
     MachineType,
     Zone,
@@ -146,6 +149,10 @@ class GcpSystemNodes(Section):
     )
 
 
+_LOCATION_ALLOWED: Final = "the stack's region, for a control plane in three zones, or one of its zones"
+_IMAGE_STREAMING_ALLOWED: Final = "true to start containers while their images are still being pulled from Artifact Registry, false otherwise"
+
+
 class GcpCluster(Section):
     """The control plane."""
 
@@ -172,7 +179,7 @@ class GcpCluster(Section):
     )
     location: str | None = Field(
         default=None,
-        description="the stack's region, for a control plane in three zones, or one of its zones",
+        description=_LOCATION_ALLOWED,
         examples=["us-central1"],
     )
     zones: tuple[Zone, ...] | None = Field(
@@ -197,7 +204,7 @@ class GcpCluster(Section):
     )
     image_streaming: bool = Field(
         default=True,
-        description="true to start containers while their images are still being pulled from Artifact Registry, false otherwise",
+        description=_IMAGE_STREAMING_ALLOWED,
         examples=["false"],
     )
     database_key: KeyName | None = Field(
@@ -205,3 +212,27 @@ class GcpCluster(Section):
         description=KEY_ALLOWED,
         examples=["projects/my-project/locations/us-central1/keyRings/holdfast/cryptoKeys/gke"],
     )
+
+
+class GcpExistingCluster(ExistingCluster):
+    """An existing GKE cluster in the stack's project and region."""
+
+    fixes: ClassVar[Mapping[str, str]] = fixes_beside_existing(
+        GcpCluster, ("existing", "location", "imageStreaming")
+    )
+
+    existing: GkeClusterName = Field(description=CLUSTER_NAME_ALLOWED, examples=["shared"])
+    location: str | None = Field(default=None, description=_LOCATION_ALLOWED, examples=["us-central1"])
+    image_streaming: bool = Field(default=True, description=_IMAGE_STREAMING_ALLOWED, examples=["false"])
+
+
+def cluster_variant(value: object) -> type[GcpCluster] | type[GcpExistingCluster]:
+    """The section for a value: an existing cluster if it names one."""
+    return GcpExistingCluster if is_existing_cluster(value) else GcpCluster
+
+
+GcpClusterConfig: TypeAlias = Annotated[
+    Annotated[GcpCluster, Tag(GcpCluster.__name__)]
+    | Annotated[GcpExistingCluster, Tag(GcpExistingCluster.__name__)],
+    discriminated_by(cluster_variant),
+]

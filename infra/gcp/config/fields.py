@@ -14,6 +14,7 @@ from holdfast.scheduling.machines import regions, zones_of
 ZONE_ALLOWED: Final = "a zone, such as us-central1-a"
 MACHINE_ALLOWED: Final = "one machine type of Compute Engine"
 KEY_ALLOWED: Final = "the name of a key: projects/…/locations/…/keyRings/…/cryptoKeys/…"
+CLUSTER_NAME_ALLOWED: Final = "the name of a GKE cluster in the stack's project and region"
 NETWORK_ALLOWED: Final = (
     "the name of a network of the project, or projects/…/global/networks/… of another project"
 )
@@ -59,6 +60,12 @@ def _network(text: str) -> str:
     return _linked(text, _NETWORK, "gcloud compute networks list --format='value(name)'")
 
 
+def _cluster_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", text, re.ASCII):
+        raise error_with_fix("Write one that `gcloud container clusters list --format='value(name)'` prints.")
+    return text
+
+
 def _subnetwork(text: str) -> str:
     return _linked(text, _SUBNETWORK, "gcloud compute networks subnets list --format='value(name)'")
 
@@ -93,6 +100,7 @@ MachineType = Annotated[
 ]
 Zone = Annotated[str, AfterValidator(_zone)]
 KeyName = Annotated[str, AfterValidator(_key)]
+GkeClusterName = Annotated[str, AfterValidator(_cluster_name)]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 RangeName = Annotated[str, AfterValidator(_range)]

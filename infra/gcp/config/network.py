@@ -1,4 +1,4 @@
-"""The configuration of a GCP stack's network: a new network or an existing one."""
+"""The configuration of a GCP stack's network: a new network, an existing one, or that of an existing cluster."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias
@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from pydantic import Field, Tag
 
 from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.gcp.config.fields import (
     NETWORK_ALLOWED,
@@ -48,6 +49,15 @@ class GcpExistingNetwork(Section):
     services_range: RangeName = Field(description=RANGE_ALLOWED, examples=["services"])
 
 
+class GcpClusterNetwork(Section):
+    """The network of an existing cluster."""
+
+
+def default_network(values: Mapping[str, object]) -> GcpNewNetwork | GcpClusterNetwork:
+    """The network of a document without one; `values` are its fields up to here."""
+    return GcpClusterNetwork() if is_existing_cluster(values.get("cluster")) else GcpNewNetwork()
+
+
 def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetwork]:
     """The section for a value: an existing network if it has a network or a part of one."""
     existing = isinstance(value, Mapping) and any(name in value for name in _EXISTING_NETWORK_FIELDS)
@@ -56,6 +66,7 @@ def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetw
 
 GcpNetworkConfig: TypeAlias = Annotated[
     Annotated[GcpNewNetwork, Tag(GcpNewNetwork.__name__)]
-    | Annotated[GcpExistingNetwork, Tag(GcpExistingNetwork.__name__)],
+    | Annotated[GcpExistingNetwork, Tag(GcpExistingNetwork.__name__)]
+    | Annotated[GcpClusterNetwork, Tag(GcpClusterNetwork.__name__)],
     discriminated_by(network_variant),
 ]

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.stack import CloudDocument
-from holdfast.infra.gcp.config.cluster import GcpCluster
+from holdfast.infra.gcp.config.cluster import GcpClusterConfig, GcpExistingCluster
 from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
-from holdfast.infra.gcp.config.network import GcpNetworkConfig, GcpNewNetwork
+from holdfast.infra.gcp.config.network import GcpNetworkConfig, default_network
 from holdfast.infra.gcp.config.pool import GcpPool
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
@@ -72,12 +72,12 @@ class GcpDocument(CloudDocument):
     }
 
     cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])
-    cluster: GcpCluster = Field(
-        description="a mapping of access, version, channel, systemNodes and other fields",
+    cluster: GcpClusterConfig = Field(
+        description="a mapping of access, version, channel, systemNodes and other fields, or of existing",
         examples=["{access: {authorizedNetworks: [203.0.113.0/24]}}"],
     )
     network: GcpNetworkConfig = Field(
-        default_factory=GcpNewNetwork,
+        default_factory=default_network,
         description="a mapping of nodesCidr, podsCidr and servicesCidr, or of network, subnetwork and their ranges",
         examples=["{nodesCidr: 10.40.0.0/20, podsCidr: 10.44.0.0/14}"],
     )
@@ -106,9 +106,15 @@ class GcpPlatform(GcpDocument):
         return self.cluster.location or self.region
 
     @property
-    def system_machine(self) -> Machine:
-        """The machine type of the system nodes."""
-        return machine_catalogue("gcp")[self.cluster.system_nodes.machine_type]
+    def existing_cluster(self) -> str | None:
+        """The name of the existing cluster; None if the stack creates one."""
+        return self.cluster.existing if isinstance(self.cluster, GcpExistingCluster) else None
+
+    def system_machines(self) -> tuple[Machine, ...]:
+        """The machine type of the system nodes; none for an existing cluster."""
+        if isinstance(self.cluster, GcpExistingCluster):
+            return ()
+        return (machine_catalogue("gcp")[self.cluster.system_nodes.machine_type],)
 
     def classes(self) -> Mapping[str, tuple[Pool, ...]]:
         """The pools of each ComputeClass by its name, in the order in which GKE tries them."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.existing import new_network_problems
 from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import (
@@ -23,9 +24,9 @@ from holdfast.infra.config.network_validation import (
     service_range_problems,
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
-from holdfast.infra.gcp.config.cluster import GcpCluster
+from holdfast.infra.gcp.config.cluster import GcpCluster, GcpExistingCluster, cluster_variant
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem
-from holdfast.infra.gcp.config.network import GcpNewNetwork, network_variant
+from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork, network_variant
 from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
 from holdfast.infra.gcp.config.pool_validation import (
     class_problems,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
         MaintenanceExclusion,
         MaintenanceWindow,
     )
-    from holdfast.infra.gcp.config.network import GcpExistingNetwork
+    from holdfast.infra.gcp.config.network import GcpClusterNetwork
     from holdfast.scheduling.json import Json
 
 
@@ -79,9 +80,13 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
     # Zones and keys depend on the region: their rules do not run without a valid one.
     here = None if wrong_region else region
     pools = read_parts(GcpPool, document.get("pools"))
-    cluster = read_part(GcpCluster, document, "cluster")
+    read = read_part(cluster_variant(document.get("cluster")), document, "cluster")
+    cluster = read if isinstance(read, GcpCluster) else None
     if cluster is not None:
         yield from cluster_problems(cluster, here, f"{PLATFORM}.cluster")
+    if isinstance(read, GcpExistingCluster) and here is not None:
+        yield from _location(read.location, here, f"{PLATFORM}.cluster.location")
+    yield from new_network_problems(document, f"{PLATFORM}.network")
     network = read_part(network_variant(document.get("network")), document, "network")
     if network is not None:
         yield from network_problems(
@@ -269,7 +274,11 @@ _NARROWEST_SERVICES: Final = 27
 
 
 def network_problems(
-    network: GcpNewNetwork | GcpExistingNetwork, *, region: str | None, most_nodes: int, at: str
+    network: GcpNewNetwork | GcpExistingNetwork | GcpClusterNetwork,
+    *,
+    region: str | None,
+    most_nodes: int,
+    at: str,
 ) -> Iterator[Problem]:
     """The problems of a network.
 
@@ -277,7 +286,7 @@ def network_problems(
     """
     if isinstance(network, GcpNewNetwork):
         yield from _new(network, most_nodes, at)
-    else:
+    elif isinstance(network, GcpExistingNetwork):
         yield from _existing(network, region, at)
 
 

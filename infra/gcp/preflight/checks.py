@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from holdfast.components.cluster.gke.access import AUTH_PLUGIN
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.gcp.config.cluster import GcpExistingCluster
 from holdfast.infra.gcp.config.network import GcpNewNetwork
+from holdfast.infra.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
 from holdfast.infra.gcp.preflight.quotas import quota_uses
 from holdfast.infra.preflight.quotas import advice
 from holdfast.scheduling.errors import Problem
@@ -19,7 +21,7 @@ from holdfast.scheduling.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from holdfast.infra.gcp.config.cluster import Channel
+    from holdfast.infra.gcp.config.cluster import Channel, GcpCluster
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight.quotas import Granted
 
@@ -38,7 +40,8 @@ class Project:
     """What the preflight queries found in a project.
 
     `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud
-    Storage uses keys; it exists if the stack has a key. `cluster_zones` are the zones of the system nodes, and of pools
+    Storage uses keys; it exists if the stack has a key. `cluster` is the existing cluster that the stack uses, None if it
+    creates one. `cluster_zones` are the zones of the system nodes, and of pools
     without zones. `zones` are those of the stack's region, in order, `offered` the stack's machine types that each of them
     offers, `newest` the newest version of each release channel. `subnetwork` has the ranges of the stack's subnetwork, and
     `buckets` whether each of its buckets has a hierarchical namespace, by name: both are empty before the first update.
@@ -48,6 +51,7 @@ class Project:
     number: str
     storage_agent: str
     cluster_zones: tuple[str, ...]
+    cluster: ExistingGke | None = None
     zones: tuple[str, ...] | None = None
     offered: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     newest: Mapping[Channel, str] = field(default_factory=dict["Channel", str])
@@ -59,21 +63,10 @@ class Project:
 
 def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
     """The problems that stop a stack in this project."""
-    cluster = f"{PLATFORM}.cluster"
-    yield from _version(platform, project)
-    if isinstance(platform.network, GcpNewNetwork) and project.subnetwork is not None:
-        yield from _changed_ranges(platform.network, project.subnetwork)
+    if project.cluster is not None:
+        yield from existing_gke_problems(platform, project.cluster)
     yield from _replaced_bucket(platform, project)
-    yield from _zones(platform.cluster.zones or (), project, f"{cluster}.zones")
-    if platform.location != platform.region:
-        yield from _zone(platform.location, project, f"{cluster}.location")
-    yield from _unsold(
-        platform.cluster.system_nodes.machine_type,
-        project.cluster_zones,
-        project,
-        machine_at=f"{cluster}.systemNodes.machineType",
-        zones_at=f"{cluster}.zones",
-    )
+    yield from _cluster(platform, project)
     for index, pool in enumerate(platform.pools):
         at = f"{PLATFORM}.pools[{index}]"
         yield from _zones(pool.zones or (), project, f"{at}.zones")
@@ -84,6 +77,26 @@ def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Prob
             machine_at=f"{at}.machineType",
             zones_at=f"{at}.zones",
         )
+
+
+def _cluster(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
+    """The problems of a cluster that the stack creates, and of its network."""
+    cluster, at = platform.cluster, f"{PLATFORM}.cluster"
+    if isinstance(cluster, GcpExistingCluster):
+        return
+    yield from _version(cluster, platform.location, project)
+    if isinstance(platform.network, GcpNewNetwork) and project.subnetwork is not None:
+        yield from _changed_ranges(platform.network, project.subnetwork)
+    yield from _zones(cluster.zones or (), project, f"{at}.zones")
+    if platform.location != platform.region:
+        yield from _zone(platform.location, project, f"{at}.location")
+    yield from _unsold(
+        cluster.system_nodes.machine_type,
+        project.cluster_zones,
+        project,
+        machine_at=f"{at}.systemNodes.machineType",
+        zones_at=f"{at}.zones",
+    )
 
 
 def preflight_warnings(platform: GcpPlatform, project: Project) -> Iterator[str]:
@@ -136,16 +149,16 @@ def _replaced_bucket(platform: GcpPlatform, project: Project) -> Iterator[Proble
     )
 
 
-def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
-    asked, channel = _minor(platform.cluster.version), platform.cluster.channel
+def _version(cluster: GcpCluster, location: str, project: Project) -> Iterator[Problem]:
+    asked, channel = _minor(cluster.version), cluster.channel
     newest = project.newest.get(channel)
     if newest is None or _minor(newest) >= asked:
         return
     having = [one.value for one, version in project.newest.items() if _minor(version) >= asked]
     yield Problem(
         field=f"{PLATFORM}.cluster.channel",
-        value=f"{channel.value}, whose newest version in {platform.location} is {newest}",
-        allowed=f"a channel with {platform.cluster.version}: {', '.join(having) or 'none yet'}",
+        value=f"{channel.value}, whose newest version in {location} is {newest}",
+        allowed=f"a channel with {cluster.version}: {', '.join(having) or 'none yet'}",
         fix=f"Write `channel: {having[0]}`."
         if having
         else "Write another location, or wait for the version.",

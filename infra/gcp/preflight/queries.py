@@ -1,4 +1,4 @@
-"""Queries Google Cloud. No other module of the program does; every query is a read."""
+"""Queries Google Cloud. Beside existing_cluster.py, no other module of the program does; every query is a read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_acco
 from holdfast.components.network.gcp import PODS_RANGE, SERVICES_RANGE, subnetwork_name
 from holdfast.infra import naming
 from holdfast.infra.cloud_queries import CloudQueries
-from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.infra.gcp.config.cluster import Channel, GcpCluster
 from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
+from holdfast.infra.gcp.preflight.existing_cluster import existing_gke
 from holdfast.infra.gcp.preflight.quotas import QuotaRow, granted_in
 from holdfast.infra.labels import STACK_LABEL
 from holdfast.scheduling.machines import zones_of
@@ -53,10 +54,12 @@ class ProjectQueries:
             "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
         )
         zones = queries.optional("compute.zones.list", self._zones)
+        cluster = existing_gke(platform, queries)
         return Project(
             number=number,
             storage_agent=self._storage_agent(number),
-            cluster_zones=zones_of_cluster(platform, zones),
+            cluster=cluster,
+            cluster_zones=zones_of_cluster(platform, zones) if cluster is None else cluster.zones,
             zones=zones,
             offered=self._sold(zones or zones_of(platform.region)),
             newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
@@ -72,12 +75,8 @@ class ProjectQueries:
         return tuple(sorted(answer.names))
 
     def _sold(self, zones: Sequence[str]) -> Mapping[str, frozenset[str]]:
-        types = sorted(
-            {
-                self._platform.cluster.system_nodes.machine_type,
-                *(p.machine_type for p in self._platform.pools),
-            }
-        )
+        system = (machine.name for machine in self._platform.system_machines())
+        types = sorted({*system, *(pool.machine_type for pool in self._platform.pools)})
         wanted = " OR ".join(f'(name = "{name}")' for name in types)
         offered: dict[str, frozenset[str]] = {}
         silent: list[str] = []
@@ -171,7 +170,7 @@ def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> 
     region's `available` zones, with None for the known ones.
     """
     cluster = platform.cluster
-    if cluster.zones is not None:
+    if isinstance(cluster, GcpCluster) and cluster.zones is not None:
         return cluster.zones
     if platform.location != platform.region:
         return (platform.location,)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.gcp.config.cluster import GcpExistingCluster
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from holdfast.scheduling.labels import CapacityType
@@ -184,11 +185,13 @@ def _usage(quota: Quota, granted: Granted | None, used: Mapping[Quota, float] | 
 
 
 def _demands(platform: GcpPlatform, zones: int) -> Iterator[tuple[Take, Demand]]:
-    system = platform.cluster.system_nodes
-    at = f"{PLATFORM}.cluster.systemNodes"
-    for take in takes_of(platform.system_machine, CapacityType.ON_DEMAND, SystemNodesArgs.disk_gib):
-        most = take.amount * (system.per_zone + system.spare_per_zone) * zones
-        yield take, Demand(field=at, asked=most, least=take.amount * system.per_zone * zones)
+    cluster, at = platform.cluster, f"{PLATFORM}.cluster.systemNodes"
+    if not isinstance(cluster, GcpExistingCluster):
+        system = cluster.system_nodes
+        (machine,) = platform.system_machines()
+        for take in takes_of(machine, CapacityType.ON_DEMAND, SystemNodesArgs.disk_gib):
+            most = take.amount * (system.per_zone + system.spare_per_zone) * zones
+            yield take, Demand(field=at, asked=most, least=take.amount * system.per_zone * zones)
     for index, pool in enumerate(platform.pools):
         machine = pool.machine()
         sets = 2 if pool.upgrades is Upgrades.BLUE_GREEN else 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from holdfast.infra import versions
 from holdfast.infra.aws.config.validation import read_aws_platform
 from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.infra.clouds import cloud_of
+from holdfast.infra.config.existing import ExistingCluster
 from holdfast.infra.gcp.config.validation import read_gcp_platform
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
@@ -121,6 +122,15 @@ def pool(
 def machine(name: str = "m7i.xlarge", *, vcpus: int = 4, gpus: int = 0) -> Machine:
     """A small CPU machine."""
     return Machine(name=name, vcpus=vcpus, memory_mib=16384, gpus=gpus, hourly_price=0.2)
+
+
+C = TypeVar("C")
+
+
+def new_cluster(cluster: C | ExistingCluster) -> C:
+    """The section of a cluster that the stack creates."""
+    assert not isinstance(cluster, ExistingCluster), "the stack creates its cluster"
+    return cluster
 
 
 AWS_REGION = "us-west-2"

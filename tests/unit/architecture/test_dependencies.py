@@ -36,13 +36,16 @@ SURROUNDINGS = frozenset(
     }
 )
 
-# The one module of each cloud's program that calls it: every call reads.
+# The modules of each cloud's program that call it: every call reads.
 QUESTIONS = frozenset(
     {
         "infra/aws/preflight/existing.py",
+        "infra/aws/preflight/existing_cluster.py",
         "infra/aws/preflight/queries.py",
         "infra/aws/preflight/reservations.py",
+        "infra/gcp/preflight/existing_cluster.py",
         "infra/gcp/preflight/queries.py",
+        "infra/azure/preflight/existing_cluster.py",
         "infra/azure/preflight/queries.py",
     }
 )

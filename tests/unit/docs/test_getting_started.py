@@ -31,6 +31,7 @@ from holdfast.infra.naming import aks_cluster_name, gke_cluster_name, gke_enviro
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import GKE_SPOT, CapacityType
 from holdfast.scheduling.machines import boot_disk_of, family_of
+from tests.support.builders.configurations import new_cluster
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.iam_linter import lint
 
@@ -136,7 +137,7 @@ def azure_pools(platform: AzurePlatform) -> Iterator[tuple[Pool, tuple[Machine, 
 def azure_needs(platform: AzurePlatform) -> Needs:
     """The vCPUs that a stack takes with full pools: of each family, as if it alone were bought."""
     found, everything = Needs(), "all families"
-    system, nodes = platform.system_machine, platform.cluster.system_nodes.count
+    system, nodes = platform.system_machines()[0], new_cluster(platform.cluster).system_nodes.count
     for of in (everything, str(family_of(system.name))):
         found[of, CapacityType.ON_DEMAND] += system.vcpus * nodes
     for pool, machines in azure_pools(platform):
@@ -160,9 +161,9 @@ def gcp_machine_needs(machine: Machine, disk_gb: int) -> Iterator[tuple[str, int
 def gcp_needs(platform: GcpPlatform) -> Needs:
     """What a stack takes with full pools."""
     found = Needs()
-    system = platform.cluster.system_nodes
+    system = new_cluster(platform.cluster).system_nodes
     nodes = (system.per_zone + system.spare_per_zone) * len(zones_of_cluster(platform, None))
-    for what, each in gcp_machine_needs(platform.system_machine, SystemNodesArgs.disk_gib):
+    for what, each in gcp_machine_needs(platform.system_machines()[0], SystemNodesArgs.disk_gib):
         found[what, CapacityType.ON_DEMAND] += each * nodes
     for pool in platform.pools:
         machine = pool.machine()
@@ -229,13 +230,14 @@ def test_permissions_of_deployers_are_those_of_the_program(tmp_path: Path) -> No
 
 def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
     platform = azure_platform("azure-prod")
-    assert platform.cluster.disk_encryption_set is not None, "the stack's file names one"
-    _, _, _, _, group, *_, name = platform.cluster.disk_encryption_set.split("/")
+    disks = new_cluster(platform.cluster).disk_encryption_set
+    assert disks is not None, "the stack's file names one"
+    _, _, _, _, group, *_, name = disks.split("/")
     command = f"disk-encryption-set create --name {name} --resource-group {group}"
     assert command in PAGES["azure"].text, "no command creates another one"
     assert f"--location {platform.location}" in PAGES["azure"].text, "it is where the stack is"
     for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
-        for key in filter(None, (stack.cluster.database_key, stack.checkpoints.kms_key)):
+        for key in filter(None, (new_cluster(stack.cluster).database_key, stack.checkpoints.kms_key)):
             _, project, _, location, _, ring, _, name = key.split("/")
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
             assert command in PAGES["gcp"].text, "no command creates the key in the stack file"

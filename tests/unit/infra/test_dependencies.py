@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders.configurations import new_cluster
 from tests.support.inputs import value
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_an_aks_cluster_depends_on_its_role_assignments(name: str) -> None:
     earlier = recording.everything_before(recording.one(":ManagedCluster"))
     assert AKS_DEPLOYER in earlier, "Azure takes minutes to heed a grant"
     assert "cluster-identity-subnet-assignment" in earlier, "node auto-provisioning could make no machine"
-    has_key = azure_stacks.PLATFORMS[name]().cluster.disk_encryption_set is not None
+    has_key = new_cluster(azure_stacks.PLATFORMS[name]().cluster).disk_encryption_set is not None
     assert ("cluster-identity-disks-assignment" in earlier) == has_key, "nor does it encrypt a disk"
     (group,) = [group for group in recording.of(":ResourceGroup") if group.name == "checkpoints-group"]
     within = recording.one(":StorageAccount").inputs["resourceGroupName"]
@@ -225,7 +226,7 @@ def test_grants_precede_their_users_and_follow_the_identity_pool(name: str) -> N
         earlier = recording.everything_before(resource)
         assert earlier >= GKE_NODE_ROLES, f"the nodes of {resource.name} would have no roles"
     for kind, key_grant, key in (
-        (":Cluster", "cluster-key-grant", platform.cluster.database_key),
+        (":Cluster", "cluster-key-grant", new_cluster(platform.cluster).database_key),
         (":Bucket", "checkpoints-key-use", platform.checkpoints.kms_key),
     ):
         is_there = key_grant in recording.everything_before(recording.one(kind))

@@ -11,6 +11,7 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.quantities import parse_cpu, parse_memory
 from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Resources
+from tests.support.builders.configurations import new_cluster
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
 from tests.support.json_objects import obj, objects
@@ -91,14 +92,14 @@ def _nodes(platform: Platform) -> list[Resources]:
                 machine_capacity(each, Provisioner.EKS).allocatable for each in platform.system_machines()
             ]
             smallest = min(sizes, key=lambda size: (size.cpu_millis, size.memory_mib))
-            return [smallest] * platform.cluster.system_nodes.count
+            return [smallest] * new_cluster(platform.cluster).system_nodes.count
         case "azure":
-            size = machine_capacity(platform.system_machine, Provisioner.AKS).allocatable
-            return [size] * platform.cluster.system_nodes.count
+            size = machine_capacity(platform.system_machines()[0], Provisioner.AKS).allocatable
+            return [size] * new_cluster(platform.cluster).system_nodes.count
         case "gcp":
-            size = machine_capacity(platform.system_machine, Provisioner.GKE).allocatable
+            size = machine_capacity(platform.system_machines()[0], Provisioner.GKE).allocatable
             # Two zones at least: a regional cluster has three, a zonal one gets a second node.
-            return [size] * 2 * platform.cluster.system_nodes.per_zone
+            return [size] * 2 * new_cluster(platform.cluster).system_nodes.per_zone
         case _:
             raise ValueError(platform.cloud)
 

@@ -20,6 +20,7 @@ from tests.support.builders.configurations import (
     aws_platform,
     aws_problems,
     entry,
+    new_cluster,
     read_aws,
     section,
 )
@@ -52,7 +53,7 @@ def test_one_pool_and_access_are_enough() -> None:
     }
     platform = read_aws(bare)
     assert platform.protected, "what is forgotten must not be what can be destroyed"
-    assert platform.cluster.public_access_cidrs == (), "nor what anybody can reach"
+    assert new_cluster(platform.cluster).public_access_cidrs == (), "nor what anybody can reach"
     assert platform.network == AwsNewNetwork(), "a network is made"
 
 
@@ -128,8 +129,8 @@ def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("aws-prod")
     assert isinstance(platform.network, AwsNewNetwork), "its network is its own"
     assert platform.network.nat == "per-zone", "a zone that fails takes no other zone's way out"
-    assert not platform.cluster.public_access_cidrs, "its endpoint is private"
-    assert platform.cluster.private_access_cidrs, "and lets in who deploys"
+    assert not new_cluster(platform.cluster).public_access_cidrs, "its endpoint is private"
+    assert new_cluster(platform.cluster).private_access_cidrs, "and lets in who deploys"
     assert platform.protected, "it cannot be destroyed by accident"
     assert platform.account, "nor makes it in another account"
 

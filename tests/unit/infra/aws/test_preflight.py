@@ -26,7 +26,7 @@ from holdfast.infra.aws.preflight.reservations import Ec2Reservation, read_reser
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.builders.configurations import aws_platform, entry, section
+from tests.support.builders.configurations import aws_platform, entry, new_cluster, section
 from tests.support.fakes.aws_account import (
     ACCOUNT,
     CLUSTER,
@@ -393,7 +393,9 @@ def test_preflight_logs_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_default_service_range_is_the_components() -> None:
     from holdfast.components.cluster.eks.component import SERVICE_CIDR
 
-    assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "the default is the same in both places"
+    assert new_cluster(aws_platform().cluster).service_cidr == SERVICE_CIDR, (
+        "the default is the same in both places"
+    )
 
 
 def reserved(document: Document) -> None:

@@ -23,6 +23,7 @@ from tests.support.builders.configurations import (
     fixed_platform,
     nap_document,
     nap_platform,
+    new_cluster,
     read_azure,
 )
 from tests.support.invalid_configs.mistakes import changed
@@ -54,7 +55,7 @@ def test_one_pool_and_access_are_enough() -> None:
     assert isinstance(platform, NapPlatform), "node auto-provisioning is what a stack has that says nothing"
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.network == AzureNewNetwork(), "a network is made"
-    assert platform.cluster.system_nodes.count == 2, "the operators outlive one of their nodes"
+    assert new_cluster(platform.cluster).system_nodes.count == 2, "the operators outlive one of their nodes"
     assert platform.cluster.login is Login.AZURE_CLI, "kubelogin uses the identity of `az login`"
     assert (platform.subscription_id, platform.tenant_id) == (None, None), "and Azure is asked whose they are"
 
@@ -165,10 +166,10 @@ def test_both_kinds_of_scaling_are_rehearsed() -> None:
 
 def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("azure-prod")
-    system = platform.cluster.system_nodes
-    assert platform.cluster.access.private, "no address answers the internet"
+    system = new_cluster(platform.cluster).system_nodes
+    assert new_cluster(platform.cluster).access.private, "no address answers the internet"
     assert len(system.zones) == system.count == 3, "a zone that fails takes no more than one operators' node"
     assert platform.protected, "it cannot be destroyed by accident"
-    assert platform.cluster.maintenance.exclusions, "and upgrades pause during the holidays"
-    assert platform.cluster.disk_encryption_set, "its disks are behind a key of one's own"
+    assert new_cluster(platform.cluster).maintenance.exclusions, "and upgrades pause during the holidays"
+    assert new_cluster(platform.cluster).disk_encryption_set, "its disks are behind a key of one's own"
     assert platform.checkpoints.redundancy == "Standard_ZRS", "a failed zone takes no checkpoint with it"

@@ -16,7 +16,7 @@ from holdfast.components.iam.azure import (
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import AZURE_LOCATION, list_of, nap_platform
+from tests.support.builders.configurations import AZURE_LOCATION, list_of, nap_platform, new_cluster
 from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
@@ -95,7 +95,9 @@ def let_in(recording: Recording) -> set[tuple[str, str]]:
 @every_stack
 def test_only_the_deployer_and_administrators_have_access(name: str) -> None:
     admins = {who for who, role in let_in(stack(name)) if role == AKS_RBAC_CLUSTER_ADMIN}
-    assert admins == {DEPLOYER, *PLATFORMS[name]().cluster.admins}, "there are no local accounts beside them"
+    assert admins == {DEPLOYER, *new_cluster(PLATFORMS[name]().cluster).admins}, (
+        "there are no local accounts beside them"
+    )
     assert value(stack(name).one(":ManagedCluster"), "disableLocalAccounts") is True, "of AKS's either"
 
 

@@ -24,6 +24,7 @@ from tests.support.builders.configurations import (
     gcp_document,
     gcp_platform,
     gcp_problems,
+    new_cluster,
     read_gcp,
     section,
 )
@@ -57,7 +58,7 @@ def test_one_pool_and_access_are_enough() -> None:
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.network == GcpNewNetwork(), "a network is made"
     assert platform.location == GCP_REGION, "with a control plane in three zones"
-    assert platform.cluster.channel is Channel.REGULAR, "on a channel that Google has qualified"
+    assert new_cluster(platform.cluster).channel is Channel.REGULAR, "on a channel that Google has qualified"
     assert platform.checkpoints.recovery is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
@@ -124,8 +125,9 @@ def test_a_date_is_the_same_however_yaml_parses_it(text: str) -> None:
     platform = gcp_platform(
         lambda d: section(d, "cluster").update(maintenance={"exclusion": {"start": text}})
     )
-    assert platform.cluster.maintenance.exclusion is not None, "there is one"
-    assert platform.cluster.maintenance.exclusion.start == "2026-12-01", "or each update would change it"
+    exclusion = new_cluster(platform.cluster).maintenance.exclusion
+    assert exclusion is not None, "there is one"
+    assert exclusion.start == "2026-12-01", "or each update would change it"
 
 
 def test_a_maintenance_window_becomes_an_rfc_5545_rule() -> None:
@@ -169,11 +171,13 @@ def tracked(stack: str) -> GcpPlatform:
 
 def test_the_production_stack_is_private_redundant_and_protected() -> None:
     platform = tracked("gcp-prod")
-    blocks = platform.cluster.access.authorized_networks or ()
-    assert platform.cluster.access.dns_endpoint is None, "no name that answers the internet"
+    blocks = new_cluster(platform.cluster).access.authorized_networks or ()
+    assert new_cluster(platform.cluster).access.dns_endpoint is None, "no name that answers the internet"
     assert all(IPv4Network(block).is_private for block in blocks), "nor an address"
     assert platform.location == platform.region, "a zone that fails takes no control plane with it"
-    assert len(platform.cluster.zones or ()) > 1, "nor the cluster's services"
+    assert len(new_cluster(platform.cluster).zones or ()) > 1, "nor the cluster's services"
     assert platform.protected, "it cannot be destroyed by accident"
-    assert platform.cluster.maintenance.exclusion, "and no upgrade replaces the nodes of a running job"
-    assert platform.cluster.database_key, "its secrets are behind a key of one's own"
+    assert new_cluster(platform.cluster).maintenance.exclusion, (
+        "and no upgrade replaces the nodes of a running job"
+    )
+    assert new_cluster(platform.cluster).database_key, "its secrets are behind a key of one's own"

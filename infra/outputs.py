@@ -1,0 +1,119 @@
+"""The outputs of a stack: the contract for programs that refer to it with a StackReference.
+
+`export_outputs` writes them in every composition root; `stack_outputs` reads them in another program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+import pulumi
+
+from holdfast.scheduling.json import mapping, sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input, Output, StackReference
+
+    from holdfast.infra.config.namespace import NamespaceSection
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.pools import Pool
+
+#: The names of all outputs. A release may add one; it renames and removes none without a new major version.
+OUTPUTS: Final = ("cluster", "kubeconfig", "checkpoints", "pools", "ladders", "identities")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOutput:
+    """A pool: `spot`, `on-demand` or `reserved`, whether its machines have GPUs, and its largest number of nodes."""
+
+    capacity: str
+    has_gpus: bool
+    max_nodes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackOutputs:
+    """The outputs of a stack.
+
+    `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
+    caller's. `checkpoints` is the bucket, on Azure the storage account. `ladders` are the pools of each training namespace, in
+    the order of failover. `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of
+    IAM on Google Cloud, a client ID on Azure.
+    """
+
+    cluster: str
+    kubeconfig: str
+    checkpoints: str
+    pools: Mapping[str, PoolOutput]
+    ladders: Mapping[str, tuple[str, ...]]
+    identities: Mapping[str, str]
+
+
+def export_outputs(
+    pools: Sequence[Pool],
+    namespaces: Sequence[NamespaceSection],
+    *,
+    cluster: Input[str],
+    kubeconfig: Input[str],
+    checkpoints: Input[str],
+    identities: Mapping[str, Input[str]],
+) -> None:
+    """Export the outputs of a stack; `identities` are those of the jobs by training namespace."""
+    pulumi.export("cluster", cluster)
+    pulumi.export("kubeconfig", kubeconfig)
+    pulumi.export("checkpoints", checkpoints)
+    pulumi.export(
+        "pools",
+        {
+            pool.name: {
+                "capacity": pool.capacity.value,
+                "hasGpus": pool.has_gpus,
+                "maxNodes": pool.max_nodes,
+            }
+            for pool in pools
+        },
+    )
+    pulumi.export("ladders", {each.name: [tier.pool for tier in each.ladder] for each in namespaces})
+    pulumi.export("identities", dict(identities))
+
+
+def stack_outputs(reference: StackReference) -> Output[StackOutputs]:
+    """The outputs of the stack that a StackReference names.
+
+    Fails for a stack that does not export them: one of another program, or of an older release.
+    """
+    return cast("Output[Json]", reference.outputs).apply(read_outputs)
+
+
+def read_outputs(found: Json) -> StackOutputs:
+    """The outputs in a mapping of a stack's outputs by name. Raises ValueError if one is missing."""
+    missing = [name for name in OUTPUTS if name not in found]
+    if missing:
+        raise ValueError(
+            f"the stack has no output {', '.join(missing)}: refer to a stack of Holdfast, and update it with this release first"
+        )
+    return StackOutputs(
+        cluster=str(found["cluster"]),
+        kubeconfig=str(found["kubeconfig"]),
+        checkpoints=str(found["checkpoints"]),
+        pools={name: _pool(pool) for name, pool in mapping(found["pools"]).items()},
+        ladders={
+            name: tuple(str(pool) for pool in sequence(ladder))
+            for name, ladder in mapping(found["ladders"]).items()
+        },
+        identities={name: str(identity) for name, identity in mapping(found["identities"]).items()},
+    )
+
+
+def _pool(found: JsonValue) -> PoolOutput:
+    pool = mapping(found)
+    most = pool.get("maxNodes")
+    return PoolOutput(
+        capacity=str(pool.get("capacity")),
+        has_gpus=pool.get("hasGpus") is True,
+        # The engine stores numbers as floats.
+        max_nodes=int(most) if isinstance(most, int | float) else 0,
+    )

@@ -1,0 +1,249 @@
+"""Stacks that use clusters of other owners, on the real engine: one program makes the cluster, a stack uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from holdfast.infra.outputs import OUTPUTS, read_outputs
+from holdfast.simulator.clouds.azure.names import CALLER
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.pulumi import EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.stacks import Stack
+from holdfast.simulator.stacks.stack import StackSimulators
+from tests.support.builders import aks_components, aws_components, gke_components
+from tests.support.builders.configurations import (
+    NAMESPACES,
+    aws_document,
+    gcp_document,
+    list_of,
+    nap_document,
+)
+from tests.support.clusters.cloud_workspaces import cloud_workspace
+from tests.support.doc_pages import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
+
+    from holdfast.simulator.pulumi import Outcome
+    from tests.support.builders.configurations import Document
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.engine,
+    pytest.mark.timeout(900),
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+OWNER, STACK, PROJECT = "owner", "guest", "team-ml"
+PLANS = ROOT / "tests/engine/existing_clusters"
+
+
+def make_eks() -> None:
+    """The owner's program on AWS: a cluster with system nodes."""
+    from holdfast.components.cluster.eks.component import EksCluster
+
+    EksCluster("shared", replace(aws_components.cluster_args(), cluster_name="shared"))
+
+
+def make_gke() -> None:
+    """The owner's program on Google Cloud."""
+    from holdfast.components.cluster.gke.component import GkeCluster
+
+    GkeCluster("shared", replace(gke_components.cluster_args(), cluster_name="shared", project=PROJECT))
+
+
+def make_aks() -> None:
+    """The owner's program on Azure, which makes the guest's deployer an administrator."""
+    from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
+    from holdfast.components.cluster.aks.component import AksCluster
+
+    location = aks_components.LOCATION
+    group = StackResourceGroup(
+        "group", StackResourceGroupArgs(group_name="platform", location=location, protected=False)
+    )
+    args = replace(aks_components.cluster_args(), cluster_name="shared", resource_group=group.group_name)
+    AksCluster("shared", replace(args, deployer=CALLER))
+
+
+def _on(document: Document, **cluster: str) -> Document:
+    document.pop("network")
+    return {**document, "protected": False, "cluster": {**cluster}}
+
+
+def _gcp() -> Document:
+    document = gcp_document()
+    for pool in list_of(document, "pools"):
+        assert isinstance(pool, dict), "a pool is a mapping"
+        pool.pop("zones", None)
+    return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """A cloud with the owner's program, and the guest's document and settings."""
+
+    package: str
+    make: Callable[[], None]
+    document: Document
+    settings: Document
+    cluster: str
+
+
+CLOUDS: Mapping[str, Cloud] = {
+    "aws": Cloud(
+        package="aws",
+        make=make_eks,
+        document=_on(aws_document(), existing="shared"),
+        settings={"aws:region": "us-east-1"},
+        cluster="aws:eks/cluster:Cluster",
+    ),
+    "gcp": Cloud(
+        package="gcp",
+        make=make_gke,
+        document=_on(_gcp(), existing="shared"),
+        settings={"gcp:project": PROJECT, "gcp:region": gke_components.REGION},
+        cluster="gcp:container/cluster:Cluster",
+    ),
+    "azure": Cloud(
+        package="azure-native",
+        make=make_aks,
+        document=_on(nap_document(), existing="shared", resourceGroup="platform"),
+        settings={
+            "azure-native:location": aks_components.LOCATION,
+            "azure-native:subscriptionId": aks_components.SUBSCRIPTION,
+            "azure-native:tenantId": aks_components.TENANT,
+        },
+        cluster="azure-native:containerservice:ManagedCluster",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """A guest's stack, and the owner's beside it in the same cloud."""
+
+    cloud: Cloud
+    guest: Stack
+
+    def owner(self, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+        """Run the owner's program."""
+        subject = Subject(
+            program=self.cloud.make,
+            project={"name": OWNER, "runtime": "python"},
+            settings={"config": self.cloud.settings},
+            packages=(self.cloud.package, "kubernetes"),
+        )
+        workspace, place = self.guest.workspace, self.guest.place
+        providers = StackSimulators(
+            stack=OWNER, project=OWNER, workspace=workspace, faults=Faults(), place=place
+        )
+        with Rehearsal.open(OWNER, workspace, subject=subject, providers=providers, place=place) as opened:
+            return command(opened)
+
+    def types(self) -> list[str]:
+        """The types of everything in the cloud, in the order of creation."""
+        return [each.type for each in CloudState(self._state).read().all()]
+
+    @property
+    def _state(self) -> Path:
+        return self.guest.folder.cloud_states / f"{self.cloud.package}.json"
+
+
+def shared(folder: Path, name: str) -> Shared:
+    """A guest's stack whose cluster does not exist yet."""
+    cloud = CLOUDS[name]
+    workspace = cloud_workspace(folder)
+    (folder / "stacks").unlink()
+    (folder / "stacks").mkdir()
+    content = {"config": {**cloud.settings, "holdfast:platform": cloud.document}}
+    (folder / f"stacks/Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(content))
+    return Shared(cloud=cloud, guest=Stack.named(STACK, workspace, report=lambda _: None, run_as="both"))
+
+
+@pytest.fixture(params=["gcp", "azure"])
+def planned(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shared]:
+    """The two stacks, with a control plane that nothing runs on."""
+    found = shared(tmp_path, str(request.param))
+    with found.guest.environment.lent():
+        yield found
+
+
+def plan_of(outcome: Outcome) -> str:
+    """A plan as text: a line for each component and each resource of a cloud, without the objects in the cluster."""
+    shown = (step.summary for step in outcome.steps)
+    lines = sorted(line for line in shown if not any(kind in line for kind in ("(kubernetes:", "(pulumi:")))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def assert_plan(name: str, outcome: Outcome) -> None:
+    """Compare a plan with the recorded one, which shows what is registered and what is not.
+
+    To record it again, delete the file and run the test, which then fails once.
+    """
+    file = PLANS / f"{name}.txt"
+    if not file.exists():
+        file.write_text(plan_of(outcome), "utf-8")
+        pytest.fail(f"{file} was recorded: read it, and commit it if the plan is right")
+    assert plan_of(outcome) == file.read_text("utf-8"), f"the plan is not the one in {file}"
+
+
+def assert_missing_cluster_is_refused(found: Shared) -> None:
+    with found.guest.session() as session, pytest.raises(EngineFailure) as refused:
+        session.preview()
+    message = str(refused.value)
+    assert 'holdfast:platform.cluster.existing: got "shared", which does not exist' in message, (
+        "it says which"
+    )
+    assert "Traceback" not in message, "in words"
+
+
+def test_a_stack_uses_an_existing_cluster_and_registers_none(planned: Shared) -> None:
+    assert_missing_cluster_is_refused(planned)
+    planned.owner(Rehearsal.up)
+    with planned.guest.session() as session:
+        outcome = session.preview()
+    assert_plan(planned.guest.subject.cloud, outcome)
+    assert set(outcome.outputs) == set(OUTPUTS), "programs that refer to the stack find all outputs"
+
+
+def test_an_eks_stack_lives_in_an_existing_cluster_and_leaves_it_as_it_was(tmp_path: Path) -> None:
+    found = shared(tmp_path, "aws")
+    assert len(NAMESPACES if isinstance(NAMESPACES, list) else []) == 2, (
+        "two namespaces have their jobs there"
+    )
+    try:
+        found.guest.environment.start()
+        assert_missing_cluster_is_refused(found)
+        found.owner(Rehearsal.up)
+        before = found.types()
+        with found.guest.session() as session:
+            planned = session.preview()
+            made = session.up(judged=True)
+            again = session.up(judged=True)
+        assert_plan("aws", planned)
+        outputs = read_outputs(made.outputs)
+        assert outputs.cluster == "shared", "another program finds the owner's cluster"
+        assert outputs.ladders["vision"] == ("a100-spot", "a100"), "the ladders of its namespaces"
+        assert outputs.pools["a100"].max_nodes == 4, "and the pools on them"
+        assert outputs.identities["vision"].startswith("arn:aws:iam::"), "the role of its jobs"
+        assert made.changes["create"] == planned.changes["create"], "the preview announced what was made"
+        assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
+        assert found.types().count(found.cloud.cluster) == 1, "the stack made no cluster of its own"
+        with found.guest.session() as session:
+            session.destroy()
+        client = KubeClient.from_kubeconfig(found.guest.kubeconfig)
+        assert not client.list("karpenter.sh/v1", "NodePool"), "no pool of the stack is left in the cluster"
+        client.close()
+        kept = [each for each in found.types() if "serviceLinkedRole" not in each]
+        assert kept == before, "the owner's resources are what they were"
+        assert found.owner(Rehearsal.refresh).changed == 0, "and as they were"
+    finally:
+        found.guest.environment.remove()

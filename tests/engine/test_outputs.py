@@ -1,0 +1,88 @@
+"""The outputs of a stack, read by another program with a StackReference on the real engine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from holdfast.infra.outputs import export_outputs, stack_outputs
+from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
+from holdfast.simulator.pulumi import EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.workspace import EngineFolder
+from tests.support.builders.configurations import aws_platform, gcp_platform, nap_platform
+from tests.support.clusters.control_plane import scratch_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from holdfast.simulator.pulumi import Outcome
+
+pytestmark = pytest.mark.engine
+
+PLACE, PRODUCER, CONSUMER = "references", "producer", "consumer"
+PLATFORMS = {"aws": aws_platform, "gcp": gcp_platform, "azure": nap_platform}
+IDENTITIES = {
+    "aws": "arn:aws:iam::123456789012:role/vision",
+    "gcp": "principal://iam.googleapis.com/projects/1/x",
+    "azure": "00000000-0000-0000-0000-00000000cccc",
+}
+
+
+def run(folder: Path, stack: str, program: Callable[[], None]) -> Outcome:
+    """Bring up a program without providers, in a state that others share."""
+    workspace = scratch_workspace(folder)
+    place = EngineFolder.of(PLACE, workspace)
+    clouds = SimulatedClouds(
+        folder=place.cloud_states, checkpoint=place.checkpoint(stack, stack), faults=Faults()
+    )
+    subject = Subject(
+        program=program, project={"name": stack, "runtime": "python"}, settings={"config": {}}, packages=()
+    )
+    with Rehearsal.open(stack, workspace, subject=subject, providers=clouds, place=PLACE) as opened:
+        return opened.up()
+
+
+def producer(cloud: str) -> Callable[[], None]:
+    platform = PLATFORMS[cloud]()
+
+    def program() -> None:
+        export_outputs(
+            platform.scheduling_pools(),
+            platform.namespaces,
+            cluster=pulumi.Output.from_input("holdfast-dev"),
+            kubeconfig='{"kind": "Config"}',
+            checkpoints="checkpoints-0a1b2c3",
+            identities={"vision": pulumi.Output.from_input(IDENTITIES[cloud])},
+        )
+
+    return program
+
+
+def consumer() -> None:
+    """Another team's program, which knows the name of the stack only."""
+    reference = pulumi.StackReference(f"organization/{PRODUCER}/{PRODUCER}")
+    pulumi.export("found", stack_outputs(reference).apply(lambda found: json.dumps(asdict(found))))
+
+
+@pytest.mark.parametrize("cloud", PLATFORMS)
+def test_a_second_program_reads_the_outputs_by_reference(tmp_path: Path, cloud: str) -> None:
+    run(tmp_path, PRODUCER, producer(cloud))
+    found = json.loads(str(run(tmp_path, CONSUMER, consumer).outputs["found"]))
+    assert found["cluster"] == "holdfast-dev", "what to connect to"
+    assert json.loads(found["kubeconfig"])["kind"] == "Config", "how"
+    assert found["pools"]["a100-spot"] == {"capacity": "spot", "has_gpus": True, "max_nodes": 8}, "the pools"
+    assert found["ladders"]["vision"] == ["a100-spot", "a100"], "the ladders, in the order of failover"
+    assert found["checkpoints"] == "checkpoints-0a1b2c3", "the bucket"
+    assert found["identities"] == {"vision": IDENTITIES[cloud]}, "whose access jobs have"
+
+
+def test_a_stack_without_the_outputs_is_refused_in_words(tmp_path: Path) -> None:
+    run(tmp_path, PRODUCER, lambda: pulumi.export("cluster", "holdfast-dev"))
+    with pytest.raises(EngineFailure, match="update it with this release first"):
+        run(tmp_path, CONSUMER, consumer)
