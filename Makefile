@@ -160,6 +160,10 @@ bench: tools ## measure preview and up against an empty program, and moves again
 cli: tools ## run the local stack with the pulumi command and the published plugin, and time its preview
 	@$(SOAK) cli
 
+.PHONY: languages
+languages: tools ## judge one program in Python, TypeScript, Go and YAML with the packed policy pack
+	@$(SOAK) languages
+
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))

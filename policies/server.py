@@ -9,9 +9,6 @@ settings. So its servicer is used as it is, except for the calls that receive re
 
 from __future__ import annotations
 
-import traceback
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi.runtime.proto import analyzer_pb2
@@ -19,11 +16,10 @@ from pulumi_policy import EnforcementLevel, Policy, PolicyPack, proxy
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from holdfast.policies.inputs.ladders import NAMESPACE_TYPES, is_fallback_policy
+from holdfast.policies.faults import Asked, apply_rule
 from holdfast.policies.pack import RulePolicy, misspelled, settings
 from holdfast.policies.remediation import Remediation
-from holdfast.policies.resources import Stack, StackResource, Value, text_at
-from holdfast.policies.rule import STOP_ON_FAULT, Finding
+from holdfast.policies.resources import Stack, StackResource, Value
 from holdfast.policies.rules import policy_inputs, verdicts
 from holdfast.scheduling.json import UNKNOWN
 
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as WireValue
     from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
 
-    from holdfast.policies.rule import Rule, Settings
+    from holdfast.policies.rule import Finding
 
 _NAME: Final = "holdfast"
 _UNKNOWNS: Final = frozenset(
@@ -52,8 +48,6 @@ _UNKNOWNS: Final = frozenset(
 )
 # No resource nests this deep; the limit protects the rules, which recurse into values.
 _MAX_DEPTH: Final = 64
-# A rule that raises is applied once for each ladder; of a program with more of them, it proves nothing.
-_MOST_TRIED: Final = 100
 
 
 class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivateUsage] - what the SDK serves a pack by
@@ -148,15 +142,6 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A rule that is not disabled, with what it receives. `stops`: what it proves stops the run."""
-
-    rule: Rule
-    settings: Settings
-    stops: bool = True
-
-
 def evaluate(
     stack: Stack, asked: Sequence[Asked], misspelled: Sequence[Finding] = ()
 ) -> Mapping[str, Sequence[Finding]]:
@@ -166,7 +151,7 @@ def evaluate(
     """
     found: dict[str, list[Finding]] = {policy_inputs.RULE.name: list(misspelled)}
     for each in asked:
-        found.setdefault(each.rule.name, []).extend(_apply(each, stack))
+        found.setdefault(each.rule.name, []).extend(apply_rule(each, stack))
     stopping = {each.rule.name: each.stops for each in asked}
     reported = {(name, finding.urn) for name, listed in found.items() for finding in listed}
     return {
@@ -178,51 +163,6 @@ def evaluate(
         ]
         for name, listed in found.items()
     }
-
-
-def _apply(asked: Asked, stack: Stack) -> Sequence[Finding]:
-    """Return the findings of a rule; a ladder with which it raises is left out, so that it silences no other namespace."""
-    try:
-        return asked.rule.find(stack, asked.settings)
-    except Exception as fault:  # noqa: BLE001 - whatever a program registers, the other rules are applied
-        whole = _failed(asked, fault)
-    ladders = [each for each in stack if is_fallback_policy(each.type)]
-    kept = [each for each in stack if not is_fallback_policy(each.type)]
-    failed: list[Finding] = []
-    for ladder in ladders if len(ladders) <= _MOST_TRIED else ():
-        try:
-            asked.rule.find(Stack([*kept, ladder]), asked.settings)
-        except Exception as fault:  # noqa: BLE001 - as above
-            failed.append(_failed(asked, fault, ladder))
-            # Without its ladder the namespace would be reported for having none.
-            own = text_at(ladder.props, "metadata", "namespace")
-            kept = [
-                each
-                for each in kept
-                if each.type not in NAMESPACE_TYPES or text_at(each.props, "metadata", "name") != own
-            ]
-        else:
-            kept.append(ladder)
-    try:
-        return [*asked.rule.find(Stack(kept), asked.settings), *(failed or [whole])]
-    except Exception:  # noqa: BLE001 - it raises for another reason than a ladder
-        return [whole]
-
-
-def _failed(asked: Asked, fault: Exception, at_fault: StackResource | None = None) -> Finding:
-    """Return the finding of a rule that raised: it proves nothing, so what it is for is not proved either.
-
-    `at_fault` is the ladder without which it does not raise.
-    """
-    at = traceback.extract_tb(fault.__traceback__)[-1]
-    what = "here" if at_fault is None else f"of the namespace of ladder {at_fault.logical_name!r}"
-    return Finding(
-        urn="" if at_fault is None else at_fault.urn,
-        message=f"rule {asked.rule.name!r} failed, so it proves nothing {what}: {type(fault).__name__}: {fault} "
-        f"({Path(at.filename).name}:{at.lineno}). This is a bug in the policy pack: please report it. To let the run pass, "
-        f"set `{STOP_ON_FAULT}: false` of {verdicts.RULE.name!r}.",
-        proven=asked.settings.get(STOP_ON_FAULT) is not False,
-    )
 
 
 def stack_resources(

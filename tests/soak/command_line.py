@@ -5,15 +5,12 @@ The rehearsal runs the program inside the Automation API with simulated provider
 """
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +20,12 @@ from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks.stack import StackEnvironment
-from tests.soak.bench.measurement import Measurement, measure, median_of, render
+from tests.soak.bench.measurement import Measurement, median_of, render
+from tests.soak.pulumi_command import KUBERNETES_PLUGIN, PulumiCommand
 
 STACK: Final = "local"
 _RUN_AS: Final = "local-cli"
-_NEEDED: Final = ("pulumi-language-python", "pulumi-resource-kubernetes")
+_NEEDED: Final = ("pulumi-language-python", KUBERNETES_PLUGIN)
 # What `pulumi` reads of the project; the package itself is imported from the virtual environment.
 _PROJECT_FILES: Final = ("Pulumi.yaml", "stacks", "infra", "policies")
 _CONFIG_MAPS: Final = """
@@ -73,11 +71,9 @@ def command_line(workspace: Workspace, *, repetitions: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cli:
-    """The `pulumi` command with a state and plugins of its own, on copies of the project's files."""
+class Cli(PulumiCommand):
+    """The command on copies of the project's files."""
 
-    pulumi: Path
-    folder: Path
     kubeconfig: Path
 
     @classmethod
@@ -95,44 +91,9 @@ class Cli:
             folder=folder,
             kubeconfig=workspace.kubeconfig(_RUN_AS),
         )
-        (folder / "state").mkdir()
         _configure(project / "stacks" / f"Pulumi.{STACK}.yaml", cli.kubeconfig, workspace.charts_dir)
-        plugin = shutil.which("pulumi-resource-kubernetes")
-        cli.call(
-            "plugin", "install", "resource", "kubernetes", version("pulumi-kubernetes"), "-f", str(plugin)
-        )
+        cli.install_kubernetes()
         return cli
-
-    def call(self, *arguments: str, folder: str = "project") -> str:
-        """Run `pulumi` and return its output. Raises RehearsalError with its last lines if it fails."""
-        done = subprocess.run(
-            [str(self.pulumi), *arguments, "--non-interactive"],
-            cwd=self.folder / folder,
-            env={**os.environ, **self.environment()},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            last_lines = "\n".join((done.stdout + done.stderr).strip().splitlines()[-30:])
-            raise RehearsalError(f"pulumi {' '.join(arguments)} failed:\n{last_lines}")
-        return done.stdout
-
-    def measured(self, *arguments: str, folder: str = "project") -> Measurement:
-        """Run `pulumi` and return its cost."""
-        settings = [f"{name}={value}" for name, value in self.environment().items()]
-        command = ["env", *settings, str(self.pulumi), *arguments, "--non-interactive"]
-        return measure(command, cwd=self.folder / folder)
-
-    def environment(self) -> Mapping[str, str]:
-        """Return the settings of the command: a state in the folder, and no download."""
-        return {
-            "PULUMI_HOME": str(self.folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "local",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
 
 
 def _configure(file: Path, kubeconfig: Path, charts: Path) -> None:

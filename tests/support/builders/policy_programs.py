@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
+from holdfast.policies.faults import Asked
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
 from holdfast.policies.resources import Stack, StackResource
 from holdfast.policies.rule import Level
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
-from holdfast.policies.server import Asked, evaluate
+from holdfast.policies.server import evaluate
 from holdfast.scheduling.labels import POOL, TRAINING
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.stack_resources import resource

@@ -1,0 +1,76 @@
+"""The pack on one program as the SDKs of four languages send it, recorded by `make languages`."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from google.protobuf import json_format
+from pulumi.runtime.proto import analyzer_pb2
+
+from tests.support.doc_pages import ROOT
+from tests.support.fakes.policy_engine import NO_CONTEXT, Pack
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+LANGUAGES = ("python", "typescript", "go", "yaml")
+VARIANTS = ("sound", "strands")
+
+
+@cache
+def recording(language: str, variant: str) -> Json:
+    """What the engine sent to a pack for the program's variant in a language."""
+    text = (ROOT / f"tests/fixtures/languages/{language}.json").read_text("utf-8")
+    return cast("dict[str, Json]", json.loads(text))[variant]
+
+
+def judged(language: str, variant: str) -> list[tuple[str, int, str]]:
+    """The policies that report something, their levels and what they say, without the resource they say it of."""
+    pack, recorded = Pack(), recording(language, variant)
+    for each in cast("list[Json]", recorded["registered"]):
+        pack.servicer.Analyze(json_format.ParseDict(dict(each), analyzer_pb2.AnalyzeRequest()), NO_CONTEXT)
+    stack = json_format.ParseDict(dict(cast("Json", recorded["stack"])), analyzer_pb2.AnalyzeStackRequest())
+    found = pack.servicer.AnalyzeStack(stack, NO_CONTEXT).diagnostics
+    return sorted((each.policyName, each.enforcementLevel, each.message) for each in found)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_program_in_another_language_is_judged_as_in_python(language: str, variant: str) -> None:
+    found = judged(language, variant)
+    assert found == judged("python", variant), "the verdict does not depend on the language"
+    stopping = [name for name, level, _ in found if level == analyzer_pb2.MANDATORY]
+    (verdict,) = [message for name, _, message in found if name == "training-verdicts"]
+    if variant == "sound":
+        assert stopping == [], "a sound program is not stopped"
+        assert "namespace 'vision': proved" in verdict, "and the report says what is proved"
+    else:
+        assert stopping == ["training-reaches-on-demand"], "the gang of 16 has room for 8"
+        assert "at most 8 of the 16 pods" in verdict, "and the report names the check"
+
+
+def test_recordings_have_the_shapes_in_which_languages_differ() -> None:
+    def sent(language: str, type_token: str) -> list[Json]:
+        stack = cast("Json", recording(language, "sound")["stack"])
+        found = (each for each in cast("list[Json]", stack["resources"]) if each["type"] == type_token)
+        return [cast("Json", each.get("properties", {})) for each in found]
+
+    node_pool = "kubernetes:karpenter.sh/v1:NodePool"
+    for language in LANGUAGES:
+        assert len(sent(language, node_pool)) == 2, f"{language}: NodePools have Kubernetes' own type"
+    assert sent("yaml", "kubernetes:yaml/v2:ConfigGroup"), (
+        "Pulumi YAML makes custom resources in a ConfigGroup"
+    )
+    taints = {
+        language: [
+            "taints" in cast("Json", cast("Json", cast("Json", each["spec"])["template"])["spec"])
+            for each in sent(language, node_pool)
+        ]
+        for language in LANGUAGES
+    }
+    assert taints["typescript"] != taints["python"], (
+        "TypeScript leaves out what is undefined, Python sends a list"
+    )
