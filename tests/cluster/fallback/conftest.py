@@ -26,6 +26,6 @@ def ladder(cluster: LadderCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     """The controller on that cluster, with short timeouts."""
     folder = tmp_path_factory.mktemp("controller")
     module = "tests.support.clusters.impatient_controller"
-    with replica(cluster.controller_kubeconfig, folder, module) as controller:
+    with replica(cluster.controller_kubeconfig, folder, module=module) as controller:
         controller.wait_ready()
         yield Ladder(cluster.client, controller)
