@@ -1,0 +1,133 @@
+"""A drill takes a machine that Karpenter made, without notice, and finds what the job's program lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from holdfast.scheduling.labels import PROGRESS
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.control_plane import CHECKOUT
+from tests.support.clusters.fallback import NAMESPACE
+from tests.support.clusters.fallback_jobs import applied, name_of, node_of, pods_of, real_jobset, tier
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from tests.support.clusters.fallback import LadderCluster
+    from tests.support.clusters.fallback_jobs import Ladder
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+#: The program's last report before the machine is gone, its latest checkpoint, and all of its steps.
+REPORTED: Final = 437
+CHECKPOINT: Final = 430
+STEPS: Final = 1000
+
+
+class Program:
+    """A training program that reports 437 steps, and after a restart 430 until the drill has seen it; then it goes on."""
+
+    def __init__(self, client: KubeClient, job: str) -> None:
+        self._client = client
+        self._job = job
+        self._first: frozenset[str] = frozenset()
+        self._step = CHECKPOINT
+        self.may_go_on = threading.Event()
+        self._ended = threading.Event()
+
+    @contextmanager
+    def running(self) -> Generator[Program]:
+        """Report for the length of the block; the first gang has reported when it begins."""
+        self._first = frozenset(map(_uid, self._gang()))
+        self._report()
+        thread = threading.Thread(target=self._run, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(0.3):
+            with suppress(KubeError):  # a pod may be gone by now
+                self._report()
+
+    def _report(self) -> None:
+        gang = self._gang()
+        is_first = any(_uid(pod) in self._first for pod in gang)
+        if not is_first:
+            self._step += self.may_go_on.is_set() * 3
+        for pod in gang:
+            report = f"{REPORTED if is_first else self._step}/{STEPS}"
+            patch: Json = {"metadata": {"annotations": {PROGRESS: report}}}
+            self._client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE)
+
+    def _gang(self) -> list[Json]:
+        return [
+            pod
+            for pod in pods_of(self._client, self._job)
+            if obj(pod["status"]).get("phase") == "Running"
+            and not obj(pod["metadata"]).get("deletionTimestamp")
+        ]
+
+
+def _uid(pod: Json) -> str:
+    return str(obj(pod["metadata"])["uid"])
+
+
+def drilled(kubeconfig: str, job: str, node: str, program: Program) -> Json:
+    """Run the drill as its user does; the program goes on when the drill has seen its first report after the restart."""
+    command = [
+        *(sys.executable, "-m", "holdfast.plugin", "drill", f"jobset/{job}", "--vanish", "--yes"),
+        *("--node", node, "--timeout", "5m", "-o", "json", "-n", NAMESPACE, "--kubeconfig", kubeconfig),
+    ]
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None, "it is read below"
+        assert process.stderr is not None, "it is read here"
+        lines: list[str] = []
+        for line in process.stderr:
+            lines.append(line)
+            if line.rstrip().endswith("] reported"):
+                program.may_go_on.set()
+        printed = process.stdout.read()
+    assert process.returncode == 0, f"{lines}{printed}"
+    return obj(json.loads(printed))
+
+
+def test_a_drill_without_notice_finds_the_lost_steps_on_machines_of_karpenter(
+    cluster: LadderCluster, ladder: Ladder
+) -> None:
+    ladder.says(tier("spot-a", maxFailures=3), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_jobset("drilled")) as name:
+        ladder.wait_running(name, "spot-a")
+        pods = pods_of(client, name)
+        node = node_of(pods[0])
+        ladder.wait(
+            lambda: all(obj(pod["status"]).get("phase") == "Running" for pod in pods_of(client, name)),
+            name,
+            "it trains",
+        )
+        with Program(client, name).running() as program:
+            found = drilled(str(cluster.kubeconfig), name, node, program)
+        assert (found["progressBefore"], found["progressAfter"]) == (REPORTED, CHECKPOINT), "the two reports"
+        assert found["stepsLost"] == REPORTED - CHECKPOINT, "what the program does twice"
+        assert found["recovered"], "it was followed until the progress was past the old value"
+        assert client.get("v1", "Node", node) is None, "the machine is gone"
+        claims = client.list("karpenter.sh/v1", "NodeClaim")
+        assert node not in [obj(each.get("status")).get("nodeName") for each in claims], "Karpenter knows it"
+        kept = ladder.wait_running(name, "spot-a")
+        assert (kept["evictions"], kept.get("moves", 0)) == (1, 0), "the ladder counts it like a cloud's"
