@@ -1,70 +1,61 @@
-"""Measures previews with the policy pack and without it."""
+"""Measures previews with the policy pack, with an empty one and with none."""
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.soak.bench.measurement import Measurement, measure, median_of, render
-from tests.soak.bench.policy_preview import WITH, WITHOUT
+from tests.soak.bench.policy_preview import EMPTY, PACKS, WITH, WITHOUT
 
 SIZES: Final = (100, 1_000, 5_000)
-_HEAD: Final = (
-    "preview of",
-    "without",
-    "with",
-    "ratio",
-    "CPU without",
-    "with",
-    "ratio",
-    "memory without",
-    "with",
-)
+_HEAD: Final = ("preview of", "pack", "time", "CPU", "memory", "CPU to no pack", "to the empty pack")
 _MIB: Final = 1024 * 1024
 
 
 def measure_policies(
     workspace: Workspace, repetitions: int, *, run_as: str, say: Callable[[str], None]
 ) -> None:
-    """Measure previews of a generated program, in turn with the pack and without it, and print the table."""
-    found: list[tuple[int, Measurement, Measurement]] = []
+    """Measure previews of a generated program, in turn with each pack, and print the table."""
+    found: dict[int, Mapping[str, Measurement]] = {}
     try:
         for size in SIZES:
-            turns: dict[str, list[Measurement]] = {WITHOUT: [], WITH: []}
+            turns: dict[str, list[Measurement]] = {subject: [] for subject in PACKS}
             for _ in range(repetitions):
-                for pack, measured in turns.items():
+                for subject, measured in turns.items():
                     command = (sys.executable, "-m", "tests.soak.bench.policy_preview")
-                    one = measure((*command, str(size), pack, run_as), cwd=workspace.project_root)
-                    say(f"  preview of {size} resources {pack} the pack: {one.seconds:.1f} s")
+                    one = measure((*command, str(size), subject, run_as), cwd=workspace.project_root)
+                    say(f"  preview of {size} resources {subject}: {one.seconds:.1f} s")
                     measured.append(one)
-            found.append((size, median_of(turns[WITHOUT]), median_of(turns[WITH])))
+            found[size] = {subject: median_of(several) for subject, several in turns.items()}
     finally:
         shutil.rmtree(EngineFolder.of(run_as, workspace).root.parent, ignore_errors=True)
     for line in render(pack_rows(found)):
         say(line)
     say(
-        f"Medians of {repetitions}: the same preview with and without the policy pack. Seconds from the start of Python to its "
-        "end, CPU seconds and peak memory of Python, the engine and the pack together. The provider "
-        "is an echo: previews with a real one take longer, and the pack adds the same."
+        f"Medians of {repetitions}: the same preview without a policy pack, with one that has a single empty policy, and with "
+        "this one. Seconds from the start of Python to its end, CPU seconds and peak memory of Python, the engine and the pack "
+        "together. The provider is an echo: previews with a real one take longer, and a pack adds the same."
     )
 
 
-def pack_rows(found: Sequence[tuple[int, Measurement, Measurement]]) -> list[Sequence[str]]:
-    """Return the table, header first: each size without the pack and with it."""
-    return [_HEAD, *(_row(*each) for each in found)]
+def pack_rows(found: Mapping[int, Mapping[str, Measurement]]) -> list[Sequence[str]]:
+    """Return the table, header first: each size with each pack, compared by CPU time."""
+    return [
+        _HEAD,
+        *(_row(size, subject, one, costs) for size, costs in found.items() for subject, one in costs.items()),
+    ]
 
 
-def _row(size: int, without: Measurement, with_pack: Measurement) -> tuple[str, ...]:
+def _row(size: int, subject: str, one: Measurement, costs: Mapping[str, Measurement]) -> tuple[str, ...]:
     return (
         f"{size} resources",
-        f"{without.seconds:.1f} s",
-        f"{with_pack.seconds:.1f} s",
-        f"{with_pack.seconds / without.seconds:.2f}",
-        f"{without.cpu_seconds:.1f} s",
-        f"{with_pack.cpu_seconds:.1f} s",
-        f"{with_pack.cpu_seconds / without.cpu_seconds:.2f}",
-        f"{without.peak_bytes / _MIB:.0f} MiB",
-        f"{with_pack.peak_bytes / _MIB:.0f} MiB",
+        subject,
+        f"{one.seconds:.1f} s",
+        f"{one.cpu_seconds:.1f} s",
+        f"{one.peak_bytes / _MIB:.0f} MiB",
+        f"{one.cpu_seconds / costs[WITHOUT].cpu_seconds:.2f}",
+        f"{one.cpu_seconds / costs[EMPTY].cpu_seconds:.2f}" if subject == WITH else "–",
     )

@@ -1,6 +1,7 @@
 """One preview in a process of its own, so that its time and memory are its own."""
 
 import sys
+from typing import Final
 
 import grpc
 from pulumi.runtime.proto import provider_pb2
@@ -59,20 +60,24 @@ class EchoProviders:
         return None
 
 
-WITH = "with"
-WITHOUT = "without"
+WITHOUT = "without a pack"
+EMPTY = "with an empty pack"
+WITH = "with the pack"
+#: The pack of each subject, in the repository.
+PACKS: Final = {WITHOUT: "", EMPTY: "tests/soak/bench/empty_pack", WITH: "policies"}
 
 
 def main() -> None:
-    """Run `python -m tests.soak.bench.policy_preview RESOURCES with|without RUN_AS`."""
-    resources, pack, run_as = sys.argv[1:]
+    """Run `python -m tests.soak.bench.policy_preview RESOURCES SUBJECT RUN_AS`."""
+    resources, subject_name, run_as = sys.argv[1:]
+    pack = PACKS[subject_name]
     workspace = Workspace.find()
     subject = Subject(
         program=lambda: program(int(resources)),
         project={"name": "holdfast"},
         settings={},
         packages=("kubernetes",),
-        policy_packs=(workspace.project_root / "policies",) if pack == WITH else (),
+        policy_packs=(workspace.project_root / pack,) if pack else (),
     )
     with Rehearsal.open(run_as, workspace, subject=subject, providers=EchoProviders()) as rehearsal:
         rehearsal.preview()

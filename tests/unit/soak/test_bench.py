@@ -14,9 +14,11 @@ from tests.soak.bench.measurement import Measurement, measure, median_of, render
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
 from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
 from tests.soak.bench.policy_pack import pack_rows
+from tests.soak.bench.policy_preview import PACKS, WITH
 from tests.soak.bench.policy_program import program, teams
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 from tests.support.builders.policy_programs import as_resources, reported
+from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
@@ -68,13 +70,21 @@ def test_the_program_has_the_resources_of_the_rules_and_violates_none() -> None:
     assert not mandatory & reported(resources).keys(), "a mandatory violation would stop the preview"
 
 
-def test_a_row_compares_a_preview_with_and_without_the_pack() -> None:
-    without, with_pack = (
-        Measurement(seconds=each, peak_bytes=100 * _MIB, cpu_seconds=2 * each) for each in (4.0, 5.0)
-    )
-    assert pack_rows([(100, without, with_pack)])[1] == (
-        "100 resources", "4.0 s", "5.0 s", "1.25", "8.0 s", "10.0 s", "1.25", "100 MiB", "100 MiB",
-    ), "the measured figures and their ratios"  # fmt: skip
+def test_pack_is_compared_with_no_pack_and_with_an_empty_one() -> None:
+    costs = {
+        subject: Measurement(seconds=cpu / 2, peak_bytes=100 * _MIB, cpu_seconds=cpu)
+        for subject, cpu in zip(PACKS, (4.0, 5.0, 6.0), strict=True)
+    }
+    _, without, empty, ours = pack_rows({100: costs})
+    assert without[5:] == ("1.00", "–"), "what the others are compared with"
+    assert empty[5:] == ("1.25", "–"), "the cost of any pack"
+    assert ours == ("100 resources", WITH, "3.0 s", "6.0 s", "100 MiB", "1.50", "1.20"), "and of ours"
+
+
+def test_packs_of_the_comparison_exist() -> None:
+    folders = [ROOT / folder for folder in PACKS.values() if folder]
+    missing = [str(folder) for folder in folders if not (folder / "PulumiPolicy.yaml").is_file()]
+    assert not missing, f"the engine would find no pack in {missing}"
 
 
 ONE = Cost(cpu_seconds=1.0, bytes=2**20)
