@@ -25,6 +25,8 @@ Given = ParamSpec("Given")
 
 _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|k|[MGTP]|[KMGTP]i)?")
 _MIB: Final = 1024**2
+_MAKES_OBJECTS: Final = re.compile(r"kubernetes:(yaml(/v2)?:Config(File|Group)|kustomize(/v2)?:Directory)")
+_KUBERNETES: Final = "pulumi:providers:kubernetes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,21 @@ def once(
         return work(resources, *given, **named)
 
     return cached
+
+
+@once
+def unshown_components(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    """Return the components whose objects this preview does not show.
+
+    The engine does not construct a ConfigGroup, ConfigFile or Directory while the configuration of its provider is unknown.
+    """
+    unknown = (UNKNOWN in each.props.values() for each in resources if each.type == _KUBERNETES)
+    if not any(unknown):
+        return ()
+    parents = {each.parent for each in resources}
+    return tuple(
+        each for each in resources if _MAKES_OBJECTS.fullmatch(each.type) and each.urn not in parents
+    )
 
 
 def is_object(value: Value) -> TypeGuard[Mapping[str, Value]]:

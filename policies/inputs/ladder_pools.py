@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster
 from holdfast.policies.inputs import all_pools
-from holdfast.policies.resources import once
+from holdfast.policies.resources import once, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     ON_DEMAND_POOLS,
@@ -34,11 +34,13 @@ class LadderPools:
 
     `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
+    `unshown` are components whose objects the preview does not show.
     """
 
     of_stack: Sequence[DeclaredPool]
     unplaced: Sequence[DeclaredPool] = ()
     on_demand_elsewhere: frozenset[str] = frozenset()
+    unshown: Sequence[StackResource] = ()
     others_elsewhere: bool = False
 
     @classmethod
@@ -59,6 +61,7 @@ class LadderPools:
             unplaced=unplaced,
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
+            unshown=unshown_components(resources),
         )
 
     def named(self, name: str) -> tuple[DeclaredPool, ...]:
@@ -77,10 +80,11 @@ class LadderPools:
     def may_be_elsewhere(self, name: str) -> bool:
         """Whether a pool that is not found here may exist.
 
-        It may if the program makes no pool that a ladder could name, or does not show which cluster that pool is in.
+        It may if the program makes no pool that a ladder could name, does not show which cluster that pool is in, or does not
+        show the objects of a component.
         """
         unplaced = any(pool.label in (name, UNKNOWN) for pool in self.unplaced)
-        return unplaced or all(pool.label is None for pool in self.of_stack)
+        return unplaced or bool(self.unshown) or all(pool.label is None for pool in self.of_stack)
 
     def unseen(self, name: str) -> str:
         """Return why a pool that may exist is not judged."""
@@ -89,6 +93,8 @@ class LadderPools:
                 "the program does not show whether that pool is in the ladder's cluster. Give the Kubernetes provider a "
                 "kubeconfig from the outputs of its cluster"
             )
+        if self.unshown:
+            return f"whether {self.unshown[0].logical_name!r} makes it is known only after the update, which checks it again"
         return (
             "this program makes no pool that a ladder can name, so the pool is not judged, and the update does not judge it "
             f"either. If another program makes it, list it in the pack's setting `{ON_DEMAND_POOLS}`, or declare "

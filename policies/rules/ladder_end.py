@@ -65,8 +65,9 @@ def _of_namespace(
     # If all possible ladders have a bad end, the namespace has one, whichever of them is its own. If one of them is or
     # may be valid, the result is not known yet.
     undecided = not found.certain and any(fault is None or not fault.proven for _, fault in ends)
-    if not ladders:
-        pools = LadderPools.near(namespace.resource, resources, settings)
+    pools = LadderPools.near(namespace.resource, resources, settings)
+    undecided = undecided or (not ladders and bool(pools.unshown))
+    if not ladders and not undecided:
         yield _finding(namespace, namespace.resource, _without_ladder(found, pools), proven=True)
     elif undecided:
         yield _finding(namespace, namespace.resource, f"which ladder it has {KNOWN_LATER}", proven=False)

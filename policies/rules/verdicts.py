@@ -21,6 +21,7 @@ from holdfast.policies.inputs.ladders import (
     shapes_of,
     training_namespaces,
 )
+from holdfast.policies.resources import unshown_components
 from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules import accelerators, aks_scaling, quotas
 from holdfast.policies.rules.ladder_end import (
@@ -93,6 +94,10 @@ class NamespaceVerdict:
 _GRANTED: Final = (
     "taken for granted: the account's quotas, and that the market of on-demand machines has capacity."
 )
+UNSHOWN: Final = (
+    "not judged: this preview does not show the objects of {name!r}, because the configuration of its provider is unknown. "
+    "The update shows and judges them. To judge them before, make them as CustomResources."
+)
 _LATER: Final = "the update will know it and judge again"
 _NEVER: Final = "the update will not know it either"
 #: Karpenter itself has confirmed verdicts on these; the autoscalers of the others run only in their clouds.
@@ -134,8 +139,9 @@ def _parts(
         )
     ladders = candidates(namespace, resources)
     if not ladders.certain:
-        word = Word.NOT_JUDGED if ladders.possible else Word.BROKEN
-        reason = f"which one it has is unknown: {_LATER}" if ladders.possible else "it has none"
+        later = ladders.possible or unshown_components(resources)
+        word = Word.NOT_JUDGED if later else Word.BROKEN
+        reason = f"which one it has is unknown: {_LATER}" if later else "it has none"
         yield Verdict(about="ladder", word=word, reason=reason)
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
@@ -188,7 +194,7 @@ def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bo
     elif not named and (
         pools.with_unknown_label() or (tier.pool is not None and pools.may_be_elsewhere(tier.pool))
     ):
-        later = _LATER if pools.with_unknown_label() else _NEVER
+        later = _LATER if pools.with_unknown_label() or pools.unshown else _NEVER
         word, reason = Word.NOT_JUDGED, f"whether the pool exists is unknown: {later}"
     elif not named:
         word, reason = Word.BROKEN, "this program makes no such pool"
@@ -280,10 +286,15 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
     """Return the verdicts, one finding for each namespace; for pools without any ladder, that nothing is judged."""
     found = verdicts(resources, settings)
     pools = all_pools(resources)
-    if not found and pools and not ladders_of(resources):
+    unshown = tuple(
+        Finding(urn=each.urn, message=UNSHOWN.format(name=each.logical_name), proven=False)
+        for each in unshown_components(resources)
+    )
+    if not unshown and not found and pools and not ladders_of(resources):
         nothing = "nothing is judged: this program makes pools, but no namespace for training and no FallbackPolicy."
         return (Finding(urn=pools[0].resource.urn, message=nothing, proven=False),)
-    return tuple(Finding(urn=each.namespace.resource.urn, message=str(each), proven=False) for each in found)
+    judged = (Finding(urn=each.namespace.resource.urn, message=str(each), proven=False) for each in found)
+    return (*judged, *unshown)
 
 
 RULE: Final = Rule(

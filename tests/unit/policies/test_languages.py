@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.policy_engine import NO_CONTEXT, Pack
@@ -29,7 +31,12 @@ def recording(language: str, variant: str) -> Json:
 
 def judged(language: str, variant: str) -> list[tuple[str, int, str]]:
     """The policies that report something, their levels and what they say, without the resource they say it of."""
-    pack, recorded = Pack(), recording(language, variant)
+    return report_on(recording(language, variant))
+
+
+def report_on(recorded: Json) -> list[tuple[str, int, str]]:
+    """What the pack reports on what the engine sent."""
+    pack = Pack()
     for each in cast("list[Json]", recorded["registered"]):
         pack.servicer.Analyze(json_format.ParseDict(dict(each), analyzer_pb2.AnalyzeRequest()), NO_CONTEXT)
     stack = json_format.ParseDict(dict(cast("Json", recorded["stack"])), analyzer_pb2.AnalyzeStackRequest())
@@ -74,3 +81,25 @@ def test_recordings_have_the_shapes_in_which_languages_differ() -> None:
     assert taints["typescript"] != taints["python"], (
         "TypeScript leaves out what is undefined, Python sends a list"
     )
+
+
+CONFIG_GROUP = "kubernetes:yaml/v2:ConfigGroup"
+KUBERNETES = "pulumi:providers:kubernetes"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_objects_that_the_engine_does_not_construct_yet_are_not_judged(variant: str) -> None:
+    recorded = deepcopy(recording("yaml", variant))
+    resources = cast("list[dict[str, object]]", cast("Json", recorded["stack"])["resources"])
+    (group,) = [each["urn"] for each in resources if each["type"] == CONFIG_GROUP]
+    # The engine registers the component itself, without its objects, and the kubeconfig has no value.
+    kept = [each for each in resources if each.get("parent") != group]
+    for each in kept:
+        if each["type"] == KUBERNETES:
+            each["properties"] = {"kubeconfig": UNKNOWN_STRING_VALUE}
+    found = report_on(cast("Json", {"registered": [], "stack": {"resources": kept}}))
+    stopping = [message for _, level, message in found if level == analyzer_pb2.MANDATORY]
+    assert stopping == [], "the ladder may be in the ConfigGroup"
+    said = [message for name, _, message in found if name == "training-verdicts"]
+    assert any("namespace 'vision': not judged" in each for each in said), f"no tick without a proof: {said}"
+    assert any("does not show the objects of 'objects'" in each for each in said), f"and the reason: {said}"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.pack import RULES
+from holdfast.policies.rule import PACK_DEFAULTS, Level
 from holdfast.policies.rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import stopping
 from tests.unit.policies.strangers import aws, azure, gcp
@@ -27,6 +28,9 @@ def test_strangers_are_many_and_half_of_them_sound() -> None:
     assert len(STRANGERS) >= 30, "programs of every cloud"
     sound = [each for each in STRANGERS if not each.stops]
     assert len(sound) >= 12, "a pack that stops every program proves nothing"
+    stopping = {rule for each in STRANGERS for rule in each.stops}
+    mandatory = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
+    assert stopping == mandatory, "each rule that stops a stranger has its fix applied below"
 
 
 @pytest.mark.parametrize("stranger", STRANGERS, ids=IDS)
