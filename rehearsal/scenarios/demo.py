@@ -6,6 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.rehearsal.output import render_table
+from holdfast.rehearsal.scenarios.deadline import (
+    DeadlineRun,
+    Plugin,
+    deadline_kept,
+    keep_the_deadline,
+    unmet_by_deadline,
+)
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
@@ -44,6 +51,7 @@ class DemoResult:
     plain: DefaultPlacement
     rayjob: RayJobPlacement
     ladder: LadderWalk
+    deadline: DeadlineRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +77,9 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     plain = default_placement(platform, load_example(root, "helper-pod"))
     rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
     ladder = walk_the_ladder(platform, load_example(root, "jobset-spot-gpu"))
-    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder)
+    plugin = Plugin(folder=workspace.stack_dir(stack) / "plugin", kubeconfig=workspace.kubeconfig(stack))
+    deadline = keep_the_deadline(platform, load_example(root, "jobset-spot-gpu"), plugin)
+    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder, deadline=deadline)
     say(render_table(HEADS, walk_rows(ladder)))
     say("")
     say(render_table(("scenario", "result", "as expected"), _summary(result)))
@@ -100,6 +110,7 @@ def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
             unmet_by_rayjob(result.rayjob),
         ),
         ("JobSet walks its ladder", walked(result.ladder), unmet_by_walk(result.ladder)),
+        ("JobSet keeps its deadline", deadline_kept(result.deadline), unmet_by_deadline(result.deadline)),
     ]
 
 

@@ -179,7 +179,7 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
     with cloned_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
         there = replace(platform, namespace=NAMESPACE)
         recorder = JobTimelineRecorder(client, NAMESPACE)
-        with recorder.recording(), _events_printed(there), applied(there, jobset):
+        with recorder.recording(), events_printed(there), applied(there, jobset):
             walk = _Walk(platform=there, recorder=recorder, ladder=ladder, jobset=jobset)
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
             try:
@@ -274,7 +274,7 @@ class _Walk:
 
 
 @contextmanager
-def _events_printed(platform: Platform) -> Generator[None]:
+def events_printed(platform: Platform) -> Generator[None]:
     """Print the controller's Events while the block runs."""
     cancellation = Cancellation()
     events = WatchTarget(api_version="v1", kind="Event", namespace=platform.namespace)
