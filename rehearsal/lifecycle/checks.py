@@ -1,12 +1,14 @@
 """What the steps of a lifecycle must show: no changes, nothing left behind, and what protects a stack."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.scheduling.labels import CONTROLLER
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import NoSuchKind
+from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, RecordedResource
@@ -31,6 +33,35 @@ def first_few(items: Sequence[str]) -> str:
     """Return the first items, and the number of the others."""
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return f"{', '.join(items[:_NAMED])}{more}"
+
+
+#: The admission policy on what the controller writes.
+WRITE_POLICY: Final = f"{CONTROLLER}-writes"
+_PLANTED: Final[Json] = {"metadata": {"labels": {"example.com/planted": "yes"}}}
+
+
+def allowed_foreign_writes(controller: KubeClient, objects: Iterable[Json]) -> list[str]:
+    """Label each object with the controller's token, which may patch it, and return those that WRITE_POLICY allowed.
+
+    Raises RehearsalError if something else refuses a write: then it does not show what the policy does.
+    """
+    allowed: list[str] = []
+    for each in objects:
+        metadata = mapping(each.get("metadata"))
+        namespace = metadata.get("namespace")
+        where = namespace if isinstance(namespace, str) else None
+        try:
+            controller.merge_patch(
+                str(each["apiVersion"]), str(each["kind"]), str(metadata["name"]), _PLANTED, namespace=where
+            )
+        except KubeError as error:
+            if WRITE_POLICY not in str(error):
+                raise RehearsalError(
+                    f"not {WRITE_POLICY} refused the controller's write to {identity(each)}: {error}"
+                ) from error
+        else:
+            allowed.append(identity(each))
+    return allowed
 
 
 # What would cost money after the destroy, or block the next stack of the same name.

@@ -4,8 +4,11 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from holdfast.rehearsal.lifecycle.checks import (
+    WRITE_POLICY,
+    allowed_foreign_writes,
     first_few,
     left_in_clouds,
     left_in_cluster,
@@ -32,15 +35,20 @@ from holdfast.rehearsal.scenarios.platform import Platform, training_platform
 from holdfast.rehearsal.scenarios.pod_placement import default_placement, plain_pod
 from holdfast.rehearsal.scenarios.provisioning import Provisioner
 from holdfast.rehearsal.scenarios.spot_restart import leave_running, restart_on_spot
+from holdfast.rehearsal.timeline.recorder import JOBSET
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, ScaleSets
+from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.pulumi import EngineFailure, Outcome
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+
+_TOKEN_SECONDS: Final = 600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +124,7 @@ class LifecycleRun:
             self._read_back()
             # Platforms are often taken down while jobs still run.
             leave_running(platform, jobset)
+            self._write_as_the_controller(client)
             if protected(self.stack.checkpoint()):
                 self._refuse_destroy()
                 self._lift_protection()
@@ -170,6 +179,27 @@ class LifecycleRun:
         with self.stack.session() as session, self.report.step("refresh") as results:
             require_no_changes("a refresh", session.refresh())
             results.append("no drift")
+
+    def _write_as_the_controller(self, client: KubeClient) -> None:
+        with self.report.step("foreign writes with the controller's token") as results:
+            if client.get("v1", "ServiceAccount", CONTROLLER, CONTROLLER_NAMESPACE) is None:
+                results.append("no controller")
+                return
+            token = client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, _TOKEN_SECONDS)
+            kubeconfig = self.stack.kubeconfig.with_name(f"kubeconfig.{CONTROLLER}")
+            kubeconfig.write_text(
+                render_kubeconfig(CONTROLLER, read_cluster(self.stack.kubeconfig), {"token": token})
+            )
+            controller = KubeClient.from_kubeconfig(kubeconfig)
+            objects = [client.list(*kind)[0] for kind in (("v1", "Node"), JOBSET)]
+            allowed = allowed_foreign_writes(controller, objects)
+            controller.close()
+            kubeconfig.unlink()
+            if allowed:
+                raise RehearsalError(
+                    f"{WRITE_POLICY} let the controller label {first_few(allowed)}: check the policy and its binding"
+                )
+            results.append(f"{len(objects)} refused by {WRITE_POLICY}")
 
     def _refuse_destroy(self) -> None:
         before = self.stack.checkpoint()

@@ -46,6 +46,7 @@ def test_a_stack_goes_through_its_lifecycle_without_an_account(
     assert "FAILED" not in str(results), results
     assert results["a second up"].startswith("nothing changed"), "a second up changes resources"
     assert "back on cpu-spot" in results["a job loses its spot node"], "the job is not on spot again"
+    assert "2 refused" in results["foreign writes with the controller's token"], "its token is not fenced"
     assert results["refresh"].startswith("no drift"), "a refresh finds drift"
     assert results["a pod without any selection"].startswith("on on-demand "), "the pod is not on on-demand"
     assert RETAINED[name] in results["destroy while a job runs"], "other resources are retained"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from holdfast.rehearsal.lifecycle.checks import (
+    allowed_foreign_writes,
     first_few,
     left_in_clouds,
     left_in_cluster,
@@ -19,7 +20,7 @@ from holdfast.rehearsal.lifecycle.checks import (
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.errors import NoSuchKind
+from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
 from holdfast.simulator.pulumi.events import Step
 from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
 
@@ -68,6 +69,19 @@ def test_objects_of_the_stack_are_leftovers_unless_retained() -> None:
     assert left_in_clouds(objects, {urn("checkpoints")}) == ["aws:ec2/vpc:Vpc vpc-1"], "an orphan is reported"
     assert retained_in_clouds(objects, {urn("checkpoints"), urn("gone")}) == ["checkpoints"], (
         "only retained objects that exist"
+    )
+
+
+@pytest.mark.parametrize(("answer", "allowed"), [("fallback-controller-writes", []), (None, ["Node i-1"])])
+def test_a_write_that_the_policy_allows_is_reported(answer: str | None, allowed: list[str]) -> None:
+    class Controller:
+        def merge_patch(self, *_: object, **__: object) -> None:
+            if answer is not None:
+                raise KubeError(403, "Forbidden", answer)
+
+    node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "i-1"}}
+    assert allowed_foreign_writes(cast("KubeClient", Controller()), [node]) == allowed, (
+        "the policy refuses it"
     )
 
 
