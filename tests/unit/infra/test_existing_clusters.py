@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.cluster.aks.access import ApiServer
+from holdfast.infra import versions
 from holdfast.infra.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from holdfast.infra.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
@@ -43,7 +44,7 @@ LONELY = replace(SYSTEM, count=1)
 
 EKS = ExistingEks(
     name="shared",
-    version="1.36",
+    version=versions.KUBERNETES,
     vpc_id=VPC,
     subnet_ids=SUBNETS,
     authentication_mode="API_AND_CONFIG_MAP",
@@ -53,7 +54,7 @@ EKS = ExistingEks(
 )
 GKE = ExistingGke(
     name="shared",
-    version="1.36.4-gke.1391000",
+    version=f"{versions.KUBERNETES}.4-gke.1391000",
     workload_pool="my-project.svc.id.goog",
     groups=(PLAIN, SYSTEM),
 )
@@ -61,7 +62,7 @@ AKS = ExistingAks(
     name="shared",
     resource_group="platform",
     location="East US 2",
-    version="1.36.2",
+    version=f"{versions.KUBERNETES}.2",
     issuer="https://issuer.example.com/",
     workload_identity=True,
     entra=True,
