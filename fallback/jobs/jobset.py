@@ -5,6 +5,7 @@ The gang is the pods of the replicated jobs that follow the ladder; a move chang
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -38,7 +39,7 @@ from holdfast.fallback.jobs.pod_templates import (
     with_pool,
 )
 from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
-from holdfast.fallback.jobs.pods_and_nodes import is_terminating
+from holdfast.fallback.jobs.pods_and_nodes import is_terminating, phase_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
@@ -106,12 +107,13 @@ def replicated_jobs(jobset: Json) -> tuple[ReplicatedJob, ...]:
     )
 
 
-def pods_expected(jobset: Json, children: Sequence[Json]) -> int:
+def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) -> int:
     """How many pods of the tier must run now.
 
     Without completed ones, and without those of a template whose turn has not come: a template that waits for another to
     be ready or complete needs no node, and must not look like missing capacity.
     """
+    succeeded = Counter(text(owner_of(pod).get("uid")) for pod in pods if phase_of(pod) == "Succeeded")
     in_order = (
         mapping(mapping(jobset.get("spec")).get("startupPolicy")).get("startupPolicyOrder") == "InOrder"
     )
@@ -122,7 +124,11 @@ def pods_expected(jobset: Json, children: Sequence[Json]) -> int:
         begun = made if suspended else [child for child in made if not _is_suspended(child)]
         waits = (in_order and place > 0) or bool(objects(each.spec.get("dependsOn")))
         if each.follows and (begun or not waits):
-            expected += _expected_pods(each, made)
+            missing = max(0, each.replicas - len(made))
+            expected += missing * each.pods_at_once
+            expected += sum(
+                _expected_pods_of(child, each.pods_at_once, succeeded[uid_of(child)]) for child in made
+            )
     return expected
 
 
@@ -153,18 +159,13 @@ def _has(child: Json, condition: str) -> bool:
     return condition_of(child, condition).get("status") == "True"
 
 
-def _expected_pods(each: ReplicatedJob, made: Sequence[Json]) -> int:
-    missing = max(0, each.replicas - len(made))
-    return missing * each.pods_at_once + sum(_expected_pods_of(child, each.pods_at_once) for child in made)
-
-
-def _expected_pods_of(child: Json, at_once: int) -> int:
+def _expected_pods_of(child: Json, at_once: int, succeeded: int) -> int:
+    """How many pods of a child Job must run; `succeeded` of its pods have, and its status counts them some time later."""
     if is_complete(child):
         return 0
     completions = mapping(child.get("spec")).get("completions")
-    if completions is None:
-        return at_once
-    return max(0, min(at_once, count(completions) - count(mapping(child.get("status")).get("succeeded"))))
+    done = max(succeeded, count(mapping(child.get("status")).get("succeeded")))
+    return max(0, min(at_once, (at_once if completions is None else count(completions)) - done))
 
 
 def _is_suspended(child: Json) -> bool:
@@ -228,7 +229,7 @@ class JobSetKind:
         following = [each for each in replicated_jobs(job) if each.follows]
         names = {each.name for each in following}
         gang = gang_placement([pod for pod in own.pods if replicated_job_of(pod) in names], own)
-        expected = pods_expected(job, own.children)
+        expected = pods_expected(job, own.children, own.pods)
         outcome, ended_at = _outcome_of(job)
         restarts = counter(status.get("restarts"))
         sight = replace(

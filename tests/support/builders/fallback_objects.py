@@ -107,15 +107,7 @@ def child_job(
             "namespace": NAMESPACE,
             "uid": f"uid-of-{template['name']}-{index}",
             "labels": {"jobset.sigs.k8s.io/replicatedjob-name": template["name"]},
-            "ownerReferences": [
-                {
-                    "apiVersion": jobset["apiVersion"],
-                    "kind": "JobSet",
-                    "name": "train",
-                    "uid": UID,
-                    "controller": True,
-                }
-            ],
+            "ownerReferences": [_controller(jobset)],
         },
         "spec": {**job_spec, "suspend": suspend, "template": {"spec": pods}},
         "status": status or {},
@@ -187,7 +179,7 @@ def worker_group(
 
 
 class PodFields(TypedDict, total=False):
-    """The fields of a pod. `deleted_at`: when its deletion was requested, with `grace` seconds."""
+    """The fields of a pod. `deleted_at`: when its deletion was requested, with `grace` seconds. `owner`: its Job."""
 
     node: str
     pool: str | None
@@ -201,6 +193,7 @@ class PodFields(TypedDict, total=False):
     annotations: Mapping[str, str]
     created: datetime
     uid: str
+    owner: Json
 
 
 def pod(name: str, labels: Mapping[str, str], **fields: Unpack[PodFields]) -> Json:
@@ -218,10 +211,22 @@ def pod(name: str, labels: Mapping[str, str], **fields: Unpack[PodFields]) -> Js
             "creationTimestamp": stamp(fields.get("created", EARLIER)),
             "labels": dict(labels),
             "annotations": dict(fields.get("annotations", {})),
+            **({"ownerReferences": [_controller(fields["owner"])]} if "owner" in fields else {}),
             **_deletion(fields),
         },
         "spec": spec,
         "status": _status(fields),
+    }
+
+
+def _controller(owner: Json) -> Json:
+    metadata = obj(owner["metadata"])
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
     }
 
 

@@ -124,6 +124,25 @@ def test_only_labeled_templates_follow_and_those_on_several_pools_have_none() ->
     assert observed(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
 
 
+def test_a_pod_that_succeeded_is_expected_no_more_before_its_job_counts_it() -> None:
+    job = jobset(replicated_job(selector=ON_A))
+    child = child_job(job)
+    done, runs = (
+        worker("done", node="n1", phase="Succeeded", owner=child),
+        worker("runs", node="n1", owner=child),
+    )
+    now = observed(snapshot(job, done, runs, nodes=[node("n1")], children=[child]))
+    assert (now.pods_expected, now.pods_placed, now.pods_missing) == (1, 1, 0), (
+        "completing is no interruption"
+    )
+    counted = child_job(job, status={"succeeded": 1})
+    now = observed(snapshot(job, done, runs, nodes=[node("n1")], children=[counted]))
+    assert now.pods_expected == 1, "each pod is counted once"
+    of_another = worker("done", node="n1", phase="Succeeded", owner=child_job(job, index=1))
+    now = observed(snapshot(job, of_another, runs, nodes=[node("n1")], children=[child]))
+    assert now.pods_expected == 2, "a pod of an earlier Job says nothing of this one"
+
+
 def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None:
     job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
     done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})
