@@ -244,6 +244,10 @@ lock: venv ## pin every Python package with its hashes
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
 
+.PHONY: schemas
+schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
+	@$(BIN)/python -m holdfast.infra.config.editor_schema
+
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
 	@$(RUN) tools crd-charts

@@ -68,12 +68,12 @@ def _chart_source(text: str) -> str:
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Duration = Annotated[
     timedelta,
-    PlainValidator(_duration),
+    PlainValidator(_duration, json_schema_input_type=str),
     PlainSerializer(format_duration, return_type=str),
 ]
 DurationOrNever = Annotated[
     timedelta,
-    PlainValidator(_duration_or_never),
+    PlainValidator(_duration_or_never, json_schema_input_type=str),
     PlainSerializer(lambda time: "never" if time == NEVER else format_duration(time), return_type=str),
 ]
 ChartSource = Annotated[str, Field(min_length=1), AfterValidator(_chart_source)]
@@ -169,4 +169,4 @@ def _day(value: object) -> str:
 
 
 TimeOfDay = Annotated[str, BeforeValidator(_time)]
-Day = Annotated[str, PlainValidator(_day)]
+Day = Annotated[str, PlainValidator(_day, json_schema_input_type=str)]

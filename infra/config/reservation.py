@@ -24,7 +24,11 @@ def _moment(value: object) -> datetime:
     return found
 
 
-Moment = Annotated[datetime, PlainValidator(_moment), PlainSerializer(format_time, return_type=str)]
+Moment = Annotated[
+    datetime,
+    PlainValidator(_moment, json_schema_input_type=str),
+    PlainSerializer(format_time, return_type=str),
+]
 
 
 class ReservationSection(Section):

@@ -47,12 +47,12 @@ def _amount(value: object, parse: Callable[[str], int]) -> int:
 
 Cpu = Annotated[
     int,
-    PlainValidator(lambda value: _amount(value, parse_cpu)),
+    PlainValidator(lambda value: _amount(value, parse_cpu), json_schema_input_type=int | float | str),
     PlainSerializer(format_cpu, return_type=str),
 ]
 Memory = Annotated[
     int,
-    PlainValidator(lambda value: _amount(value, parse_memory)),
+    PlainValidator(lambda value: _amount(value, parse_memory), json_schema_input_type=str),
     PlainSerializer(format_memory, return_type=str),
 ]
 
@@ -76,7 +76,7 @@ def _format_devices(devices: Mapping[str, int]) -> dict[str, str]:
 
 Devices = Annotated[
     Mapping[str, int],
-    PlainValidator(_devices),
+    PlainValidator(_devices, json_schema_input_type=dict[str, int | str]),
     PlainSerializer(_format_devices, return_type=dict[str, str]),
 ]
 

@@ -138,7 +138,7 @@ def _identity(text: str) -> str:
 
 
 ObjectId = Annotated[str, AfterValidator(_object_id)]
-Zone = Annotated[str, PlainValidator(_zone)]
+Zone = Annotated[str, PlainValidator(_zone, json_schema_input_type=int | str)]
 VmSize = Annotated[
     str,
     BeforeValidator(

@@ -1,0 +1,163 @@
+"""Editors complete and check stack files by schemas that come from the program's own model and reference."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, cast
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from holdfast.infra.clouds import CLOUDS, cloud_of
+from holdfast.infra.config.editor_schema import (
+    DOCUMENTS,
+    FOLDER,
+    PLATFORM,
+    REFERENCE,
+    reference,
+    rendered,
+    stack_schema,
+)
+from holdfast.scheduling.errors import ConfigError
+from tests.support.strategies import cloud_configs
+from tests.support.strategies.any_json import any_json
+from tests.support.strategies.damaged_stacks import damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json, JsonValue
+
+STACKS = sorted(FOLDER.parent.glob("Pulumi.*.yaml"))
+every_cloud = pytest.mark.parametrize("cloud", sorted(CLOUDS))
+
+
+class Judged(Protocol):
+    @property
+    def message(self) -> str: ...
+
+
+class Judge(Protocol):
+    def iter_errors(self, instance: object) -> Iterable[Judged]: ...
+
+
+@cache
+def judge(cloud: str) -> Judge:
+    return cast("Judge", Draft202012Validator(stack_schema(cloud)))
+
+
+def schema_accepts(cloud: str, document: JsonValue) -> bool:
+    return not any(True for _ in judge(cloud).iter_errors({"config": {PLATFORM: document}}))
+
+
+def stack_file(path: Path) -> tuple[str, Json, Json]:
+    """The cloud of a stack file, its configuration, and the document in it."""
+    config = cast("Json", json.loads(json.dumps(yaml.safe_load(path.read_text("utf-8")))))["config"]
+    document = cast("Json", cast("Json", config)[PLATFORM])
+    return str(document["cloud"]), cast("Json", config), document
+
+
+def program_accepts(cloud: str, config: Json, document: JsonValue) -> bool:
+    try:
+        found, read = cloud_of(document)
+        found.read(read, {key: cast("str | None", config.get(key)) for key in CLOUDS[cloud].settings})
+    except ConfigError:
+        return False
+    return True
+
+
+@every_cloud
+def test_schema_is_the_one_of_the_model_and_the_reference(cloud: str) -> None:
+    committed = (FOLDER / f"{cloud}.json").read_text("utf-8")
+    assert committed == rendered(cloud), "run `make schemas`"
+    assert DOCUMENTS.keys() == CLOUDS.keys(), "each cloud has a schema"
+
+
+@every_cloud
+def test_schema_is_valid_by_the_published_metaschema(cloud: str) -> None:
+    Draft202012Validator.check_schema(json.loads(rendered(cloud)))
+
+
+@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.stem)
+def test_stack_file_names_its_schema_and_agrees_with_it(path: Path) -> None:
+    cloud, config, _ = stack_file(path)
+    first = path.read_text("utf-8").splitlines()[0]
+    assert first == f"# yaml-language-server: $schema=schema/{cloud}.json", "editors read it there"
+    assert (path.parent / first.partition("=")[2]).is_file(), "relative to the stack file"
+    problems = [problem.message for problem in judge(cloud).iter_errors({"config": config})]
+    assert not problems, "a file of this repository has no marked line"
+
+
+@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pool": []},
+        {"protected": "yes"},
+        {"namespaces": {"name": "vision"}},
+        {"fallback": {"monitoring": {"dashboard": "on"}}},
+        {"pools": [{"name": "cpu", "capacity": "preemptible", "maxNodes": 1}]},
+        {"cloud": "ibm"},
+    ],
+    ids=["unknown field", "text for a boolean", "mapping for a list", "deep", "enum", "cloud"],
+)
+def test_what_the_schema_refuses_the_program_refuses(path: Path, wrong: Json) -> None:
+    cloud, config, document = stack_file(path)
+    assert program_accepts(cloud, config, document), "it is valid before"
+    assert not schema_accepts(cloud, {**document, **wrong}), "the editor marks it"
+    assert not program_accepts(cloud, config, {**document, **wrong}), "and the program rejects it"
+
+
+@given(data=st.data())
+def test_schema_refuses_nothing_that_the_program_accepts(data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(STACKS))
+    cloud, config, document = stack_file(path)
+    changed = cast("JsonValue", data.draw(damaged(document, any_json("pools", "name", "cidrs", "enforced"))))
+    if not schema_accepts(cloud, changed):
+        assert not program_accepts(cloud, config, changed), (
+            "a line that is marked and runs teaches to ignore marks"
+        )
+
+
+@pytest.mark.parametrize(
+    ("cloud", "drawn"),
+    [("aws", cloud_configs.aws()), ("azure", cloud_configs.azure()), ("gcp", cloud_configs.gcp())],
+)
+@given(data=st.data())
+def test_valid_configurations_agree_with_the_schema(
+    cloud: str, drawn: st.SearchStrategy[tuple[str, Json]], data: st.DataObject
+) -> None:
+    _, document = data.draw(drawn)
+    assert schema_accepts(cloud, document), "no editor marks what is valid"
+
+
+@every_cloud
+def test_hover_text_is_the_text_of_the_reference(cloud: str) -> None:
+    text, own = rendered(cloud), f"`{cloud}` only"
+    chapters = reference(REFERENCE.read_text("utf-8"))
+    special = {name for (chapter, _), meanings in chapters.items() if chapter == own for name in meanings}
+    unsaid = {
+        name
+        for (chapter, _), meanings in chapters.items()
+        for name, meaning in meanings.items()
+        # What a cloud says about a field of all clouds comes first.
+        if chapter == own
+        or (not chapter.endswith("` only") and name not in special and f'"{name}": {{' in text)
+        if json.dumps(meaning, ensure_ascii=False) not in text
+    }
+    assert not unsaid, "an editor says what the page says"
+
+
+def test_text_about_a_field_reads_without_the_page() -> None:
+    definitions = cast("dict[str, Json]", stack_schema("aws")["$defs"])
+    fields = cast("dict[str, Json]", definitions["FallbackSection"]["properties"])
+    assert fields["restartCost"]["description"] == (
+        "the longest time from the loss of a job's machines until it has its earlier progress again, where capacity is "
+        "available; jobs with a deadline of their own keep enough time for it"
+    ), "a link leads nowhere from a stack file"
+    assert "](" not in rendered("azure"), "no link is left"
