@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
-from holdfast.analysis.simulation.run import Simulation, Steps, observed, simulate
+from holdfast.analysis.simulation.run import Simulation, Steps, simulate
 from holdfast.fallback.policy.policy import PolicyTier, TierFacts
 from holdfast.fallback.state_machine.ledger import of_on_demand, with_ledger
 from holdfast.fallback.state_machine.state import JobState, Ledger

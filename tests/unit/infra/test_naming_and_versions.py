@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 from string import ascii_letters, digits
@@ -96,15 +95,3 @@ def test_deployed_versions_are_those_of_the_tools(version: str, folder: str, mod
 def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:
     minor = pinned("kubernetes", "k8s.io/kubernetes").split(".")[:2]
     assert ".".join(minor) == versions.KUBERNETES, "the local cluster can be no other"
-
-
-def test_every_version_with_a_feed_has_a_renovate_marker() -> None:
-    lines = (ROOT / "infra" / "versions.py").read_text().splitlines()
-    marked = [
-        line.partition(":")[0]
-        for marker, line in itertools.pairwise(lines)
-        if re.fullmatch(r"# renovate: datasource=\S+ depName=\S+", marker)
-    ]
-    assert marked == ["KUBERNETES", "JOBSET", "KUBERAY", "KARPENTER", "NVIDIA_DEVICE_PLUGIN"], (
-        "all except those that follow another, or that have no release feed"
-    )

@@ -34,7 +34,16 @@ CAPACITY = capacity_selections(RULES)
 KINDS = {"jobsets", "rayjobs"}
 
 #: Used for declared shapes only: a job names no accelerator, and admission knows no zones.
-OF_SHAPES = {"ACCELERATOR", "ARCHITECTURE", "ENDED", "MIN_VALUES", "OTHER_ZONE", "UNSATISFIABLE", "ZONES"}
+OF_SHAPES = {
+    "ACCELERATOR",
+    "ARCHITECTURE",
+    "ENDED",
+    "MIN_VALUES",
+    "NO_ZONE",
+    "OTHER_ZONE",
+    "UNSATISFIABLE",
+    "ZONES",
+}
 WORDS = {name: value for name, value in vars(messages).items() if isinstance(value, MessageTemplate)}
 
 
