@@ -231,6 +231,10 @@ pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs 
 plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
 	@$(BIN)/python -m holdfast.plugin.bundle dist/kubectl-holdfast
 
+.PHONY: release-check
+release-check: venv ## build wheel, policy pack, plugin and bill of materials twice, compare the bytes, write dist/release; TAG=… checks the tag
+	@$(BIN)/python -m holdfast.infra.release.build dist/release $(TAG)
+
 ##@ Generated files
 
 .PHONY: lock

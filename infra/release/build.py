@@ -1,0 +1,182 @@
+"""Builds a release twice, in two folders, and compares the bytes: `python -m holdfast.infra.release.build FOLDER [TAG]`.
+
+A release consists of the wheel, the policy pack, the kubectl plugin, the bill of materials and their sums. They are built
+from the last commit, not from the files beside it, with the commit's time as the time of every file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.release.bill import bill_of_materials
+from holdfast.scheduling.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+SUMS: Final = "SHA256SUMS"
+NOTES: Final = "notes.md"
+#: The packages that a program needs on every cloud, with their hashes.
+_LOCK: Final = "infra/requirements.txt"
+_UV: Final = Path(sys.executable).with_name("uv")
+
+
+def release(folder: Path, tag: str | None) -> str:
+    """Write the files of a release to a folder, replacing it, and the notes beside it; return their sums.
+
+    Raises ConfigError if two builds differ, or if the tag is not the version or has no chapter in the changelog.
+    """
+    version = project_version((_ROOT / "pyproject.toml").read_text("utf-8"))
+    notes = "" if tag is None else release_notes(tag, version, (_ROOT / "CHANGELOG.md").read_text("utf-8"))
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        # Folders of other names and depths: a path that gets into a file is found.
+        first, second = _build(Path(one), version), _build(Path(other) / "deeper/than/before", version)
+    check_same(first, second)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    sums = sums_of(first)
+    for name, content in {**first, SUMS: sums.encode()}.items():
+        (folder / name).write_bytes(content)
+    if notes:
+        (folder.parent / NOTES).write_text(notes, "utf-8")
+    return sums
+
+
+def project_version(pyproject: str) -> str:
+    """The version of the project, which is written in pyproject.toml."""
+    return str(tomllib.loads(pyproject)["project"]["version"])
+
+
+def release_notes(tag: str, version: str, changelog: str) -> str:
+    """The chapter of a version in the changelog. Raises ConfigError if the tag is not the version, or has no chapter."""
+    if tag != f"v{version}":
+        raise ConfigError(
+            [
+                Problem(
+                    field="tag",
+                    value=tag,
+                    allowed=f"v{version}, the version in pyproject.toml",
+                    fix="Change the version in pyproject.toml and commit it; then tag that commit.",
+                )
+            ]
+        )
+    _, heading, text = changelog.partition(f"\n## {version}")
+    if not heading:
+        raise ConfigError(
+            [
+                Problem(
+                    field="CHANGELOG.md",
+                    value=f"no chapter {version}",
+                    allowed="a chapter for each release, which says what breaks",
+                    fix=f"Rename `## Unreleased` to `## {version}`.",
+                )
+            ]
+        )
+    return text.partition("\n## ")[0].partition("\n")[2].strip() + "\n"
+
+
+def check_same(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> None:
+    """Compare two builds. Raises ConfigError that names each file that differs."""
+    differing = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+    if differing:
+        raise ConfigError(
+            [
+                Problem(
+                    field=name,
+                    value="two builds with different bytes",
+                    allowed="the same bytes from the same commit",
+                    fix="Remove what depends on the folder, the time or the order of files.",
+                )
+                for name in differing
+            ]
+        )
+
+
+def sums_of(files: Mapping[str, bytes]) -> str:
+    """The sums of files, as `sha256sum --check` reads them."""
+    return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
+
+
+def packed(folder: Path, name: str, time: int) -> bytes:
+    """A folder as a tar archive below `name`: without owners, and with one time for all files.
+
+    It is not compressed: compressed bytes differ between versions of zlib.
+    """
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as target:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(f"{name}/{file.relative_to(folder).as_posix()}")
+            content = file.read_bytes()
+            entry.size, entry.mtime, entry.mode = len(content), time, 0o644
+            target.addfile(entry, io.BytesIO(content))
+    return archive.getvalue()
+
+
+def _build(folder: Path, version: str) -> dict[str, bytes]:
+    """The files of a release by name, built in a folder from the last commit."""
+    source, output = folder / "source", folder / "output"
+    source.mkdir(parents=True)
+    time = int(_output("git", "log", "-1", "--format=%ct"))
+    commit = subprocess.run(
+        ["git", "-c", "tar.umask=0022", "archive", "HEAD"], cwd=_ROOT, capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(commit.stdout)) as files:
+        files.extractall(source, filter="tar")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONDONTWRITEBYTECODE": "1"}
+    wheel = (
+        _UV,
+        "build",
+        "--quiet",
+        "--wheel",
+        "--offline",
+        "--no-build-isolation",
+        "--python",
+        sys.executable,
+    )
+    for command in (
+        [*wheel, "--out-dir", output],
+        [sys.executable, "-m", "holdfast.policies.bundle", output / "policy-pack"],
+        [sys.executable, "-m", "holdfast.plugin.bundle", output / "kubectl-holdfast"],
+    ):
+        subprocess.run([str(word) for word in command], cwd=source, env=environment, check=True)
+    pack = f"holdfast-policy-pack-{version}"
+    bill = bill_of_materials(
+        version, (source / _LOCK).read_text("utf-8"), datetime.fromtimestamp(time, tz=UTC)
+    )
+    return {
+        **{built.name: built.read_bytes() for built in output.glob("*.whl")},
+        f"{pack}.tar": packed(output / "policy-pack", pack, time),
+        "kubectl-holdfast": (output / "kubectl-holdfast").read_bytes(),
+        f"holdfast-{version}.cdx.json": bill.encode(),
+    }
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build a release and print its sums."""
+    folder, *tag = arguments
+    try:
+        print(release(Path(folder), tag[0] if tag else None), end="")
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
