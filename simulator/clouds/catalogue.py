@@ -1,6 +1,6 @@
 """The description of a simulated cloud: rules by resource type, functions, and naming.
 
-`replacing.json` lists the inputs that replace a resource on AWS and Google Cloud, recorded from the Terraform providers.
+`replacing.json` lists the inputs that replace a resource on AWS, recorded from the Terraform provider.
 
 The catalogue of each cloud is in its own package; `cloud.py` applies it to the stored objects.
 """
@@ -198,7 +198,7 @@ REPLACING: Final = Path(__file__).with_name("replacing.json")
 
 @cache
 def recorded_replacing() -> Mapping[str, frozenset[str]]:
-    """Return the recorded inputs that replace a resource, by type."""
+    """Return the recorded inputs that replace a resource of AWS, by type."""
     types = json.loads(REPLACING.read_text(encoding="utf-8"))["types"]
     return {token: frozenset(paths) for token, paths in types.items()}
 

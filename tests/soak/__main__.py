@@ -15,6 +15,7 @@ from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _SAMPLE: Final = 3
+_SOURCES: Final = "the sources of the Terraform provider"
 _SEED: Final = "default: HOLDFAST_SEED, otherwise drawn and printed"
 
 
@@ -95,14 +96,16 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     )
     drawn.add_argument("--seed", type=int, metavar="S", help=f"draws the stacks; {_SEED}")
     drawn.add_argument("--count", type=_positive, default=60, metavar="N", help="of each cloud; default: 60")
-    for name, what, title in (
-        ("record-replacing", "which fields replace a resource", "the sources of the Terraform provider"),
-        ("record-models", "what the API publishes", "the package botocore, or googleapiclient"),
-    ):
-        models = commands.add_parser(name, help=f"record {what}, for AWS or Google Cloud")
-        models.add_argument("cloud", choices=("aws", "gcp"))
-        models.add_argument("folder", type=Path, help=title)
-        models.add_argument("source", help="where the folder is from, and its version")
+    models = commands.add_parser("record-models", help="record what the API of AWS or Google Cloud publishes")
+    models.add_argument("cloud", choices=("aws", "gcp"))
+    replacing = commands.add_parser("record-replacing", help="record which fields replace a resource of AWS")
+    for one, title in ((models, "the package botocore, or googleapiclient"), (replacing, _SOURCES)):
+        one.add_argument("folder", type=Path, help=title)
+        one.add_argument("source", help="where the folder is from, and its version")
+    comparison = commands.add_parser(
+        "compare-replacing", help="compare which fields replace a resource of Google Cloud in the simulator"
+    )
+    comparison.add_argument("folder", type=Path, help=_SOURCES)
     types = commands.add_parser("record-types", help="record what Azure publishes about its resource types")
     types.add_argument("checkout", type=Path, help="a checkout of github.com/Azure/bicep-types-az")
     types.add_argument(
@@ -127,7 +130,7 @@ def _record(parsed: argparse.Namespace) -> int:
     if parsed.command == "record-replacing":
         from tests.soak.judges import terraform
 
-        terraform.record(parsed.cloud, parsed.folder, parsed.source)
+        terraform.record(parsed.folder, parsed.source)
     elif parsed.command == "record-models":
         from tests.soak.judges import api_models
 
@@ -147,7 +150,7 @@ def _run(parsed: argparse.Namespace) -> int:
         return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
     if parsed.command.startswith("record-"):
         return _record(parsed)
-    if parsed.command in {"judges", "model", "alerts"}:
+    if parsed.command in {"judges", "compare-replacing", "model", "alerts"}:
         return _judge(parsed)
     from holdfast.rehearsal.commands import enter_workspace
 
@@ -190,6 +193,10 @@ def _judge(parsed: argparse.Namespace) -> int:
         from tests.soak.judges.command import judges
 
         judges(seed=parsed.seed, count=parsed.count)
+    elif parsed.command == "compare-replacing":
+        from tests.soak.judges.command import compare_replacing
+
+        return compare_replacing(parsed.folder)
     elif parsed.command == "model":
         from tests.soak.model import model
 

@@ -1,4 +1,7 @@
-"""Judges the inputs of resources by what a cloud publishes about its API, as recorded in `tests/fixtures/published`."""
+"""Judges the inputs of resources by what a cloud publishes about its API, as recorded in `tests/fixtures/published`.
+
+What Azure publishes is recorded on each machine, in `.tools/judges`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ Fields: TypeAlias = "Mapping[str, Field]"
 
 #: The recordings, one file for each provider package.
 FOLDER: Final = Path(__file__).parents[1] / "fixtures/published"
+#: The recording of Azure on this machine.
+AZURE: Final = Path(__file__).parents[2] / ".tools/judges/azure-native.json"
 _RECORD: Final = "record it as docs/judges.md says"
 _KINDS: Final = {
     "string": str,
@@ -53,8 +58,13 @@ class Published:
     @staticmethod
     @cache
     def of(package: str) -> Published:
-        """Return what is recorded of a provider package, such as "azure-native"."""
-        return Published(**json.loads((FOLDER / f"{package}.json").read_text(encoding="utf-8")))
+        """Return what the repository has recorded of a provider package, "aws" or "gcp"."""
+        return Published.read(FOLDER / f"{package}.json")
+
+    @staticmethod
+    def read(file: Path) -> Published:
+        """Return a recording."""
+        return Published(**json.loads(file.read_text(encoding="utf-8")))
 
     @property
     def number_of_fields(self) -> int:

@@ -10,6 +10,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, no_account, project
 from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
+from holdfast.simulator.clouds.gcp.nodes import IMMUTABLE_NODE_FIELDS, NODE_POOL
 from holdfast.simulator.errors import RehearsalError
 
 
@@ -152,6 +153,32 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project", "location"),
         longest_name=_LONGEST_NAME,
         identify=_identify,
+        immutable=frozenset(
+            {
+                "clusterIpv4Cidr",
+                "confidentialNodes",
+                "datapathProvider",
+                "dataplaneOptimizationMode",
+                "defaultMaxPodsPerNode",
+                "description",
+                "enableAutopilot",
+                "enableKubernetesAlpha",
+                "enableTpu",
+                "initialNodeCount",
+                "ipAllocationPolicy.clusterIpv4CidrBlock",
+                "ipAllocationPolicy.clusterSecondaryRangeName",
+                "ipAllocationPolicy.servicesIpv4CidrBlock",
+                "ipAllocationPolicy.servicesSecondaryRangeName",
+                "masterAuth.clientCertificateConfig",
+                "network",
+                "networkingMode",
+                "nodePools",
+                "privateClusterConfig.masterIpv4CidrBlock",
+                "privateClusterConfig.privateEndpointSubnetwork",
+                "subnetwork",
+                *IMMUTABLE_NODE_FIELDS,
+            }
+        ),
         computed={
             "controlPlaneEndpointsConfig": control_plane_endpoints,
             "effectiveLabels": _labels,
@@ -170,9 +197,6 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_delete=(_protected,),
     ),
 }
-
-
-_NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 
 
 def _get_cluster(call: Call) -> Json:
@@ -199,7 +223,7 @@ def _shown(found: Json, call: Call) -> Json:
             "nodeConfigs": [_node_config(mapping(pool.outputs.get("nodeConfig")))],
             "nodeCount": pool.inputs.get("nodeCount"),
         }
-        for pool in call.inventory.of_type(_NODE_POOL)
+        for pool in call.inventory.of_type(NODE_POOL)
         if pool.inputs.get("cluster") == found.get("name")
     ]
     return {

@@ -28,10 +28,10 @@ _MADE_ACCOUNT: Final = re.compile(
 Parent: TypeAlias = Callable[[ResourceRequest], str]
 
 
-def grant(parent: Parent, *, of: str, needs: tuple[Refuse, ...] = ()) -> Rules:
+def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse, ...] = ()) -> Rules:
     """Return the rules of an IAM member type: one member, one role, one resource.
 
-    `of` names the resource in messages, `needs` are further refusals. Equal
+    `of` names the resource in messages, `where` are the inputs that identify it, `needs` are further refusals. Equal
     grants of two stacks are one object: the first delete removes it for both.
     """
 
@@ -51,6 +51,7 @@ def grant(parent: Parent, *, of: str, needs: tuple[Refuse, ...] = ()) -> Rules:
     return Rules(
         name_property="",
         identify=identify,
+        immutable=where | {"role", "member", "condition"},
         overwrites=True,
         computed={"etag": lambda request: f"Bw{request.digest[:10]}="},
         refuse_create=(
@@ -117,6 +118,7 @@ RESOURCES: Mapping[str, Rules] = {
         name_property="accountId",
         unique_within=("project",),
         identify=_account_name,
+        immutable=frozenset({"project"}),
         computed={
             "email": _email,
             "member": lambda request: f"serviceAccount:{_email(request)}",
@@ -131,12 +133,14 @@ RESOURCES: Mapping[str, Rules] = {
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": grant(
         lambda request: str(request.inputs.get("cryptoKeyId")),
         of="KMS CryptoKey",
+        where=frozenset({"cryptoKeyId"}),
     ),
     "gcp:projects/iAMMember:IAMMember": grant(
-        lambda request: str(request.inputs.get("project")), of="project"
+        lambda request: str(request.inputs.get("project")), of="project", where=frozenset({"project"})
     ),
     "gcp:serviceaccount/iAMMember:IAMMember": grant(
         lambda request: str(request.inputs.get("serviceAccountId")),
         of="service account",
+        where=frozenset({"serviceAccountId"}),
     ),
 }

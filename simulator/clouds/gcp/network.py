@@ -143,6 +143,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project",),
         longest_name=63,
         identify=_network_id,
+        immutable=frozenset({"autoCreateSubnetworks", "description", "internalIpv6Range", "networkProfile"}),
         computed={
             "selfLink": _link,
             "numericId": lambda request: str(int(request.digest[:15], 16)),
@@ -159,6 +160,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project", "region"),
         longest_name=63,
         identify=_subnetwork_id,
+        immutable=frozenset({"network", "description"}),
         force_replace=_shrunk,
         computed={
             "selfLink": _link,
@@ -175,6 +177,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project",),
         longest_name=63,
         identify=_firewall_id,
+        immutable=frozenset({"direction"}),
         computed={
             "selfLink": _link,
             "creationTimestamp": lambda _: "2026-01-01T00:00:00Z",
@@ -185,12 +188,14 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("project", "region"),
         longest_name=63,
         identify=_router_id,
+        immutable=frozenset({"network"}),
         computed={"selfLink": _link, "region": _region},
     ),
     _NAT: Rules(
         unique_within=("project", "region", "router"),
         longest_name=63,
         identify=_nat_id,
+        immutable=frozenset({"initialNatIps", "endpointTypes", "type"}),
         computed={"region": _region},
     ),
 }

@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import no_account, project
-from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
+from holdfast.simulator.clouds.gcp.nodes import CLUSTER, IMMUTABLE_NODE_FIELDS, NODE_POOL
 from holdfast.simulator.clouds.reservations import GCE_RESERVATION, named_by_node_pool, reservations
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
@@ -217,13 +217,35 @@ def _bad(message: str) -> str:
     return f"error creating NodePool: googleapi: Error 400: {message}, badRequest"
 
 
-#: The `ForceNew` fields of the provider's schema.
+_IMMUTABLE: Final = frozenset(
+    {
+        "initialNodeCount",
+        "maxPodsPerNode",
+        "namePrefix",
+        "placementPolicy.policyName",
+        "queuedProvisioning",
+        *(
+            f"networkConfig.{name}"
+            for name in (
+                "acceleratorNetworkProfile",
+                "additionalNodeNetworkConfigs",
+                "additionalPodNetworkConfigs",
+                "createPodRange",
+                "podIpv4CidrBlock",
+                "podRange",
+                "subnetwork",
+            )
+        ),
+        *IMMUTABLE_NODE_FIELDS,
+    }
+)
 _ALWAYS: Final = (_taint_said_twice, _flex_start_is_invalid)
 
 RESOURCES: Mapping[str, Rules] = {
     NODE_POOL: Rules(
         longest_name=_LONGEST_NAME,
         identify=pool_path,
+        immutable=_IMMUTABLE,
         keeps=kept_inputs,
         computed={
             "instanceGroupUrls": instance_groups,

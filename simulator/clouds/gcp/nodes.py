@@ -117,6 +117,27 @@ def capacity_of(config: Json, *, pods: int | None = None) -> Mapping[str, str]:
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+#: The fields of the nodes of a cluster or pool that cannot change in place.
+IMMUTABLE_NODE_FIELDS: Final = frozenset(
+    f"nodeConfig.{name}"
+    for name in (
+        "ephemeralStorageConfig",
+        "ephemeralStorageLocalSsdConfig",
+        "flexStart",
+        "guestAccelerators",
+        "localNvmeSsdBlockConfig",
+        "localSsdCount",
+        "metadata",
+        "minCpuPlatform",
+        "oauthScopes",
+        "preemptible",
+        "reservationAffinity",
+        "secondaryBootDisks",
+        "serviceAccount",
+        "shieldedInstanceConfig",
+        "spot",
+    )
+)
 _ZONE: Final = re.compile(r"^(?P<region>[a-z]+-[a-z]+\d+)-[a-z]$")
 # The default number of zones of a regional cluster.
 _ZONES: Final = 3

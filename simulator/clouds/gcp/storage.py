@@ -136,6 +136,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=(),
         longest_name=63,
         identify=lambda request: request.name,
+        immutable=frozenset({"location", "project", "hierarchicalNamespace", "enableObjectRetention"}),
         computed={
             "projectNumber": lambda _: int(PROJECT_NUMBER),
             "publicAccessPrevention": lambda request: (
@@ -167,6 +168,7 @@ RESOURCES: Mapping[str, Rules] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": grant(
         lambda request: f"b/{request.inputs.get('bucket')}",
         of="storage bucket",
+        where=frozenset({"bucket"}),
         needs=(_no_bucket,),
     ),
     "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": grant(
@@ -174,6 +176,7 @@ RESOURCES: Mapping[str, Rules] = {
             f"b/{request.inputs.get('bucket')}/managedFolders/{request.inputs.get('managedFolder')}"
         ),
         of="storage managedfolder",
+        where=frozenset({"bucket", "managedFolder"}),
         needs=(_no_folder,),
     ),
 }

@@ -19,6 +19,7 @@ from holdfast.simulator.clouds.sdk import Kind, Property, argument_properties
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.judges.openapi import Field, Fields, items_of, shape_of, write
 from tests.soak.judges.requests import PROVIDER_ONLY, REQUESTS, Request
+from tests.support.published import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -230,7 +231,11 @@ def record(cloud: str, folder: Path, source: str) -> None:
         fields = _Recorder(request, model, shapes).fields(inputs, within)
         types[request.token] = {"type": f"{request.service} {' '.join(request.shapes)}", "fields": fields}
     used = {name: shapes[name] for name in sorted({*_named(types, shapes)})}
-    write(cloud, source, {"replacing": {}, "types": dict(sorted(types.items())), "shapes": used})
+    write(
+        FOLDER / f"{cloud}.json",
+        source,
+        {"replacing": {}, "types": dict(sorted(types.items())), "shapes": used},
+    )
 
 
 def _named(types: Mapping[str, Field], shapes: Mapping[str, Fields]) -> Iterator[str]:

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import output
 
 from holdfast.rehearsal.output import say
+from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN
+from tests.soak.judges import openapi, terraform
 from tests.soak.judges.combinations import draw
 from tests.soak.judges.planted import mistakes
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.published import Published
+from tests.support.published import AZURE, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from holdfast.simulator.pulumi.values import Properties
     from tests.soak.judges.combinations import Combination
@@ -27,6 +30,12 @@ if TYPE_CHECKING:
 
 #: The packages of the three clouds.
 _CLOUDS: Final = ("aws", "gcp", "azure-native")
+_NOT_RECORDED: Final = (
+    "Azure is judged by the classes of the SDK only: record what it publishes with "
+    "`python -m tests.soak record-types CHECKOUT REPLACEMENTS`, as docs/judges.md says"
+)
+#: The stacks of Google Cloud whose fields are compared: the repository's, and each feature.
+_COMPARED: Final = 40
 
 
 def judges(*, seed: int | None, count: int) -> None:
@@ -50,6 +59,38 @@ def judges(*, seed: int | None, count: int) -> None:
     say("every judge agrees")
 
 
+def compare_replacing(checkout: Path) -> int:
+    """Print what replaces a resource of Google Cloud in the simulator or in the provider's sources, and not in both.
+
+    Compares the fields that drawn stacks set, and those that the simulator lists. Returns the exit code: 1 for a
+    difference.
+    """
+    registered: dict[str, set[str]] = {token: set() for token in terraform.SOURCES["gcp"]}
+    for combination in draw("gcp", seed=0, count=_COMPARED):
+        for one in combination.known:
+            registered.setdefault(one.type, set()).update(_leaves(one.inputs))
+    found = terraform.differences(registered, checkout)
+    for line in found:
+        say(line)
+    say(
+        f"{len(found)} differences in {len(registered)} types, of which {_COMPARED} stacks set "
+        f"{sum(map(len, registered.values()))} fields"
+    )
+    return int(bool(found))
+
+
+def _leaves(value: object, path: str = "") -> Iterator[str]:
+    """Yield the paths of the fields in a value, without the positions in lists."""
+    if isinstance(value, dict) and value:
+        for name, one in cast("dict[str, object]", value).items():
+            yield from _leaves(one, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value:
+        for one in cast("list[object]", value):
+            yield from _leaves(one, path)
+    elif value is not None:
+        yield path
+
+
 class _Verdict:
     """What the judges of a cloud said."""
 
@@ -57,13 +98,16 @@ class _Verdict:
         self.cloud = cloud
         self.wrong: list[str] = []
         self._sdk = Schema.for_package(cloud)
-        self._published = Published.of(cloud)
+        self._published = _published(cloud)
         self._stacks = 0
         self._resources: Counter[str] = Counter()
         self._fields: set[tuple[str, str]] = set()
         self._seen: set[str] = set()
         self._planted: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
+        if cloud == "azure-native" and self._published is not None:
+            self.wrong += openapi.outdated(self._published)
+            self.wrong += openapi.replaced_otherwise(self._published, catalogue_of(cloud).resources)
 
     def add(self, combination: Combination) -> None:
         """Judge the resources of a stack; equal ones are judged once."""
@@ -78,14 +122,15 @@ class _Verdict:
     def summary(self) -> list[str]:
         """Return the lines that a person reads at the end."""
         types = {token for token, _ in self._fields}
-        published = f"{len(self._published.types)} types of {self._published.source}"
-        judge = f"pulumi-{self.cloud} {self._sdk.version} and {published}"
+        judge = f"pulumi-{self.cloud} {self._sdk.version}"
+        if self._published is not None:
+            judge += f" and {len(self._published.types)} types of {self._published.source}"
         judged = (
             f"{self.cloud}: {self._stacks} stacks, {self._resources.total()} resources of {len(types)} types "
             f"({self._resources['unknown']} with unknown ids), {len(self._fields)} fields, "
             f"{len(self.wrong)} complaints; judged by {judge}"
         )
-        lines = [judged]
+        lines = [judged] if self._published is not None else [judged, f"  {_NOT_RECORDED}"]
         if self._planted:
             shares = ", ".join(
                 f"{kind} {self._found[kind]}/{planted}" for kind, planted in sorted(self._planted.items())
@@ -112,7 +157,14 @@ class _Verdict:
     def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
         given = {name: _plain(value) for name, value in inputs.items() if value is not None}
         found = [one.reason for one in violations(cast("Properties", given), self._sdk.resource(token))]
-        return found + self._published.complaints(token, given)
+        return found + (self._published.complaints(token, given) if self._published is not None else [])
+
+
+def _published(cloud: str) -> Published | None:
+    """Return what a cloud publishes, None for Azure where this machine has no recording."""
+    if cloud != "azure-native":
+        return Published.of(cloud)
+    return Published.read(AZURE) if AZURE.is_file() else None
 
 
 def _plain(value: object) -> object:

@@ -19,10 +19,13 @@ from holdfast.simulator.clouds.sdk import (
     find_resource,
 )
 from holdfast.simulator.errors import RehearsalError
-from tests.support.published import FOLDER
+from tests.support.published import AZURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from holdfast.simulator.clouds.catalogue import Rules
+    from tests.support.published import Published
 
 Field: TypeAlias = "dict[str, object]"
 Fields: TypeAlias = "dict[str, Field]"
@@ -65,6 +68,16 @@ _RENAMED: Final = {
 }
 #: The inputs that the provider fills in, as it does the resource's own name.
 _FILLED_IN: Final = frozenset({"location", "name"})
+#: The properties that only Azure refuses to change, and those that its API marks as set once.
+_SET_ONCE: Final[Mapping[str, frozenset[str]]] = {
+    "azure-native:network:NatGateway": frozenset({"location", "zones"}),
+    "azure-native:network:PublicIPAddress": frozenset({"zones"}),
+    "azure-native:managedidentity:UserAssignedIdentity": frozenset({"location"}),
+}
+#: In the cluster's own list of pools; no stack sets it, and paths into lists are not simulated.
+_NOT_SIMULATED: Final[Mapping[str, frozenset[str]]] = {
+    "azure-native:containerservice:ManagedCluster": frozenset({"nodePublicIPTags"})
+}
 _READ_ONLY: Final = 2
 _REQUIRED: Final = 1
 _KEBAB: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -224,7 +237,7 @@ def shape_of(types: tuple[PropertyType, ...]) -> SdkClass | None:
 
 
 def record(checkout: Path, replacements: Path) -> None:
-    """Write what is recorded in the repository: all types with their nested objects, and what replaces a resource.
+    """Write what is recorded on this machine: all types with their nested objects, and what replaces a resource.
 
     `checkout` is of github.com/Azure/bicep-types-az; `replacements` is the file of github.com/pulumi/pulumi-azure-native
     that lists the properties for which the provider replaces a resource.
@@ -236,20 +249,44 @@ def record(checkout: Path, replacements: Path) -> None:
         "types": types,
         "shapes": dict(sorted(shapes.items())),
     }
+    AZURE.parent.mkdir(parents=True, exist_ok=True)
     write(
-        "azure-native",
+        AZURE,
         f"github.com/Azure/bicep-types-az@{_git(checkout, 'rev-parse', 'HEAD').strip()}",
         parts,
     )
 
 
-def write(package: str, source: str, parts: Mapping[str, Mapping[str, object]]) -> None:
+def outdated(published: Published) -> list[str]:
+    """Return the types that are not recorded for the API version that the installed SDK uses."""
+    versions = {token: one["version"] for token, one in published.types.items()}
+    return [
+        f"{token}: recorded is {versions.get(token)}, the SDK uses {used}; run `python -m tests.soak record-types` again"
+        for token, used in ((token, api_version(token)) for token in TYPES)
+        if versions.get(token) != used
+    ]
+
+
+def replaced_otherwise(published: Published, simulated: Mapping[str, Rules]) -> list[str]:
+    """Return the properties that replace a resource in the simulator or in the provider, and not in both."""
+    found: list[str] = []
+    for token in sorted(published.replacing.keys() & simulated.keys()):
+        ours = {path.rpartition(".")[2] for path in simulated[token].immutable} - {"resourceGroupName"}
+        theirs = {*published.replacing[token]} - _NOT_SIMULATED.get(token, frozenset())
+        theirs |= _SET_ONCE.get(token, frozenset())
+        for name in sorted(ours ^ theirs):
+            where = "the simulator" if name in ours else "the provider"
+            found.append(f"{token} {name}: only {where} replaces the resource")
+    return found
+
+
+def write(file: Path, source: str, parts: Mapping[str, Mapping[str, object]]) -> None:
     """Write the recording of a provider package, one line for each type and nested object."""
     text = [f'"source": {json.dumps(source)}']
     for name, entries in parts.items():
         lines = [f"{json.dumps(key)}: {json.dumps(one, sort_keys=True)}" for key, one in entries.items()]
         text.append(f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}")
-    (FOLDER / f"{package}.json").write_text("{\n" + ",\n".join(text) + "\n}\n", encoding="utf-8")
+    file.write_text("{\n" + ",\n".join(text) + "\n}\n", encoding="utf-8")
 
 
 def _replacing(source: str) -> dict[str, list[str]]:

@@ -7,13 +7,14 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from holdfast.simulator.clouds.catalogue import REPLACING
+from holdfast.simulator.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.sdk import Kind, argument_properties
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.diff import Change, ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.simulator.clouds.sdk import Property, PropertyType
@@ -213,12 +214,35 @@ def _folded(name: str) -> str:
     return name.replace("_", "").lower().removesuffix("s")
 
 
-def record(cloud: str, checkout: Path, source: str) -> None:
-    """Write what replaces the resources of a cloud to the simulator's list; `source` names the provider's version."""
-    recorded = json.loads(REPLACING.read_text(encoding="utf-8"))
-    found = {token: replacing(cloud, token, checkout) for token in SOURCES[cloud]}
-    others = {token: paths for token, paths in recorded["types"].items() if not token.startswith(f"{cloud}:")}
-    types = dict(sorted({**others, **found}.items()))
+def record(checkout: Path, source: str) -> None:
+    """Write what replaces the resources of AWS to the simulator's list; `source` names the provider's version."""
+    types = {token: replacing("aws", token, checkout) for token in SOURCES["aws"]}
     lines = ",\n".join(f"{json.dumps(token)}: {json.dumps(paths)}" for token, paths in types.items())
-    sources = json.dumps({**recorded["sources"], cloud: source}, sort_keys=True)
-    REPLACING.write_text(f'{{\n"sources": {sources},\n"types": {{\n{lines}\n}}\n}}\n', encoding="utf-8")
+    text = f'{{\n"source": {json.dumps(source)},\n"types": {{\n{lines}\n}}\n}}\n'
+    REPLACING.write_text(text, encoding="utf-8")
+
+
+def differences(registered: Mapping[str, Collection[str]], checkout: Path) -> list[str]:
+    """Return the fields that replace a resource of Google Cloud in the simulator or in the sources, and not in both.
+
+    `registered` has, by type, the fields that stacks set; those that the simulator lists are compared as well.
+    """
+    found: list[str] = []
+    for token, fields in registered.items():
+        simulated, marked = simulated_replacing(token), replacing("gcp", token, checkout)
+        for path in sorted({*simulated, *fields}):
+            change = Change(path=path, kind=ChangeKind.UPDATE)
+            if change.within(simulated) != change.within(marked):
+                where = "the simulator" if change.within(simulated) else "the provider"
+                found.append(f"{token} {path}: only {where} replaces the resource")
+    return found
+
+
+def simulated_replacing(token: str) -> frozenset[str]:
+    """Return the inputs that replace a resource in the simulator."""
+    cloud = token.partition(":")[0]
+    catalogue = catalogue_of(cloud)
+    schema = Schema.for_package(cloud).resource(token)
+    return ResourceType(
+        schema=schema, rules=catalogue.resources.get(token, Rules()), catalogue=catalogue
+    ).immutable

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.soak.judges.api_models import Botocore, Discovery
 from tests.soak.judges.planted import mistakes
 from tests.soak.judges.requests import REQUESTS
+from tests.soak.judges.terraform import SOURCES
 from tests.support.published import Published
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def test_every_misspelled_name_and_wrong_kind_is_seen(
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
-def test_every_request_is_recorded_and_has_its_replacements(cloud: str) -> None:
+def test_every_request_is_recorded_and_names_the_source_of_its_replacements(cloud: str) -> None:
     tokens = {request.token for request in REQUESTS[cloud]}
     assert tokens == Published.of(cloud).types.keys(), "run `python -m tests.soak record-models`"
-    assert tokens <= recorded_replacing().keys(), "run `python -m tests.soak record-replacing`"
+    assert tokens <= SOURCES[cloud].keys(), "a judge reads there which fields replace a resource"
 
 
 def test_a_model_of_botocore_is_read_with_required_fields_lists_and_bounds(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.configurations import gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.gcp_project import NUMBER
@@ -138,9 +137,3 @@ def test_production_nodes_are_upgraded_only_on_demand() -> None:
 def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> None:
     wrong = Published.of("gcp").complaints_of("gcp", stack(name))
     assert wrong == [], "Google would reject the request, or the field is misspelled"
-
-
-@every_stack
-def test_what_replaces_a_resource_is_recorded_for_every_type(name: str) -> None:
-    registered = {one.type for one in stack(name) if one.type.startswith("gcp:")}
-    assert registered <= recorded_replacing().keys(), "name the provider's source, and record it again"
