@@ -141,7 +141,7 @@ def _tier_cost(namespace: str, shape: Shape, number: int, pool: PricedPool, summ
 def gang_cost(tiers: Sequence[CostRange]) -> CostRange:
     """What a job costs at any time while it goes down and up a ladder whose tiers cost this; first tier first.
 
-    From nothing, while it waits, to the two dearest tiers together: nodes of the tier that it leaves still end when those of the
+    From nothing, while it waits, to the two most expensive tiers together: nodes of the tier that it leaves still end when those of the
     next one start, and a job that returns runs until its better tier is reserved.
     """
     highs = sorted((tier.high for tier in tiers if tier.high is not None), reverse=True)

@@ -231,7 +231,7 @@ def fail_over(
 
 
 def hold(state: JobState, observation: Observation, why: JobEvent) -> Step:
-    """Suspend a job that waits on a tier that is too dear while no other is open, so that nothing is bought for it."""
+    """Suspend a job that waits on a tier that is too expensive while no other is open, so that nothing is bought for it."""
     moving = replace(
         _suspending(state, observation, Purpose.RESTART),
         waited=time_waited(state, observation),

@@ -62,10 +62,10 @@ def limited_policy(state: JobState, observation: Observation, policy: Policy) ->
 
 
 def _is_closed(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:
-    return is_too_dear(tier, observation, policy) or _is_past_max_cost(tier, state, observation, policy)
+    return is_too_expensive(tier, observation, policy) or _is_past_max_cost(tier, state, observation, policy)
 
 
-def is_too_dear(tier: PolicyTier, observation: Observation, policy: Policy) -> bool:
+def is_too_expensive(tier: PolicyTier, observation: Observation, policy: Policy) -> bool:
     """Whether a tier's nodes cost more than its `maxPrice`; a price that is not known is not too high."""
     price = price_of(tier.pool, observation, policy)
     return tier.max_price is not None and price is not None and price > tier.max_price
@@ -113,7 +113,7 @@ def spending_event(state: JobState, observation: Observation, policy: Policy) ->
             message=f"{_spent_text(state, observation)}.",
             is_warning=True,
         )
-    if is_too_dear(tier, observation, policy) and is_reached(
+    if is_too_expensive(tier, observation, policy) and is_reached(
         _price_deadline(state, observation), observation.now
     ):
         return JobEvent(reason=EventReason.PRICE_ABOVE_MAX, message=_price_text(tier, observation, policy))
@@ -188,7 +188,7 @@ def ends_at_max_cost(state: JobState, observation: Observation, policy: Policy) 
 def is_held(state: JobState, observation: Observation, policy: Policy) -> bool:
     """Whether a suspended job must stay suspended, because a node of its tier costs more than may be paid."""
     tier = current_tier(state, policy)
-    return tier is not None and is_too_dear(tier, observation, policy)
+    return tier is not None and is_too_expensive(tier, observation, policy)
 
 
 def spending_deadlines(
@@ -198,7 +198,7 @@ def spending_deadlines(
     if state.phase not in {Phase.WAITING, Phase.RUNNING}:
         return ()
     tier = current_tier(state, policy)
-    waits = tier is not None and is_too_dear(tier, observation, policy)
+    waits = tier is not None and is_too_expensive(tier, observation, policy)
     return (
         _price_deadline(state, observation) if waits else None,
         _spent_at(state, observation, policy),

@@ -54,12 +54,12 @@ def budget_problems(budget: float | None, cost: StackCost) -> Iterator[Problem]:
     if budget is None or is_within(most, budget):
         return
     if most.high is not None and most.high > budget:
-        dearest = max(cost.pools, key=lambda pool: pool.full.high or 0.0)
+        costliest = max(cost.pools, key=lambda pool: pool.full.high or 0.0)
         yield Problem(
             field=f"{PLATFORM}.budget",
             value=f"{budget:g} USD an hour, for a stack that costs up to {most.high:.2f} with full pools",
             allowed=f"{most.high:.2f} or more",
-            fix=f"Lower maxNodes, of {dearest.name} first, whose nodes cost up to {dearest.full.high or 0.0:.2f} together; or raise "
+            fix=f"Lower maxNodes, of {costliest.name} first, whose nodes cost up to {costliest.full.high or 0.0:.2f} together; or raise "
             "the budget.",
         )
     else:

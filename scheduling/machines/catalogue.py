@@ -161,7 +161,7 @@ def _aws() -> Iterator[Machine]:
     rows = aws_table()["machines"]
     # A machine without a list price gets the highest price per vCPU: the simulated market orders machines by price, and must
     # not prefer it.
-    dearest = max(price / vcpus for _, _, vcpus, *_, price, _ in rows if price is not None)
+    highest = max(price / vcpus for _, _, vcpus, *_, price, _ in rows if price is not None)
     for row in rows:
         name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot = row[:8]
         gpu_memory_mib, local_nvme_gb, max_pods, processor, hypervisor, price, _ = row[8:]
@@ -170,7 +170,7 @@ def _aws() -> Iterator[Machine]:
             vcpus=vcpus,
             memory_mib=memory_mib,
             gpus=gpus,
-            hourly_price=round(dearest * vcpus, 6) if price is None else price,
+            hourly_price=round(highest * vcpus, 6) if price is None else price,
             arch=arch,
             accelerator=accelerator,
             efa_interfaces=efa_interfaces,
@@ -209,14 +209,14 @@ def _gcp() -> Iterator[Machine]:
                 arch=arch,
             )
     rows = gcp_table()["accelerated"]
-    dearest = max(price / gpus for _, _, _, _, gpus, *_, price in rows if price is not None)
+    highest = max(price / gpus for _, _, _, _, gpus, *_, price in rows if price is not None)
     for name, arch, vcpus, gib, gpus, accelerator, local_ssds, sold, price in rows:
         yield Machine(
             name=name,
             vcpus=vcpus,
             memory_mib=int(gib * _MIB_IN_GIB),
             gpus=gpus,
-            hourly_price=round(dearest * gpus, 6) if price is None else price,
+            hourly_price=round(highest * gpus, 6) if price is None else price,
             arch=arch,
             accelerator=accelerator,
             local_ssds=local_ssds,

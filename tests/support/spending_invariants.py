@@ -8,7 +8,7 @@ from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.ledger import price_of
-from holdfast.fallback.state_machine.spending_limits import is_on_demand, is_too_dear, spent_on_demand
+from holdfast.fallback.state_machine.spending_limits import is_on_demand, is_too_expensive, spent_on_demand
 from holdfast.fallback.state_machine.state import Phase
 from holdfast.fallback.state_machine.tier_visit import current_tier
 
@@ -30,7 +30,7 @@ def spending_faults(observation: Observation, policy: Policy | NoPolicy, decisio
     resumes = any(isinstance(action, Resume) for action in decision.actions)
     moves = any(isinstance(action, Suspend | Resume | Recreate) for action in decision.actions)
     faults: list[str] = []
-    if resumes and tier is not None and is_too_dear(tier, observation, policy) and not is_moving:
+    if resumes and tier is not None and is_too_expensive(tier, observation, policy) and not is_moving:
         faults.append(f"the job is resumed on {tier.pool}, whose nodes cost more than its maxPrice")
     spent = observation.max_cost is not None and spent_on_demand(state) >= observation.max_cost.amount
     others = [each for each in policy.tiers if not is_on_demand(each, state)]

@@ -124,8 +124,8 @@ def test_a_job_buys_no_nodes_above_the_price_that_karpenter_shows(
         controller.wait_ready()
         shown = 'holdfast_fallback_node_price{pool="spot-a"}'
         wait_until(lambda: controller.number(shown) == 2.195764, "the controller has Karpenter's price")
-        cluster.apply(jobset("dear", pods=9))
-        wait_until(lambda: cluster.state("dear").get("pool") == "spot-b", "the job leaves the tier")
+        cluster.apply(jobset("expensive", pods=9))
+        wait_until(lambda: cluster.state("expensive").get("pool") == "spot-b", "the job leaves the tier")
         wait_until(lambda: bool(messages(cluster, "PriceAboveMax")), "and says why")
     assert (
         "A node of spot-a costs 2.19576 per hour, above maxPrice 2" in messages(cluster, "PriceAboveMax")[0]

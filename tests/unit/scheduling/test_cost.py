@@ -57,7 +57,7 @@ def test_the_sum_contains_the_sum_of_any_prices_within_and_names_all_that_is_unk
 
 
 @given(st.lists(ranges, min_size=1, max_size=5))
-def test_one_of_several_costs_no_less_than_the_cheapest_and_no_more_than_the_dearest(
+def test_one_of_several_costs_no_less_than_the_cheapest_and_no_more_than_the_most_expensive(
     costs: list[CostRange],
 ) -> None:
     found = any_of(costs)
@@ -107,7 +107,7 @@ def test_a_pool_with_an_unpriced_type_has_the_bounds_of_the_others_and_says_so()
         max_nodes=4,
         machines={"p5e.48xlarge": unpriced("p5e.48xlarge"), "p5en.48xlarge": exactly(60.0)},
     )
-    assert str(pool.full) == "0.00 to 240.00 + unknown", "neither free nor the dearest"
+    assert str(pool.full) == "0.00 to 240.00 + unknown", "neither free nor the most expensive"
     assert not is_within(pool.full, 1_000_000), "what is unknown is within no budget"
     declared = replace(pool, declared=(40.0, 42.0))
     assert str(declared.full) == "0.00 to 168.00", "the ladder's own prices replace both"

@@ -30,7 +30,7 @@ def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
     )
     rows = capsys.readouterr().out.splitlines()
     assert "worth it up to" in rows[1], "a cheap tier"
-    assert "leave it out: a100 is cheaper" in rows[2], "a dear one"
+    assert "leave it out: a100 is cheaper" in rows[2], "an expensive one"
     assert "the last tier" in rows[3], "the end"
 
 

@@ -67,7 +67,7 @@ CAPPED = policy(
     return_after=HOUR,
     hold_timeout=10 * MINUTE,
 )
-DEAR = PoolStatus(price=2.0)
+EXPENSIVE = PoolStatus(price=2.0)
 NODES = NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND)
 NO_TIME = timedelta(0)
 
@@ -91,8 +91,8 @@ def on_last(most: float, **changes: object) -> Observation:
     return replace(seen, **changes)
 
 
-def test_a_job_that_waits_on_a_tier_that_is_too_dear_moves_on_and_says_price_and_cap() -> None:
-    decision = decide(waiting(), waits(a_spot=DEAR), CAPPED)
+def test_a_job_that_waits_on_a_tier_that_is_too_expensive_moves_on_and_says_price_and_cap() -> None:
+    decision = decide(waiting(), waits(a_spot=EXPENSIVE), CAPPED)
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.only_without_nodes) == ("b-spot", True), (
         "the next tier, unless its nodes came"
@@ -100,14 +100,14 @@ def test_a_job_that_waits_on_a_tier_that_is_too_dear_moves_on_and_says_price_and
     assert decision.events[0].message == (
         "A node of a-spot costs 2 per hour, above maxPrice 1.5, so the job buys none there. The job moves on to b-spot."
     ), "its user can compare both"
-    both = decide(waiting(), waits(a_spot=DEAR, b_spot=DEAR), CAPPED)
-    assert only(both, Suspend).pool == "on-demand", "a tier that is too dear is no target either"
+    both = decide(waiting(), waits(a_spot=EXPENSIVE, b_spot=EXPENSIVE), CAPPED)
+    assert only(both, Suspend).pool == "on-demand", "a tier that is too expensive is no target either"
 
 
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (observed(pools={"a-spot": DEAR}), "it has its nodes: a cap bounds what is bought"),
+        (observed(pools={"a-spot": EXPENSIVE}), "it has its nodes: a cap bounds what is bought"),
         (waits(a_spot=PoolStatus(price=1.5)), "the cap itself may be paid"),
         (waits(), "what is declared is not above it"),
     ],
@@ -130,23 +130,23 @@ def test_a_price_that_is_not_known_moves_no_job_and_is_said() -> None:
 
 def test_a_gang_that_restarts_keeps_its_nodes_for_a_minute_however_dear_others_are() -> None:
     lost = running(since=T0 - HOUR, phase=Phase.WAITING, waiting_since=T0)
-    decision = decide(lost, waits(a_spot=DEAR), CAPPED)
+    decision = decide(lost, waits(a_spot=EXPENSIVE), CAPPED)
     assert (state_of(decision).pool, decision.requeue_at) == ("a-spot", T0 + MINUTE), "its pods find them"
-    later = replace(waits(a_spot=DEAR), now=T0 + MINUTE)
+    later = replace(waits(a_spot=EXPENSIVE), now=T0 + MINUTE)
     assert only(decide(lost, later, CAPPED), Suspend).pool == "b-spot", "they are gone: it would buy another"
 
 
-def test_no_job_returns_to_a_tier_that_is_too_dear() -> None:
+def test_no_job_returns_to_a_tier_that_is_too_expensive() -> None:
     state = running(pool="on-demand", rank=2, since=T0 - 2 * HOUR)
-    dear = observed(pool="on-demand", pools={"a-spot": DEAR, "b-spot": DEAR})
-    assert state_of(decide(state, dear, CAPPED)).failback is None, "it would buy there"
-    cheap = decide(state, replace(dear, pools={"a-spot": DEAR}), CAPPED)
+    expensive = observed(pool="on-demand", pools={"a-spot": EXPENSIVE, "b-spot": EXPENSIVE})
+    assert state_of(decide(state, expensive, CAPPED)).failback is None, "it would buy there"
+    cheap = decide(state, replace(expensive, pools={"a-spot": EXPENSIVE}), CAPPED)
     attempt = state_of(cheap).failback
     assert attempt is not None, "the price fell: the tier has capacity again"
-    assert attempt.pool == "b-spot", "on the tier that is not dear"
+    assert attempt.pool == "b-spot", "on the tier that is not expensive"
     holding = replace(state, failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0))
     assert "FailbackEnded" in reasons(
-        decide(holding, replace(dear, reservation=reserved(placed=1)), CAPPED)
+        decide(holding, replace(expensive, reservation=reserved(placed=1)), CAPPED)
     ), "nothing more is bought"
 
 
@@ -157,7 +157,7 @@ def test_a_job_that_moves_to_reserved_nodes_goes_there_whatever_they_cost_now() 
         purpose=Purpose.FAILBACK,
         failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
     )
-    decision = decide(moving, observed_suspended(pool="a-spot", pools={"a-spot": DEAR}), CAPPED)
+    decision = decide(moving, observed_suspended(pool="a-spot", pools={"a-spot": EXPENSIVE}), CAPPED)
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "a-spot"), "they are bought"
 
 
@@ -211,11 +211,12 @@ def test_on_demand_is_not_entered_for_less_than_a_restart_costs() -> None:
 
 
 def test_a_job_without_a_tier_that_it_may_buy_on_is_suspended_until_a_price_falls() -> None:
-    seen = replace(waits(a_spot=DEAR, b_spot=DEAR), max_cost=MaxCost(amount=10))
+    seen = replace(waits(a_spot=EXPENSIVE, b_spot=EXPENSIVE), max_cost=MaxCost(amount=10))
     held = decide(waiting(ledger=spent(10.0)), seen, CAPPED)
     assert only(held, Suspend).pool == "a-spot", "while it has pods, machines are bought for them"
     suspended = replace(
-        observed_suspended(pool="a-spot", pools={"a-spot": DEAR, "b-spot": DEAR}), max_cost=MaxCost(amount=10)
+        observed_suspended(pool="a-spot", pools={"a-spot": EXPENSIVE, "b-spot": EXPENSIVE}),
+        max_cost=MaxCost(amount=10),
     )
     paused = decide(state_of(held), suspended, CAPPED)
     assert (state_of(paused).phase, state_of(paused).resume_at) == (Phase.PAUSED, T0 + PRICE_INTERVAL), (
@@ -223,10 +224,10 @@ def test_a_job_without_a_tier_that_it_may_buy_on_is_suspended_until_a_price_fall
     )
     later = replace(suspended, now=T0 + PRICE_INTERVAL)
     again = state_of(decide(state_of(paused), later, CAPPED))
-    assert again.resume_at == later.now + PRICE_INTERVAL, "they are still too dear"
+    assert again.resume_at == later.now + PRICE_INTERVAL, "they are still too expensive"
     cheap = decide(state_of(paused), replace(later, pools={}), CAPPED)
     assert (state_of(cheap).phase, reasons(cheap)) == (Phase.WAITING, ["Resumed"]), "the tier is open again"
-    other = decide(state_of(paused), replace(later, pools={"a-spot": DEAR}), CAPPED)
+    other = decide(state_of(paused), replace(later, pools={"a-spot": EXPENSIVE}), CAPPED)
     assert (state_of(other).pool, state_of(other).phase) == ("b-spot", Phase.SUSPENDING), "any tier will do"
 
 
