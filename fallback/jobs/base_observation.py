@@ -37,11 +37,7 @@ _NAMED: Final = 3
 
 def exits_zero_events(history: PodHistory) -> tuple[JobEvent, ...]:
     """Warn about pods that exit 0 on termination, which their operator takes for success of the training."""
-    names = sorted(
-        record.name
-        for _, record in pod_records(history)
-        if record.end.succeeded and (record.end.disrupted_at or record.end.deleted_at)
-    )
+    names = sorted(record.name for _, record in pod_records(history) if record.end.exits_zero_when_ended)
     if not names:
         return ()
     return (

@@ -43,13 +43,14 @@ class PodEnd:
     """How a pod ended or is about to end; any part may be absent.
 
     `disrupted_at`: since when it is being evicted. `failed_at`: when it failed by itself. `deleted_at`: when its deletion
-    was requested. `succeeded`: it succeeded.
+    was requested. `succeeded`: it succeeded; `exits_zero_when_ended`: after its eviction or deletion.
     """
 
     disrupted_at: datetime | None = None
     failed_at: datetime | None = None
     deleted_at: datetime | None = None
     succeeded: bool = False
+    exits_zero_when_ended: bool = False
 
     @property
     def has_ended(self) -> bool:
@@ -104,12 +105,18 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod, now)) if at), default=None)
     ended_at = _ended_at(pod) or now
     failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at, now)
+    disrupted_at = _disrupted_at(pod, ended_at, deleted_at, now)
+    succeeded = phase_of(pod) == "Succeeded"
+    was_deleted = deleted_at is not None and ended_at >= deleted_at - timedelta(seconds=1)
+    exits_zero = succeeded and (disrupted_at is not None or was_deleted)
     return PodEnd(
-        disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
+        disrupted_at=disrupted_at,
         # It failed before its Job was deleted; later versions of the pod tell the two apart less well.
         failed_at=before.failed_at or (ended_at if failed else None),
         deleted_at=deleted_at,
-        succeeded=phase_of(pod) == "Succeeded",
+        succeeded=succeeded,
+        # A completed pod is deleted with its job, some time later.
+        exits_zero_when_ended=before.exits_zero_when_ended if before.succeeded else exits_zero,
     )
 
 

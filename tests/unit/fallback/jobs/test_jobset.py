@@ -11,6 +11,7 @@ from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.builders.fallback_objects import (
@@ -387,3 +388,29 @@ def test_a_jobset_has_no_successor() -> None:
     assert KIND.recreation(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
         "its operator restarts it"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "events"),
+    [
+        (timedelta(minutes=-1), []),
+        (timedelta(seconds=10), [EventReason.EXITS_ZERO_ON_TERMINATION]),
+    ],
+    ids=["completed before", "ended by it"],
+)
+def test_an_exit_with_zero_is_reported_only_after_the_deletion_was_requested(
+    after: timedelta, events: list[EventReason]
+) -> None:
+    done = worker("a", node="n1", phase="Succeeded", ended_at=NOW + after, exit_code=0, deleted_at=NOW)
+    now = observed(snapshot(jobset(), done, nodes=[node("n1")]))
+    assert [event.reason for event in now.notices] == events, "a completed pod is deleted with its job"
+
+
+def test_a_completed_pod_whose_end_is_unknown_stays_completed_when_it_is_deleted() -> None:
+    history = PodHistory()
+    for done in (
+        worker("a", node="n1", phase="Succeeded"),
+        worker("a", node="n1", phase="Succeeded", deleted_at=NOW),
+    ):
+        now, history = KIND.observe(snapshot(jobset(), done, nodes=[node("n1")]), history)
+        assert now.notices == (), "it had succeeded before"
