@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 ROLES = ROOT / "docs" / "preview-roles"
+CONFIGURATION = DocPage.read("docs/configuration.md")
 READS = re.compile(r"(Describe|Get|List|Decrypt)")
 
 #: Modules with the commands of other callers: of `holdfast preflight`, and those that fix a problem.
@@ -48,6 +49,9 @@ def test_the_role_on_aws_allows_every_query_and_only_reads(tmp_path: Path) -> No
     actions = actions_of_aws()
     needed = queried("aws", r"\b((?:cloudformation|ec2|eks|iam|kms|logs|servicequotas|sts|tag):[A-Z]\w+)")
     assert {"eks:DescribeCluster", "tag:GetResources", "ec2:DescribeSubnets"} <= needed, "each module is read"
+    (listed,) = re.findall(r"The queries are (`sts:.*?)\. ", CONFIGURATION.text, re.DOTALL)
+    # Some of them the provider makes beside those that the program names.
+    needed |= set(re.findall(r"`(\w+:\w+)`", listed))
     assert needed - ALWAYS_ALLOWED <= actions, "a preview warns about each query that fails, or stops"
     assert all(READS.match(action.partition(":")[2]) for action in actions), "a pull request changes nothing"
     text = (ROLES / "aws-permissions.json").read_text("utf-8")
