@@ -11,6 +11,13 @@ def in_project(path: str) -> str:
     return str(_PROJECT / path)
 
 
+def stack_file(stack: str) -> Path:
+    """The file of a stack: in the project around the current directory, otherwise in the one of this module."""
+    here = Path.cwd()
+    project = next((each for each in (here, *here.parents) if (each / "Pulumi.yaml").is_file()), _PROJECT)
+    return project / "stacks" / f"Pulumi.{stack}.yaml"
+
+
 @overload
 def chart_source(source: str) -> str: ...
 @overload
