@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from functools import cache, reduce
 from importlib.resources import files
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from holdfast.scheduling.labels import CapacityType
 
@@ -117,13 +117,15 @@ class _Charge(TypedDict):
     high: float
     source: str
     date: str
+    also: NotRequired[str]
 
 
 class PriceFacts(TypedDict):
     """`prices.json`, which is written by hand from what was published.
 
     `machines`: the region whose list prices a machine table has. `leastSpotShare`: the least part of its list price that a spot
-    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region.
+    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region; a credit is below 0.
+    `date` is that of the source's text, or the day of reading a text without one. `also` is a second source with the same price.
     """
 
     machines: Mapping[str, _Table]
