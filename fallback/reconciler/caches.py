@@ -147,6 +147,14 @@ def pod_selectors(key: JobKey) -> tuple[str, ...]:
     return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
 
 
+def child_selectors(key: JobKey) -> tuple[str, ...]:
+    """Return the label selectors that find the child Jobs through which a job is suspended.
+
+    A RayJob has none: KubeRay reports it as suspended once its cluster and submitter do not exist.
+    """
+    return pod_selectors(key) if key.kind == "JobSet" else ()
+
+
 def text_of(key: JobKey) -> str:
     """Return a job's key as the indexes have it."""
     return "/".join(key)

@@ -141,7 +141,7 @@ class Observation:
         shifted by it, and the shifted state is recorded.
     The job's spec and status
         `follows`: it follows the ladder. `stop_requested`: its user asks to stop it. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried
-        the suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension would
+        the suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
         be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
         None; `failure_cause`: why a FAILED job failed, if known. `can_be_recreated`: the job asks to be created again
         when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`. `pool`: what its template selects now, None for
