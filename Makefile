@@ -194,22 +194,29 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 CI := dist/ci/$(STACK)
 PREVIEW := pulumi preview --stack $(STACK) --diff --non-interactive --color never \
 	--policy-pack policies --policy-pack-config policies/profiles/strict.json
+BEFORE := mkdir -p dist/ci; rm -f $(CI).*; \
+	[ -z "$(BASE)" ] || git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true
+COMMENT := cat $(CI).txt; \
+	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed)
 
 .PHONY: ci-preview
 ci-preview: venv ## preview STACK in its cloud; save its plan, and the comment about it; BASE=… compares the cost
-	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
-	status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
-	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+	@$(BEFORE); status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; \
+	$(COMMENT) > $(CI).md; exit $$status
 
 .PHONY: ci-rehearse
 ci-rehearse: tools ## rehearse STACK with no account, and save the comment about it
-	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
-	status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
-	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+	@$(BEFORE); status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; \
+	$(COMMENT) --rehearsal > $(CI).md; exit $$status
 
 .PHONY: ci-post
 ci-post: venv ## write the saved comment to PULL_REQUEST of REPOSITORY, or update it there
 	@$(RUN) ci post $(REPOSITORY) $(PULL_REQUEST) $(CI).md
+
+.PHONY: ci-post-fork
+ci-post-fork: venv ## write the comments in dist/ci to the pull request of HEAD, which is a fork's owner:branch, at COMMIT
+	@# The shell reads HEAD from the environment: a fork chooses the names of its branches, and make would expand them.
+	@$(RUN) ci post-fork $(REPOSITORY) "$$HEAD" "$$COMMIT" dist/ci
 
 .PHONY: ci-deploy
 ci-deploy: venv ## update STACK as its saved plan says
