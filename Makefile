@@ -259,6 +259,10 @@ lock: venv ## pin every Python package with its hashes
 schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
 	@$(BIN)/python -m holdfast.infra.config.editor_schema
 
+.PHONY: release-state
+release-state: venv ## after a release, record what it registers: later versions are compared with it
+	@$(BIN)/python -m tests.support.release_state
+
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
 	@$(RUN) tools crd-charts
