@@ -178,6 +178,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Work with jobs on a cluster": {
+        "chart": _of_module(
+            "write the fallback controller as a Helm chart, for a cluster that Pulumi does not manage",
+            "holdfast.infra.controller_chart",
+        ),
         "drill": _of_module(
             "take a node of a job as a cloud would, and measure what it costs",
             "holdfast.plugin.drill.command",

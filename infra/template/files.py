@@ -97,7 +97,7 @@ def project_files(name: StackName, version: str, *, stack_file: str | None = Non
     """The text of each file of a project, by path; `stack_file` replaces the stack file of the template."""
     wheel = f"holdfast-{version}-py3-none-any.whl"
     workflows = {f".github/workflows/{each}.yaml": _workflow(each, name.cloud) for each in _WORKFLOWS}
-    readme = _source("README.md.tpl").format(
+    readme = source("README.md.tpl").format(
         stack=name,
         cloud=name.cloud,
         version=version,
@@ -111,9 +111,14 @@ def project_files(name: StackName, version: str, *, stack_file: str | None = Non
         f"stacks/Pulumi.{name}.yaml": _stack_file(name) if stack_file is None else stack_file,
         "requirements.txt": _REQUIREMENTS.format(wheel=wheel, cloud=name.cloud),
         ".gitignore": _IGNORED,
-        "renovate.json5": _source("renovate.json5.tpl"),
+        "renovate.json5": source("renovate.json5.tpl"),
         **workflows,
     }
+
+
+def source(name: str) -> str:
+    """The text of a file that projects are made of, such as `Pulumi.aws-dev.yaml`."""
+    return files(_SOURCES).joinpath(name).read_text(encoding="utf-8")
 
 
 def marked_lines(text: str) -> Sequence[tuple[int, str]]:
@@ -127,7 +132,7 @@ def marked_lines(text: str) -> Sequence[tuple[int, str]]:
 
 def _stack_file(name: StackName) -> str:
     environment = _PRODUCTION if name.environment == _PRODUCTION else "dev"
-    text = _EDITOR_SCHEMA.sub("", _source(f"Pulumi.{name.cloud}-{environment}.yaml"))
+    text = _EDITOR_SCHEMA.sub("", source(f"Pulumi.{name.cloud}-{environment}.yaml"))
     lines = re.sub(r"(?<!\S)\(?docs/", lambda found: found[0].replace("docs", "Holdfast's docs"), text)
     return "".join(
         f"{line}  {MARK}\n" if _UNKNOWN.search(line) else f"{line}\n" for line in lines.splitlines()
@@ -136,7 +141,7 @@ def _stack_file(name: StackName) -> str:
 
 def _workflow(name: str, cloud: str) -> str:
     return project_workflow(
-        _source(f"{name}.yaml"), action=_source("action.yaml"), makefile=_source("Makefile.txt"), cloud=cloud
+        source(f"{name}.yaml"), action=source("action.yaml"), makefile=source("Makefile.txt"), cloud=cloud
     )
 
 
@@ -144,7 +149,3 @@ def _variables(workflows: Mapping[str, str], cloud: str) -> Sequence[str]:
     """The variables of a cloud that the workflows read."""
     read = re.findall(rf"vars\.({cloud.upper()}_\w+)", "".join(workflows.values()))
     return sorted(set(read))
-
-
-def _source(name: str) -> str:
-    return files(_SOURCES).joinpath(name).read_text(encoding="utf-8")
