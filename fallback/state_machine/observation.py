@@ -166,7 +166,7 @@ class Observation:
         events that the job kind found, passed on.
     Usage
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
-        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now. `work_done`: the work that its
+        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a part. `work_done`: the work that its
         program reports as done; None if it reports nothing.
     """
 
@@ -216,7 +216,7 @@ class Observation:
     notices: tuple[JobEvent, ...] = ()
 
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
-    nodes: Mapping[NodeKind, int] = field(default_factory=dict[NodeKind, int])
+    nodes: Mapping[NodeKind, float] = field(default_factory=dict[NodeKind, float])
     work_done: timedelta | None = None
 
     @property
