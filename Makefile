@@ -29,6 +29,8 @@ SEEDED := HOLDFAST_SEED=$(or $(SEED),6)
 # The engine is pinned: it need not look for a newer one.
 export PULUMI_SKIP_UPDATE_CHECK := true
 export PYTHONUNBUFFERED := 1
+# Each process would compile the SDKs, the sources and the assertions of the tests again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the targets
@@ -163,6 +165,11 @@ cli: tools ## run the local stack with the pulumi command and the published plug
 .PHONY: languages
 languages: tools ## judge one program in Python, TypeScript, Go and YAML with the packed policy pack
 	@$(SOAK) languages
+
+.PHONY: pulumi-eks
+pulumi-eks: tools ## rehearse the example of pulumi-eks with the package's own plugin, if it is on PATH
+	@if command -v pulumi-resource-eks > /dev/null; then $(RUN) rehearse examples/parts/pulumi-eks --plugin eks; \
+	else echo "not run: pulumi-resource-eks is not on PATH; docs/pulumi-eks.md says how to build it."; fi
 
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others

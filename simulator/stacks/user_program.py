@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import runpy
+import shutil
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -96,6 +97,7 @@ class UserProgram:
         own = frozenset(plugins)
         for package in sorted(own):
             _require_plugin(package)
+        lent = frozenset(package for package in own if not _is_on_path(package))
         simulated = (package for package in _SIMULATED if package not in own and _has_sdk(package))
         place = f"{stack}-rehearsal"
         return Stack(
@@ -106,8 +108,8 @@ class UserProgram:
                 program=self,
                 project=self.project,
                 settings=settings,
-                packages=(*simulated, *sorted(own)),
-                own_plugins=own,
+                packages=(*simulated, *sorted(lent)),
+                own_plugins=lent,
             ),
             environment=StackEnvironment(stack=place, workspace=workspace, report=report),
             audience=audience,
@@ -149,8 +151,13 @@ def _require_plugin(package: str) -> None:
         raise RehearsalError(
             f"--plugin {package}: pulumi-{package} is not installed; install it beside Holdfast"
         ) from None
-    if installed_plugin(package, os.environ) is None:
+    if not _is_on_path(package) and installed_plugin(package, os.environ) is None:
         raise RehearsalError(
             f"--plugin {package}: the plugin {wanted} is not installed; "
             f"run `pulumi plugin install resource {package} {wanted}`"
         )
+
+
+def _is_on_path(package: str) -> bool:
+    """Whether the engine finds the plugin itself."""
+    return shutil.which(f"pulumi-resource-{package}") is not None
