@@ -60,7 +60,8 @@ _FORKS: Final = (
 
 def _project_job(job: str, action: str, makefile: str, cloud: str) -> str:
     def steps(found: re.Match[str]) -> str:
-        given = dict(line.strip().partition(": ")[::2] for line in found[1].splitlines())
+        lines = [line.strip().partition(": ") for line in found[1].splitlines()]
+        given = {name: value for name, _, value in lines}
         return _steps_of(action, given, cloud)
 
     def recipe(found: re.Match[str]) -> str:

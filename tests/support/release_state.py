@@ -33,6 +33,9 @@ from tests.support.fakes.pulumi_engine import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import grpc
+
+    from holdfast.simulator.clouds.provider import CloudProvider
     from tests.support.fakes.pulumi_engine import Recorded
 
 ROOT: Final = Path(__file__).parents[2]
@@ -155,8 +158,9 @@ def _diff(clouds: SimulatedClouds, kind: str, urn: str, old: Json, new: Json) ->
         old_inputs=to_struct(old),
         news=to_struct(new),
     )
+    provider = cast("CloudProvider", clouds.provider(package))
     # The context of a call is not used.
-    return clouds.provider(package).Diff(request, None)  # pyright: ignore[reportArgumentType]
+    return provider.Diff(request, cast("grpc.ServicerContext", None))
 
 
 def main() -> int:

@@ -102,7 +102,7 @@ def test_a_planned_stack_is_valid_proved_and_priced(
     assert cost.low is not None, "a range says what it costs"
     assert cost.high is not None, "at most, too"
     text = (folder / "stack.yaml").read_text("utf-8")
-    problems = [*judge(cloud).iter_errors(yaml.safe_load(text))]
+    problems = [*judge(cloud).iter_errors(yaml.safe_load(text))]  # pyright: ignore[reportUnknownMemberType] - untyped in the package
     assert problems == [], "an editor marks nothing in it"
     assert command_in(text) == asked.words, "the file says what it is for"
 
