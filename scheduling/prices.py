@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -173,3 +174,28 @@ def machine_price(
     if capacity is CapacityType.SPOT:
         return CostRange(low=machine.list_price * least_spot_share(cloud), high=machine.list_price)
     return exactly(machine.list_price)
+
+
+def never_below(max_price: float, types: Iterable[str], capacities: Iterable[str]) -> str | None:
+    """Why a tier on AWS with this `maxPrice` never has capacity: each machine type of its pool costs more at any known price.
+
+    None if one may cost less, or if a price is not known. On other clouds the controller knows only the price that a tier
+    declares, in a currency of its author's choice.
+    """
+    table, least = machine_catalogue("aws"), dict[str, float]()
+    for name in types:
+        for capacity in capacities:
+            if name not in table or capacity not in set(CapacityType):
+                return None
+            cost = machine_price(table[name], CapacityType(capacity), "aws", {})
+            if cost.low is None or cost.low <= max_price:
+                return None
+            least[name] = min(cost.low, least.get(name, cost.low))
+    if not least:
+        return None
+    name = min(least, key=lambda each: least[each])
+    return (
+        f"`maxPrice: {max_price:g}` is below what each of its machine types costs ({name} from {least[name]:.2f} USD an hour, by "
+        f"prices in {price_region('aws')}), so the tier never has capacity and every job passes it. Raise maxPrice, or remove "
+        "the tier."
+    )
