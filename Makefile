@@ -241,6 +241,10 @@ ci-drift: venv ## compare STACK with its cloud, and open, update or close the is
 pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
 	@$(BIN)/python -m holdfast.policies.bundle dist/policy-pack
 
+.PHONY: chart
+chart: venv ## write the fallback controller as a Helm chart, dist/chart
+	@$(RUN) chart dist/chart
+
 .PHONY: plugin
 plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
 	@$(BIN)/python -m holdfast.plugin.bundle dist/kubectl-holdfast

@@ -23,7 +23,7 @@ from holdfast.components.admission.job_admission import (
     JobAdmissionArgs,
     capacity_selections,
 )
-from holdfast.components.admission.rules import aks_rules, gke_rules, karpenter_rules
+from holdfast.components.admission.rules import OLDEST_VERSION, aks_rules, gke_rules, karpenter_rules
 from holdfast.components.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import controller_images
@@ -106,7 +106,7 @@ def write_chart(folder: Path, *, registry: str | None = None) -> None:
         "type": "application",
         "version": version("holdfast"),
         "appVersion": version("holdfast"),
-        "kubeVersion": ">=1.36.0-0",
+        "kubeVersion": f">={'.'.join(map(str, OLDEST_VERSION))}.0-0",
     }
     (chart / "Chart.yaml").write_text(yaml.safe_dump(about, sort_keys=False), "utf-8")
     values = _VALUES.format(image=images.controller, placeholder=images.placeholder)

@@ -132,11 +132,13 @@ class UserProgram:
 
 
 def _forget_modules(folder: Path) -> None:
-    """Remove the modules of a folder from the cache, except those of a virtual environment in it."""
+    """Remove the modules of a folder from the cache, except Holdfast's and those of a virtual environment in it."""
+    installed = Path(sys.prefix).resolve()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        path = Path(file).resolve() if file else None
-        if path is not None and path.is_relative_to(folder) and not path.is_relative_to(sys.prefix):
+        is_ours = name.partition(".")[0] in {"__main__", "holdfast"}
+        path = Path(file).resolve() if file and not is_ours else None
+        if path is not None and path.is_relative_to(folder) and not path.is_relative_to(installed):
             del sys.modules[name]
 
 

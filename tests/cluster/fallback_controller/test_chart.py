@@ -12,6 +12,7 @@ from holdfast.infra import versions
 from holdfast.infra.controller_chart import PREREQUISITES, write_chart
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.simulator.operator_runner import OperatorRunner
+from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.control_plane import KIND, wait_until_served
 from tests.support.clusters.operators import OWN_CHARTS, STACK, bare_operator_cluster
 from tests.support.clusters.reconciler import LoopCluster, simulated_node
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -30,6 +32,12 @@ EXAMPLE = ROOT / "examples/parts/controller"
 
 def manifests(path: Path) -> list[Json]:
     return [obj(each) for each in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader)]
+
+
+def is_adjusted(client: KubeClient, job: Json) -> bool:
+    """Whether admission, which comes into force a moment after its policies exist, makes the job movable."""
+    admitted = client.apply(job, field_manager="test", dry_run=True)
+    return bool(obj(admitted["metadata"]).get("annotations"))
 
 
 def test_an_installed_chart_moves_a_job_down_a_ladder_written_by_hand(tmp_path: Path) -> None:
@@ -54,7 +62,9 @@ def test_an_installed_chart_moves_a_job_down_a_ladder_written_by_hand(tmp_path: 
         charts.install(CONTROLLER, tmp_path / "chart" / CONTROLLER, CONTROLLER_NAMESPACE, values)
         runner = OperatorRunner(charts.workspace, STACK, report=lambda _: None)
         cluster = LoopCluster(client=charts.client, workspace=charts.workspace, host=runner)
-        charts.apply(*manifests(EXAMPLE / "job.yaml"))
+        (job,) = manifests(EXAMPLE / "job.yaml")
+        wait_until_enforced(charts.client, lambda client: is_adjusted(client, job))
+        charts.apply(job)
         cluster.wait_on("resnet", "spot-a")
         cluster.evict_one("resnet")
         cluster.wait_on("resnet", "on-demand")
