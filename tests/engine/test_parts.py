@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.command_line import command, refusal
+from tests.support.command_line import command
 from tests.support.doc_pages import ROOT
 
 if TYPE_CHECKING:
@@ -53,10 +53,3 @@ def test_an_example_is_rehearsed_from_preview_to_destroy(
             "__main__.py",
         ]
     ), "the project itself is as it was"
-
-
-def test_a_program_that_fails_is_told_in_words(tmp_path: Path) -> None:
-    project = copied("rehearsal", tmp_path)
-    (project / "__main__.py").write_text("import missing_components\n")
-    said = refusal(tmp_path, "rehearse", str(project))
-    assert "No module named 'missing_components'" in said, "the name that is missing"

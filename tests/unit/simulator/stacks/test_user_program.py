@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.__main__ import main
 from holdfast.rehearsal.lifecycle.program_run import read_existing
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi import Audience
@@ -101,3 +102,11 @@ def test_existing_objects_come_in_an_order_in_which_they_can_be_made(tmp_path: P
             read_existing([file])
     with pytest.raises(RehearsalError, match="does not exist"):
         read_existing([tmp_path / "none.yaml"])
+
+
+def test_options_of_a_program_need_the_folder_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "nowhere", "--plugin", "random"]) == 1, "a failure, not a stack that is missing"
+    said = capsys.readouterr().err
+    assert "nowhere/Pulumi.yaml does not exist; --stack, --existing and --plugin need" in said, (
+        "what is missing"
+    )
