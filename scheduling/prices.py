@@ -1,6 +1,7 @@
-"""Prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices. Calls no cloud.
+"""Published prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices. Calls no cloud.
 
-The only source of prices of the cost estimate. `prices.json` beside this module has each published charge with its source and
+The only source of prices of the cost estimate; a running controller reads those of the moment from Karpenter
+(`fallback/reconciler/offered_prices.py`). `prices.json` beside this module has each published charge with its source and
 date.
 """
 

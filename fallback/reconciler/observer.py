@@ -25,8 +25,8 @@ from holdfast.fallback.reconciler.caches import (
     RESERVED_FOR_UID,
     Caches,
 )
+from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
-from holdfast.fallback.reconciler.prices import Prices
 from holdfast.fallback.reservations.reservation_queue import ReservationQueue
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import (
@@ -253,9 +253,9 @@ class Observer:
         now: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
         absences: ApiAbsences | None = None,
-        prices: Prices | None = None,
+        prices: OfferedPrices | None = None,
     ) -> None:
-        self._prices = prices or Prices(None, now=now, node_pools=lambda: ())
+        self._prices = prices or OfferedPrices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
