@@ -348,18 +348,15 @@ def _suspended_again_event(state: JobState) -> JobEvent:
 def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
     if state.suspended_at is None or observation.now < state.suspended_at + SLOW_SUSPENSION_AFTER:
         return ()
-    return (
-        JobEvent(
-            reason=EventReason.SLOW_SUSPENSION,
-            message=(
-                f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
-                "suspended; it is resumed once none is left. Look for finalizers, a long grace period or a node that "
-                "does not answer."
-            ),
-            is_warning=True,
-            is_standing=True,
-        ),
+    message = (
+        f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
+        "suspended; it is resumed once none is left. Look for finalizers, a long grace period or a node that "
+        "does not answer."
+        if observation.pods_remaining or observation.outdated_children
+        else "No pod of the job is left, but its operator has not finished suspending it. Look at the job's Events, at quotas that "
+        "keep JobSet from creating a child Job, and at whether the operator runs."
     )
+    return (JobEvent(reason=EventReason.SLOW_SUSPENSION, message=message, is_warning=True, is_standing=True),)
 
 
 # The limits for evictions apply long before; this limit ends failures that only look like evictions.
