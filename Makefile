@@ -51,7 +51,7 @@ help: ## list the targets
 venv: .venv/.installed ## Python packages, pinned by hash, in .venv
 
 .PHONY: tools
-tools: venv ## build the tools that are not on PATH into .tools/bin
+tools: venv ## build the tools that are not on PATH into .tools/bin; HOLDFAST_TOOLS=… takes them from an archive
 	@$(RUN) tools
 
 ##@ The local platform
@@ -250,8 +250,13 @@ plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
 	@$(BIN)/python -m holdfast.plugin.bundle dist/kubectl-holdfast
 
 .PHONY: release-check
-release-check: venv ## build wheel, policy pack, plugin and bill of materials twice, compare the bytes, write dist/release; TAG=… checks the tag
-	@$(BIN)/python -m holdfast.infra.release.build dist/release $(TAG)
+release-check: venv ## build all of a release twice, compare the bytes, write dist/release; TAG=… checks the tag
+	@$(BIN)/python -m holdfast.infra.release.build dist/release $(if $(TAG),--tag $(TAG)) \
+		$(addprefix --with ,$(wildcard dist/tools/*.tar.gz))
+
+.PHONY: tools-archive
+tools-archive: tools ## pack the built tools twice, compare the bytes, write dist/tools; HOLDFAST_TOOLS=FILE make tools unpacks them
+	@$(RUN) tools archive dist/tools
 
 ##@ Generated files
 

@@ -1,11 +1,13 @@
-"""Builds a release twice, in two folders, and compares the bytes: `python -m holdfast.infra.release.build FOLDER [TAG]`.
+"""Builds a release twice, in two folders, and compares the bytes: `python -m holdfast.infra.release.build FOLDER`.
 
-A release consists of the wheel, the policy pack, the kubectl plugin, the bill of materials and their sums. They are built
-from the last commit, not from the files beside it, with the commit's time as the time of every file.
+A release consists of the wheel, the policy pack, the kubectl plugin, the controller's chart, the template of a project, the
+bill of materials and their sums. They are built from the last commit, not from the files beside it, with the commit's time as
+the time of every file. The archive of the tools is not built here: it takes half an hour.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
 import os
@@ -30,11 +32,15 @@ SUMS: Final = "SHA256SUMS"
 NOTES: Final = "notes.md"
 #: The packages that a program needs on every cloud, with their hashes.
 _LOCK: Final = "infra/requirements.txt"
+#: The projects in the template, one for each cloud.
+_TEMPLATES: Final = ("aws-dev", "azure-dev", "gcp-dev")
 _UV: Final = Path(sys.executable).with_name("uv")
 
 
-def release(folder: Path, tag: str | None) -> str:
+def release(folder: Path, tag: str | None, more: Sequence[Path] = ()) -> str:
     """Write the files of a release to a folder, replacing it, and the notes beside it; return their sums.
+
+    `more` are files of the release that are already built.
 
     Raises ConfigError if two builds differ, or if the tag is not the version or has no chapter in the changelog.
     """
@@ -44,6 +50,7 @@ def release(folder: Path, tag: str | None) -> str:
         # Folders of other names and depths: a path that gets into a file is found.
         first, second = _build(Path(one), version), _build(Path(other) / "deeper/than/before", version)
     check_same(first, second)
+    first |= {file.name: file.read_bytes() for file in more}
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sums = sums_of(first)
@@ -149,15 +156,29 @@ def _build(folder: Path, version: str) -> dict[str, bytes]:
         [*wheel, "--out-dir", output],
         [sys.executable, "-m", "holdfast.policies.bundle", output / "policy-pack"],
         [sys.executable, "-m", "holdfast.plugin.bundle", output / "kubectl-holdfast"],
+        [sys.executable, "-m", "holdfast", "chart", output / "chart"],
+        *(
+            [sys.executable, "-m", "holdfast", "init", name, "--folder", output / "template" / name]
+            for name in _TEMPLATES
+        ),
     ):
-        subprocess.run([str(word) for word in command], cwd=source, env=environment, check=True)
-    pack = f"holdfast-policy-pack-{version}"
+        subprocess.run(
+            [str(word) for word in command],
+            cwd=source,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    folders = {"policy-pack": "policy-pack", "controller-chart": "chart", "template": "template"}
     bill = bill_of_materials(
         version, (source / _LOCK).read_text("utf-8"), datetime.fromtimestamp(time, tz=UTC)
     )
     return {
         **{built.name: built.read_bytes() for built in output.glob("*.whl")},
-        f"{pack}.tar": packed(output / "policy-pack", pack, time),
+        **{
+            f"holdfast-{name}-{version}.tar": packed(output / built, f"holdfast-{name}-{version}", time)
+            for name, built in folders.items()
+        },
         "kubectl-holdfast": (output / "kubectl-holdfast").read_bytes(),
         f"holdfast-{version}.cdx.json": bill.encode(),
     }
@@ -169,9 +190,15 @@ def _output(*command: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Build a release and print its sums."""
-    folder, *tag = arguments
+    parser = argparse.ArgumentParser(prog="holdfast.infra.release.build")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--tag", help="refuse a tag that is not the version, or has no chapter in the changelog"
+    )
+    parser.add_argument("--with", dest="more", type=Path, action="append", default=[], metavar="FILE")
+    parsed = parser.parse_args(arguments)
     try:
-        print(release(Path(folder), tag[0] if tag else None), end="")
+        print(release(parsed.folder, parsed.tag, parsed.more), end="")
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

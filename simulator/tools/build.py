@@ -21,9 +21,9 @@ from holdfast.simulator.tools.stamps import (
     binary_fingerprint,
     empty_partial_dir,
     partial_dir,
+    replace_file,
     replace_folder,
-    stamp_file,
-    write_stamp,
+    replace_stamped,
 )
 from holdfast.simulator.tools.toolchain import GoRunner, Stopped, diagnose, find_go, require_go
 
@@ -42,7 +42,7 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
     wanted = binary_fingerprint(tool, workspace)
     folder = workspace.project_root / "tools" / tool.module
     runner.run(tool.title, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)
-    _replace_stamped("bin", tool.name, workspace, wanted, lambda: _put_file(made, place))
+    replace_stamped("bin", tool.name, workspace, wanted, lambda: replace_file(made, place))
 
 
 def gather_chart(
@@ -63,21 +63,7 @@ def gather_chart(
     made = partial_dir(workspace) / source.title
     gather(source, Path(module["Dir"]), made, workspace.project_root)
     place = workspace.charts_dir / source.name
-    _replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
-
-
-def _put_file(made: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    made.replace(place)
-
-
-def _replace_stamped(
-    kind: str, name: str, workspace: Workspace, wanted: str, put: Callable[[], None]
-) -> None:
-    # Without a stamp, an interruption here causes one unnecessary build, but never leaves a stale tool.
-    stamp_file(kind, name, workspace).unlink(missing_ok=True)
-    put()
-    write_stamp(kind, name, workspace, wanted)
+    replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
 
 
 def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> None:

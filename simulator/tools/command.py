@@ -1,11 +1,17 @@
 """`holdfast tools`: finds or builds the tools, and regenerates the files that come from pinned sources."""
 
 import argparse
+import os
+import platform
 import sys
+import tempfile
+from pathlib import Path
 
 from rich.console import Console
 
+from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.archive import VARIABLE, pack, unpack
 from holdfast.simulator.tools.build import make_missing
 from holdfast.simulator.tools.charts import write_crd_charts
 from holdfast.simulator.tools.locate import find_tool, take_survey
@@ -21,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands.add_parser("build", help="build the tools that are not on PATH into .tools (the default)")
     which = commands.add_parser("which", help="print the path of a tool")
     which.add_argument("name")
+    packed = commands.add_parser(
+        "archive", help=f"pack the tools into a file that {VARIABLE} may name elsewhere"
+    )
+    packed.add_argument("folder", type=Path)
     commands.add_parser("crd-charts", help="regenerate the CRD charts in components/charts")
     commands.add_parser("machine-tables", help="regenerate the machine tables of AWS and Azure")
 
@@ -31,6 +41,8 @@ def run(parsed: argparse.Namespace) -> int:
     try:
         if parsed.command == "which":
             print(find_tool(parsed.name, workspace))
+        elif parsed.command == "archive":
+            print(archive(parsed.folder, workspace))
         elif parsed.command == "crd-charts":
             for folder in write_crd_charts(workspace):
                 print(f"wrote {folder.relative_to(workspace.project_root)}")
@@ -56,6 +68,18 @@ def write_machine_tables(workspace: Workspace) -> None:
         print(f"wrote {name}: {text.count(chr(10))} lines")
 
 
+def archive(folder: Path, workspace: Workspace) -> Path:
+    """Pack the tools into a folder, twice; return the file. Raises RehearsalError, also if the bytes differ."""
+    file = folder / f"holdfast-tools-{sys.platform}-{platform.machine()}.tar.gz"
+    with tempfile.TemporaryDirectory(dir=workspace.tools_bin.parent) as other:
+        sums = {pack(workspace, each) for each in (file, Path(other) / "other")}
+    if len(sums) > 1:
+        raise RehearsalError(
+            f"{file}: two archives of the same tools differ; remove what depends on time or order"
+        )
+    return file
+
+
 def build(workspace: Workspace, console: Console) -> None:
     """Make what is missing and show what came from where. Raises RehearsalError."""
 
@@ -66,6 +90,10 @@ def build(workspace: Workspace, console: Console) -> None:
 
     with exclusive(workspace.tools_bin.parent / "lock", waiting):
         survey = take_survey(workspace)
+        if survey.missing and (archive := os.environ.get(VARIABLE)):
+            taken = unpack(Path(archive), survey, workspace)
+            console.print(f"tools: {len(taken)} of {len(survey.missing)} from {archive}", soft_wrap=True)
+            survey = take_survey(workspace)
         if not survey.missing:
             console.print(one_line(survey), highlight=False)
             return

@@ -99,6 +99,20 @@ def replace_folder(made: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def replace_file(made: Path, place: Path) -> None:
+    """Replace the file `place` with the file `made` on the same file system."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    made.replace(place)
+
+
+def replace_stamped(kind: str, name: str, workspace: Workspace, wanted: str, put: Callable[[], None]) -> None:
+    """Replace a piece by `put`, and record its fingerprint."""
+    # Without a stamp, an interruption here causes one unnecessary build, but never leaves a stale tool.
+    stamp_file(kind, name, workspace).unlink(missing_ok=True)
+    put()
+    write_stamp(kind, name, workspace, wanted)
+
+
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[str], None]) -> Generator[None, None, None]:
     """Hold the lock file; if another process holds it, call `on_wait` with its pid and wait.

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import tarfile
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,25 @@ VERSION = project_version((PROJECT / "pyproject.toml").read_text("utf-8"))
 def test_the_policy_pack_has_the_version_of_the_project() -> None:
     pack = yaml.safe_load((PROJECT / "policies/PulumiPolicy.yaml").read_text("utf-8"))
     assert pack["version"] == VERSION, "the engine reads it there, and a release has one version"
+
+
+def test_nothing_uploads_a_package_whose_name_belongs_to_another_project() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert "Private :: Do Not Upload" in project["classifiers"], "an index refuses it"
+    workflows = "".join(file.read_text("utf-8") for file in (PROJECT / ".github").rglob("*.yaml"))
+    assert re.findall(r"(?i)twine|pypi|uv publish", workflows) == [], "a release is on GitHub only"
+    pages = [
+        PROJECT / "README.md",
+        *(PROJECT / "docs").glob("*.md"),
+        *(PROJECT / "infra/template").rglob("*.tpl"),
+    ]
+    told = [
+        line
+        for page in pages
+        for line in page.read_text("utf-8").splitlines()
+        if "pip install holdfast" in line
+    ]
+    assert all("another project" in line for line in told), "that command installs a stranger's program"
 
 
 def test_bill_lists_each_locked_package_with_its_hashes() -> None:
