@@ -20,6 +20,7 @@ from pulumi_azure_native.storage import (
 )
 
 from holdfast.components.azure_names import is_container_name
+from holdfast.components.checkpoints.private_endpoint import BlobPrivateEndpoint, BlobPrivateEndpointArgs
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
 from holdfast.components.ordering import tied_to
 
@@ -61,11 +62,18 @@ class CustomerKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrivateAddress:
+    """A private endpoint in the nodes' subnet, with its name in the zone `dns_zone_id`; None for a zone of its own."""
+
+    dns_zone_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
-    `location` is the cluster's. Only clients in the subnet `subnet_id`, which has a service endpoint for storage, and
-    clients with a public address in `allowed_cidrs` reach the account. `namespaces` are the training namespaces; each gets a container.
+    `location` is the cluster's. Only clients in the subnet `subnet_id` and clients with a public address in `allowed_cidrs`
+    reach the account: by the subnet's service endpoint for storage, or by `private_address`. `namespaces` are the training namespaces; each gets a container.
     `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored. `redundancy` is
     where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
     retained when the stack is destroyed; otherwise it is deleted with its checkpoints. `key` encrypts the
@@ -82,6 +90,7 @@ class CheckpointBucketArgs:
     redundancy: Redundancy = "Standard_ZRS"
     allowed_cidrs: Sequence[str] = ()
     key: CustomerKey | None = None
+    private_address: PrivateAddress | None = None
 
     def __post_init__(self) -> None:
         fewest, most = RETAIN_DAYS
@@ -109,6 +118,7 @@ class CheckpointBucket(ComponentResource):
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
         retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
         group = ResourceGroup(f"{name}-group", location=args.location, opts=retained)
+        is_public = args.private_address is None or bool(args.allowed_cidrs)
         account = StorageAccount(
             # An account's name has no hyphens and at most 24 characters, 8 of them generated.
             name.replace("-", ""),
@@ -125,8 +135,10 @@ class CheckpointBucket(ComponentResource):
             enable_https_traffic_only=True,
             minimum_tls_version="TLS1_2",
             # The rules below apply to the public endpoint, which the service endpoint uses, too.
-            public_network_access="Enabled",
-            network_rule_set=_network_rules(args.subnet_id, args.allowed_cidrs),
+            public_network_access="Enabled" if is_public else "Disabled",
+            network_rule_set=_network_rules(
+                args.subnet_id if args.private_address is None else None, args.allowed_cidrs
+            ),
             encryption=None if args.key is None else _encryption(args.key),
             identity=None
             if args.key is None
@@ -164,6 +176,18 @@ class CheckpointBucket(ComponentResource):
             )
             for namespace in args.namespaces
         }
+        if args.private_address is not None:
+            BlobPrivateEndpoint(
+                f"{name}-private",
+                BlobPrivateEndpointArgs(
+                    location=args.location,
+                    resource_group=group.name,
+                    subnet_id=args.subnet_id,
+                    account_id=account.id,
+                    dns_zone_id=args.private_address.dns_zone_id,
+                ),
+                opts=ResourceOptions(parent=self),
+            )
         self.account_name = account.name
         self.register_outputs({"account_name": self.account_name})
 
@@ -190,12 +214,14 @@ class CheckpointBucket(ComponentResource):
         return self._containers[namespace]
 
 
-def _network_rules(subnet_id: Input[str], allowed_cidrs: Sequence[str]) -> NetworkRuleSetArgsDict:
-    """The rules that close the account to all but a subnet and some public addresses."""
+def _network_rules(subnet_id: Input[str] | None, allowed_cidrs: Sequence[str]) -> NetworkRuleSetArgsDict:
+    """The rules that close the account's public endpoint to all but a subnet and some public addresses."""
     return {
         "default_action": DefaultAction.DENY,
         "bypass": "None",
-        "virtual_network_rules": [{"virtual_network_resource_id": subnet_id, "action": Action.ALLOW}],
+        "virtual_network_rules": []
+        if subnet_id is None
+        else [{"virtual_network_resource_id": subnet_id, "action": Action.ALLOW}],
         "ip_rules": [_ip_rule(each) for cidr in allowed_cidrs for each in _ranges(IPv4Network(cidr))],
     }
 

@@ -55,6 +55,7 @@ def cluster_of(
             pods_cidr=platform.network.pods_cidr,
             services_cidr=platform.network.services_cidr,
             disk_encryption_set_id=config.disk_encryption_set,
+            log_workspace_id=config.log_workspace,
             reservation_group_ids=platform.reservation_groups,
         ),
     )

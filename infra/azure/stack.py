@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from holdfast.components.checkpoints.blob import (
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CustomerKey,
+    PrivateAddress,
+)
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
 from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
@@ -90,7 +95,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
 
 def _checkpoints(platform: AzurePlatform, subnet_id: Input[str]) -> CheckpointBucket:
     section = platform.checkpoints
-    key = section.key
+    key, private = section.key, section.private_endpoint
     return CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
@@ -104,5 +109,6 @@ def _checkpoints(platform: AzurePlatform, subnet_id: Input[str]) -> CheckpointBu
             key=None
             if key is None
             else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),
+            private_address=None if private is None else PrivateAddress(dns_zone_id=private.dns_zone),
         ),
     )

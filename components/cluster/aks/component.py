@@ -10,6 +10,7 @@ from pulumi_azure_native.containerservice import (
     get_managed_cluster_output,
     list_managed_cluster_user_credentials_output,
 )
+from pulumi_azure_native.monitor import DiagnosticSetting
 from pulumi_kubernetes import Provider
 
 from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR, api_server, kubeconfig
@@ -30,7 +31,7 @@ from holdfast.components.cluster.aks.role_assignments import (
 from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input, Resource
     from pulumi_azure_native.containerservice import (
@@ -45,6 +46,12 @@ if TYPE_CHECKING:
 
 #: The identity with which nodes pull images, in AKS's identity profile.
 _KUBELET: Final = "kubeletidentity"
+
+
+#: AKS's categories of the control plane's logs. The one of audited requests without reads is far smaller than the whole.
+_LOGS: Final = ("kube-apiserver", "kube-audit-admin", "kube-controller-manager", "kube-scheduler", "guard")
+#: The category of what creates nodes: AKS's Karpenter has no pods in the cluster, and so no other logs.
+_SCALING_LOG: Final[Mapping[Scaling, str]] = {"nap": "karpenter-events", "fixed": "cluster-autoscaler"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +120,8 @@ class AksClusterArgs:
     overlap the network or a network connected to it. `deployer` is the object ID of the principal that runs
     `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
     `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region,
-    `reservation_group_ids` are the capacity reservation groups of its pools. If `protected`,
-    the cluster cannot be deleted.
+    `reservation_group_ids` are the capacity reservation groups of its pools. The workspace `log_workspace_id` gets the logs of
+    the control plane. If `protected`, the cluster cannot be deleted.
     """
 
     cluster_name: str
@@ -138,6 +145,7 @@ class AksClusterArgs:
     services_cidr: str = SERVICES_CIDR
     disk_encryption_set_id: str | None = None
     reservation_group_ids: Sequence[str] = ()
+    log_workspace_id: str | None = None
 
 
 class AksCluster(ComponentResource):
@@ -200,6 +208,17 @@ class AksCluster(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
+        if args.log_workspace_id is not None:
+            DiagnosticSetting(
+                f"{name}-logs",
+                name=args.cluster_name,
+                resource_uri=cluster.id,
+                workspace_id=args.log_workspace_id,
+                # Tables with columns instead of one for all services.
+                log_analytics_destination_type="Dedicated",
+                logs=[{"category": each, "enabled": True} for each in (*_LOGS, _SCALING_LOG[args.scaling])],
+                opts=ResourceOptions(parent=self),
+            )
         administrators = Administrators(
             f"{name}-administrators",
             AdministratorsArgs(

@@ -13,12 +13,14 @@ from holdfast.infra.azure.config.fields import (
     OBJECT_ID_ALLOWED,
     RESOURCE_GROUP_ALLOWED,
     VM_SIZE_ALLOWED,
+    WORKSPACE_ALLOWED,
     ZONE_ALLOWED,
     AksClusterName,
     DiskEncryptionSetId,
     ObjectId,
     ResourceGroup,
     VmSize,
+    WorkspaceId,
     Zone,
 )
 from holdfast.infra.config.base import Section, discriminated_by
@@ -235,6 +237,7 @@ class AzureCluster(Section):
         "channel": "Write upgrades: {cluster: …}.",
         "autoscaling": "Write scaling: nap, or scaling: fixed.",
         "nodeProvisioning": "Write scaling: nap, or scaling: fixed.",
+        "logs": "Write logWorkspace: ….",
         "localAccounts": "Leave it out: Entra ID controls access; the cluster has no local accounts.",
     }
 
@@ -282,6 +285,13 @@ class AzureCluster(Section):
         description=DISK_ENCRYPTION_SET_ALLOWED,
         examples=[
             "/subscriptions/…/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
+        ],
+    )
+    log_workspace: WorkspaceId | None = Field(
+        default=None,
+        description=WORKSPACE_ALLOWED,
+        examples=[
+            "/subscriptions/…/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces/platform"
         ],
     )
 

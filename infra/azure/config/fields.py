@@ -36,6 +36,15 @@ IDENTITY_ALLOWED: Final = (
     "userAssignedIdentities/…"
 )
 
+WORKSPACE_ALLOWED: Final = (
+    "the id of a Log Analytics workspace: /subscriptions/…/resourceGroups/…/providers/Microsoft.OperationalInsights/"
+    "workspaces/…"
+)
+DNS_ZONE_ALLOWED: Final = (
+    "the id of a private DNS zone: /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/privateDnsZones/"
+    "privatelink.blob.core.windows.net"
+)
+
 _ZONES: Final = ("1", "2", "3")
 _GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME: Final = r"[\w().-]{1,90}"
@@ -54,6 +63,13 @@ _RESERVATION_GROUP: Final = re.compile(
 
 _IDENTITY: Final = re.compile(
     rf"{_GROUP}/Microsoft\.ManagedIdentity/userAssignedIdentities/{_NAME}", re.ASCII | re.IGNORECASE
+)
+_WORKSPACE: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.OperationalInsights/workspaces/{_NAME}", re.ASCII | re.IGNORECASE
+)
+_DNS_ZONE: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.Network/privateDnsZones/privatelink\.blob\.core\.windows\.net",
+    re.ASCII | re.IGNORECASE,
 )
 _KEY_URL: Final = re.compile(
     r"https://[a-zA-Z][a-zA-Z0-9-]{2,23}\.(vault|managedhsm)\.azure\.net/keys/[a-zA-Z0-9-]{1,127}", re.ASCII
@@ -121,6 +137,23 @@ def _reservation_group(text: str) -> str:
     return text
 
 
+def _workspace(text: str) -> str:
+    if not _WORKSPACE.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `az monitor log-analytics workspace show --resource-group GROUP --workspace-name NAME --query id`."
+        )
+    return text
+
+
+def _dns_zone(text: str) -> str:
+    if not _DNS_ZONE.fullmatch(text):
+        raise error_with_fix(
+            "Write the output of `az network private-dns zone show --resource-group GROUP "
+            "--name privatelink.blob.core.windows.net --query id`."
+        )
+    return text
+
+
 def _key_url(text: str) -> str:
     if not _KEY_URL.fullmatch(text):
         raise error_with_fix(
@@ -154,6 +187,8 @@ AksClusterName = Annotated[str, AfterValidator(_cluster_name)]
 ResourceGroup = Annotated[str, AfterValidator(_resource_group)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
+WorkspaceId = Annotated[str, AfterValidator(_workspace)]
+DnsZoneId = Annotated[str, AfterValidator(_dns_zone)]
 ReservationGroupId = Annotated[str, AfterValidator(_reservation_group)]
 
 

@@ -6,7 +6,14 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from holdfast.infra.azure.config.cluster import AzureClusterConfig, AzureExistingCluster
-from holdfast.infra.azure.config.fields import IDENTITY_ALLOWED, KEY_URL_ALLOWED, IdentityId, KeyUrl
+from holdfast.infra.azure.config.fields import (
+    DNS_ZONE_ALLOWED,
+    IDENTITY_ALLOWED,
+    KEY_URL_ALLOWED,
+    DnsZoneId,
+    IdentityId,
+    KeyUrl,
+)
 from holdfast.infra.azure.config.network import AzureNetworkConfig, default_network
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
 from holdfast.infra.config.base import Section
@@ -43,6 +50,18 @@ class AzureCheckpointKey(Section):
     def name(self) -> str:
         """The name of the key."""
         return self.url.partition("/keys/")[2]
+
+
+class AzurePrivateEndpoint(Section):
+    """An address in the nodes' subnet for checkpoints, instead of the subnet's service endpoint."""
+
+    dns_zone: DnsZoneId | None = Field(
+        default=None,
+        description=f"{DNS_ZONE_ALLOWED}, which is linked to the nodes' network",
+        examples=[
+            "/subscriptions/…/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
+        ],
+    )
 
 
 class AzureCheckpoints(Section):
@@ -82,6 +101,11 @@ class AzureCheckpoints(Section):
         default=None,
         description="a mapping of url and identity",
         examples=["{url: https://my-keys.vault.azure.net/keys/checkpoints, identity: /subscriptions/…}"],
+    )
+    private_endpoint: AzurePrivateEndpoint | None = Field(
+        default=None,
+        description="a mapping of dnsZone, or {} for a zone that the stack creates",
+        examples=["{}"],
     )
 
 

@@ -25,7 +25,12 @@ _GLOBAL_STORAGE: Final = "Microsoft.Storage.Global"
 
 
 def existing_subnet(platform: AzurePlatform, cluster: ExistingAks | None) -> str | None:
-    """The id of the existing subnet of a stack's nodes: its own, or that of its existing cluster; None if the stack creates it."""
+    """The id of the existing subnet of a stack's nodes: its own, or that of its existing cluster.
+
+    None if the stack creates it, or if the checkpoints have a private endpoint, which needs nothing of the subnet.
+    """
+    if platform.checkpoints.private_endpoint is not None:
+        return None
     network = platform.network
     if isinstance(network, AzureExistingNetwork):
         return network.subnet_id

@@ -319,7 +319,19 @@ def _no_cluster(request: ResourceRequest) -> str | None:
     )
 
 
+def _logs_id(request: ResourceRequest) -> str:
+    return (
+        f"{request.inputs.get('resourceUri')}/providers/Microsoft.Insights/diagnosticSettings/{request.name}"
+    )
+
+
 MAINTENANCE: Mapping[str, Rules] = {
+    "azure-native:monitor:DiagnosticSetting": Rules(
+        name_property="name",
+        unique_within=("resourceUri",),
+        identify=_logs_id,
+        immutable=frozenset({"resourceUri"}),
+    ),
     _MAINTENANCE: Rules(
         name_property="configName",
         unique_within=("resourceGroupName", "resourceName"),

@@ -16,11 +16,19 @@ from holdfast.simulator.clouds.azure.names import (
     said,
     same_id,
 )
-from holdfast.simulator.clouds.catalogue import Deletion, Refuse, RefuseDeletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import (
+    Deletion,
+    Identify,
+    Refuse,
+    RefuseDeletion,
+    ResourceRequest,
+    Rules,
+)
 
 VIRTUAL_NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"
 NAT_GATEWAY: Final = "azure-native:network:NatGateway"
+PRIVATE_ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
 PUBLIC_ADDRESS: Final = "azure-native:network:PublicIPAddress"
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _POOL: Final = "azure-native:containerservice:AgentPool"
@@ -97,7 +105,7 @@ def _users(deletion: Deletion, users: tuple[tuple[str, str], ...]) -> Iterator[s
 
 
 def _nodes_in(deletion: Deletion) -> str | None:
-    """The subnet of a node pool contains machines."""
+    """The subnet of a node pool contains machines, and that of a private endpoint its address."""
     for cluster in deletion.inventory.of_type(_CLUSTER):
         profiles = map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
         if any(same_id(profile.get("vnetSubnetID"), deletion.target.id) for profile in profiles):
@@ -105,6 +113,9 @@ def _nodes_in(deletion: Deletion) -> str | None:
     for pool in deletion.inventory.of_type(_POOL):
         if same_id(pool.inputs.get("vnetSubnetID"), deletion.target.id):
             return _occupied(deletion, pool.id)
+    for endpoint in deletion.inventory.of_type(PRIVATE_ENDPOINT):
+        if same_id(mapping(endpoint.inputs.get("subnet")).get("id"), deletion.target.id):
+            return _occupied(deletion, endpoint.id)
     return None
 
 
@@ -117,7 +128,40 @@ def _occupied(deletion: Deletion, user: str) -> str:
     )
 
 
+def _within(parents: str, field: str, path: str) -> Identify:
+    """Return the function that computes the id of a part of a resource, which `field` names."""
+    return lambda request: (
+        f"{group_id(request)}/providers/Microsoft.Network/{parents}/{request.inputs.get(field)}/{path}/{request.name}"
+    )
+
+
 RESOURCES: Mapping[str, Rules] = {
+    PRIVATE_ENDPOINT: Rules(
+        name_property="privateEndpointName",
+        unique_within=("resourceGroupName",),
+        longest_name=64,
+        identify=identified("Microsoft.Network/privateEndpoints"),
+        immutable=frozenset({"location"}),
+        refuse_create=(no_group,),
+    ),
+    "azure-native:network:PrivateDnsZoneGroup": Rules(
+        name_property="privateDnsZoneGroupName",
+        unique_within=("resourceGroupName", "privateEndpointName"),
+        identify=_within("privateEndpoints", "privateEndpointName", "privateDnsZoneGroups"),
+    ),
+    "azure-native:privatedns:PrivateZone": Rules(
+        name_property="privateZoneName",
+        unique_within=("resourceGroupName",),
+        identify=identified("Microsoft.Network/privateDnsZones"),
+        immutable=frozenset({"location"}),
+        refuse_create=(no_group,),
+    ),
+    "azure-native:privatedns:VirtualNetworkLink": Rules(
+        name_property="virtualNetworkLinkName",
+        unique_within=("resourceGroupName", "privateZoneName"),
+        identify=_within("privateDnsZones", "privateZoneName", "virtualNetworkLinks"),
+        immutable=frozenset({"location"}),
+    ),
     VIRTUAL_NETWORK: Rules(
         name_property="virtualNetworkName",
         unique_within=("resourceGroupName",),

@@ -11,8 +11,10 @@ from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
+    DNS_ZONE,
     EXISTING_AZURE_NETWORK,
     GCP_KEY,
+    WORKSPACE,
     Document,
     aws_platform,
     entry,
@@ -151,6 +153,9 @@ _AZURE: Final[Sequence[Feature]] = (
     ("no node updates", _cluster(upgrades={"nodeOs": "None"})),
     ("system nodes", _cluster(systemNodes={"vmSize": "Standard_D8ds_v5", "count": 3, "zones": [1, 2, 3], "diskGiB": 256})),
     ("disk key", _cluster(diskEncryptionSet=DISK_ENCRYPTION_SET)),
+    ("logs", _cluster(logWorkspace=WORKSPACE)),
+    ("private endpoint", lambda document: section(document, "checkpoints").update(privateEndpoint={})),
+    ("private names", lambda document: section(document, "checkpoints").update(privateEndpoint={"dnsZone": DNS_ZONE})),
     ("existing network", _whole(network={**EXISTING_AZURE_NETWORK})),
     ("routes", _whole(network={**EXISTING_AZURE_NETWORK, "outbound": "userDefinedRouting"})),
     ("ranges", _whole(network={"cidr": "10.64.0.0/16", "podsCidr": "10.80.0.0/13", "servicesCidr": "172.21.0.0/16"})),

@@ -12,6 +12,7 @@ from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
     EXISTING_AZURE_NETWORK,
     SUBSCRIPTION,
+    WORKSPACE,
     fixed_platform,
     nap_platform,
     section,
@@ -37,7 +38,8 @@ def _tracked(name: str) -> Callable[[], AzurePlatform]:
 
 def _mirrored(document: Document) -> None:
     document.update(mirror={"charts": CHARTS, "images": IMAGES})
-    section(document, "cluster").update(diskEncryptionSet=DISK_ENCRYPTION_SET)
+    section(document, "cluster").update(diskEncryptionSet=DISK_ENCRYPTION_SET, logWorkspace=WORKSPACE)
+    section(document, "checkpoints").update(privateEndpoint={})
 
 
 def _brought(document: Document) -> None:

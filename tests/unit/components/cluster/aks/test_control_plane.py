@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -130,6 +131,29 @@ def test_the_disk_encryption_set_is_readable_before_the_cluster_is_created() -> 
     assert text(grant, "roleDefinitionId").endswith("/acdd72a7-3385-48ef-bd42-f606fba81ae7"), "Reader only"
     assert grant.inputs["scope"] == DISKS, "on the set only"
     assert grant.name in recording.everything_before(cluster), "AKS must read the set on creation"
+
+
+@pytest.mark.parametrize(
+    ("scaling", "of_nodes"), [("nap", "karpenter-events"), ("fixed", "cluster-autoscaler")]
+)
+def test_the_logs_of_the_control_plane_go_to_a_named_workspace_only(
+    scaling: Literal["nap", "fixed"], of_nodes: str
+) -> None:
+    workspace = DISKS.replace(
+        "Microsoft.Compute/diskEncryptionSets", "Microsoft.OperationalInsights/workspaces"
+    )
+    recording = recorded_cluster(lambda args: replace(args, scaling=scaling, log_workspace_id=workspace))
+    setting = recording.one(":DiagnosticSetting")
+    assert setting.inputs["workspaceId"] == workspace, "which its owner reads and pays for"
+    enabled = {str(log["category"]) for log in objects(setting, "logs") if log["enabled"]}
+    assert {"kube-apiserver", "kube-scheduler", "kube-audit-admin", of_nodes} <= enabled, (
+        "what creates nodes has no pods in the cluster, and so no other logs"
+    )
+    assert "kube-audit" not in enabled, "every read as well would cost far more"
+    assert recording.one(_CLUSTER).name in setting.depends_on | {
+        urn.rpartition("::")[2] for urn in setting.made_of["resourceUri"]
+    }, "Azure keeps the setting of a deleted cluster: it goes first"
+    assert not recorded_cluster().of(":DiagnosticSetting"), "logs cost by volume"
 
 
 def test_a_long_name_is_cut_for_the_dns_prefix() -> None:
