@@ -8,6 +8,7 @@ simulated one in kwok/cloudprovider/helpers.go.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -42,6 +43,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+@cache
 def machine_labels(machine: Machine, provisioner: Provisioner) -> Mapping[str, MachineLabel]:
     """The labels of nodes of this type that follow from it. A key that is not among them says nothing about the type."""
     return {
