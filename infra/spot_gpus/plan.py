@@ -84,7 +84,7 @@ def render(request: SpotRequest, document: Json) -> str:
     body = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
     return (
         f"# holdfast {shlex.join(request.words)}\n"
-        "# wrote this file, which is yours from now on. The line above tells that command what the file is for.\n"
+        "# wrote this file, which is yours from now on. That command reads the line above to know what the file is for.\n"
         f"{body}"
     )
 
@@ -118,23 +118,23 @@ _SYSTEM_TYPES: Final = ("m7i.large", "m7a.large", "m6i.large", "m6a.large", "m5.
 
 
 def _pools(request: SpotRequest, chosen: Selection, nodes: int, pools: Sequence[Json]) -> list[JsonValue]:
-    default = next(each for each in pools if each.get("default"))
+    """The pools without GPUs of the development stack, then those with GPUs."""
     spot, on_demand = pool_names(request.accelerator)
+    adapters: Json = {"efa": True} if _adapters(chosen, nodes) else {}
 
-    def common() -> Json:
-        zones: Json = {"zones": list(request.zones)} if request.cloud == "gcp" else {}
-        return {"maxNodes": nodes, **zones, **({"efa": True} if _adapters(chosen, nodes) else {})}
+    def with_gpus(name: str, capacity: str, machines: Sequence[Machine]) -> Json:
+        sold = _machines(request.cloud, machines)
+        return {"name": name, "capacity": capacity, **sold, "maxNodes": nodes, **_zones(request), **adapters}
 
     return [
-        _sold_here(request, default),
-        {"name": spot, "capacity": "spot", **_machines(request.cloud, chosen.spot), **common()},
-        {
-            "name": on_demand,
-            "capacity": "on-demand",
-            **_machines(request.cloud, chosen.on_demand),
-            **common(),
-        },
+        *(_sold_here(request, each) for each in pools),
+        with_gpus(spot, "spot", chosen.spot),
+        with_gpus(on_demand, "on-demand", chosen.on_demand),
     ]
+
+
+def _zones(request: SpotRequest) -> Json:
+    return {"zones": list(request.zones)} if request.cloud == "gcp" else {}
 
 
 def pool_names(accelerator: str) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def pool_names(accelerator: str) -> tuple[str, str]:
 
 
 def _sold_here(request: SpotRequest, pool: Json) -> Json:
-    """The default pool without families that the region does not sell in its sizes."""
+    """A pool without families that the region does not sell in its sizes, and without zones of another region."""
     families = cast("Sequence[str]", pool.get("families", ()))
     if request.cloud == "aws":
         catalogue, sizes = machine_catalogue("aws"), cast("Sequence[str]", pool["sizes"])
@@ -155,7 +155,7 @@ def _sold_here(request: SpotRequest, pool: Json) -> Json:
             **pool,
             "families": [each for each in families if select_vm_sizes([each], vcpus, request.region)],
         }
-    return pool
+    return {**pool, **(_zones(request) if "zones" in pool else {})}
 
 
 def _machines(cloud: str, machines: Sequence[Machine]) -> Json:

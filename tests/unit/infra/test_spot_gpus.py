@@ -251,6 +251,16 @@ def test_on_a_terminal_it_asks_for_what_no_flag_says(project: Path) -> None:
     assert "us-central1-a,us-central1-c" in written, "the answers are in the file"
 
 
+def test_with_rehearse_it_needs_neither_pulumi_nor_a_terminal(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed: list[str] = []
+    monkeypatch.setattr("holdfast.rehearsal.commands.rehearse", lambda stack, _: rehearsed.append(str(stack)))
+    assert command_line.main([*AWS[:-1], "--rehearse"]) == 0, "no account"
+    assert rehearsed == ["aws-a100"], "the stack that it wrote"
+    assert calls(project) == [], "and no update of a cloud"
+
+
 def test_a_stack_file_of_other_origin_is_not_taken_over(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
