@@ -14,7 +14,7 @@ from holdfast.analysis.replay.comparison import compare
 from holdfast.analysis.replay.deadline_report import deadline_document, deadline_picture, deadline_report
 from holdfast.analysis.replay.deadlines import compare_deadlines, separately
 from holdfast.analysis.replay.ladders import NamedPolicy, Numbers, ladders, read_ladder
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from holdfast.analysis.replay.market import Block, Market, PoolMarket, Workload
 from holdfast.analysis.replay.reports import comparison_document, comparison_report, rates_report
 from holdfast.analysis.replay.trace import SyntheticMarket, rates, read_trace, synthetic_trace, write_trace
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 # A ladder without failback costs too much to compare a deadline with.
 _RETURN_AFTER: Final = timedelta(hours=1)
 
-_POOL: Final = "POOL:PRICE[:TRACE]"
+_POOL: Final = "POOL:PRICE[:TRACE|:BEGIN..END]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolArgument:
-    """One pool of the command line: its name, price and trace file."""
+    """One pool of the command line: its name, price, and trace file or reserved block."""
 
     pool: str
     price: float
     trace: Path | None
+    block: Block | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def pool(text: str) -> PoolArgument:
     """Read `a100-spot:0.32:traces/a100.json`. Raises argparse's error for anything else."""
     name, _, rest = text.partition(":")
-    price, _, trace = rest.partition(":")
+    price, _, capacity = rest.partition(":")
+    begins, dots, ends = capacity.partition("..")
     try:
-        return PoolArgument(pool=_named(name), price=float(price), trace=Path(trace) if trace else None)
-    except ValueError as error:
+        block = Block(begins=duration_or_none(begins), ends=duration(ends)) if dots and begins else None
+        trace = Path(capacity) if capacity and block is None else None
+        return PoolArgument(pool=_named(name), price=float(price), trace=trace, block=block)
+    except (ValueError, argparse.ArgumentTypeError) as error:
         raise argparse.ArgumentTypeError(
-            f'"{text}": allowed: {_POOL}, such as a100-spot:0.32:traces/a100.json or a100:1'
+            f'"{text}": allowed: {_POOL}, such as a100-spot:0.32:traces/a100.json, a100-block:0.7:6h..54h or a100:1'
         ) from error
 
 
@@ -105,7 +109,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=pool,
         metavar=_POOL,
-        help="the ladder, first tier first; a pool without a trace always has capacity",
+        help="the ladder, first tier first; a pool with neither trace nor block always has capacity",
     )
     command.add_argument("--work", type=duration, metavar="TIME", help="of training", required=True)
     command.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
@@ -209,7 +213,12 @@ def _run(parsed: Namespace) -> str:
     )
     market = Market(
         pools=tuple(
-            PoolMarket(pool=each.pool, price=each.price, trace=read_trace(each.trace) if each.trace else None)
+            PoolMarket(
+                pool=each.pool,
+                price=each.price,
+                trace=read_trace(each.trace) if each.trace else None,
+                block=each.block,
+            )
             for each in parsed.pools
         )
     )

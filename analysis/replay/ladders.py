@@ -13,6 +13,7 @@ from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import DEFAULT_HOLD_TIMEOUT, NoPolicy, Policy, PolicyTier
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.quantities import format_duration
+from holdfast.scheduling.windows import ALWAYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +89,13 @@ def _fitting(policy: Policy, path: Path, market: Market) -> NamedPolicy:
             f"{path}: its tiers are {', '.join(tiers)}, the pools that were given {', '.join(market.prices)}; "
             "allowed: the same ones, each with its price"
         )
+    blocks = {each.pool for each in market.pools if each.block}
+    for tier in policy.tiers:
+        if tier.facts.window != ALWAYS and tier.pool not in blocks:
+            raise ValueError(
+                f"{path}: {tier.pool} is reserved for some time, which a replay does not read from dates; write the pool as "
+                f"{tier.pool}:PRICE:BEGIN..END, such as {tier.pool}:0.7:6h..54h"
+            )
     return NamedPolicy(name=path.name, policy=policy)
 
 

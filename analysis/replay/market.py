@@ -54,17 +54,44 @@ class Workload:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolMarket:
-    """A pool, its price relative to on-demand, and its trace; None for a pool that always has capacity.
+class Block:
+    """When jobs can use a reservation, in the time of the traces, or after a job's start without traces.
 
-    Raises ValueError for a price of 0 or less.
+    `ends` is the time by which they leave. Raises ValueError for an end before the beginning.
+    """
+
+    begins: timedelta
+    ends: timedelta
+
+    def __post_init__(self) -> None:
+        if not _AT_ONCE <= self.begins < self.ends:
+            raise ValueError(
+                f"block: got {self.begins} to {self.ends}; allowed: an end after the beginning, neither below 0"
+            )
+
+    def after(self, start: timedelta, length: timedelta) -> tuple[timedelta, timedelta]:
+        """The beginning and the end from a start in traces of that length, which continue from the beginning."""
+        later = length if self.ends <= start else _AT_ONCE
+        return self.begins - start + later, self.ends - start + later
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolMarket:
+    """A pool, its price relative to on-demand, and its trace or its reserved block; neither: it always has capacity.
+
+    Raises ValueError for a price of 0 or less, and for both.
     """
 
     pool: str
     price: float
     trace: Trace | None = None
+    block: Block | None = None
 
     def __post_init__(self) -> None:
+        if self.trace is not None and self.block is not None:
+            raise ValueError(
+                f"{self.pool}: got a trace and a block; allowed: one of the two, as reserved machines are not interrupted"
+            )
         if not (math.isfinite(self.price) and self.price > 0):
             raise ValueError(f"price of {self.pool}: got {self.price:g}; allowed: more than 0")
 
@@ -73,7 +100,7 @@ class PoolMarket:
 class Market:
     """The pools, first tier first. All traces begin at the same time, and are cut to the length of the shortest.
 
-    Raises ValueError without a pool, and for a repeated one.
+    Raises ValueError without a pool, for a repeated one, and for a block that begins after the traces.
     """
 
     pools: tuple[PoolMarket, ...]
@@ -85,6 +112,11 @@ class Market:
             raise ValueError(
                 f"pools: got {f'{twice} a second time' if twice else 'none'}; allowed: each once"
             )
+        for each in self.pools:
+            if each.block is not None and self.length is not None and each.block.begins >= self.length:
+                raise ValueError(
+                    f"block of {each.pool}: begins after {each.block.begins}; allowed: within the traces, {self.length}"
+                )
 
     @property
     def length(self) -> timedelta | None:
@@ -103,12 +135,24 @@ class Market:
         always has capacity has one step.
         """
         length = self.length or _AT_ONCE
-        return {
-            each.pool: _rotated(each.trace.steps(nodes, length), start, length)
-            if each.trace
-            else [(_AT_ONCE, ENDLESS)]
-            for each in self.pools
-        }
+        return {each.pool: _steps(each, start, nodes, length) for each in self.pools}
+
+    def blocks_from_start(self, start: timedelta) -> Mapping[str, tuple[timedelta, timedelta]]:
+        """The beginning and the end of each reserved pool's block after a start in the traces."""
+        length = self.length or _AT_ONCE
+        return {each.pool: each.block.after(start, length) for each in self.pools if each.block}
+
+
+def _steps(
+    pool: PoolMarket, start: timedelta, nodes: int, length: timedelta
+) -> Sequence[tuple[timedelta, int]]:
+    if pool.trace is not None:
+        return _rotated(pool.trace.steps(nodes, length), start, length)
+    if pool.block is None:
+        return [(_AT_ONCE, ENDLESS)]
+    begins, ends = pool.block.after(start, length)
+    before = [] if begins <= _AT_ONCE else [(_AT_ONCE, 0)]
+    return [*before, (max(begins, _AT_ONCE), ENDLESS), (ends, 0)]
 
 
 def _rotated(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +10,7 @@ from holdfast.analysis.replay.hindsight import least_cost, stretches
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.windows import CapacityWindow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _HOUR: Final = timedelta(hours=1)
 _AT_ONCE: Final = timedelta(0)
+
+# Longer than a reconcile: a job that leaves by the end of its block is not evicted from it.
+_LEEWAY: Final = timedelta(minutes=1)
 
 # A replay has no date of its own: any that a state may bear will do.
 _START: Final = datetime(2020, 1, 1, tzinfo=UTC)
@@ -83,14 +87,44 @@ def replay(
         checkpoint_every=job.checkpoint_every,
         finish_by=None if finish_within is None else _START + finish_within,
     )
+    blocks = market.blocks_from_start(start)
     pools = {
-        pool: [(_START + at, number) for at, number in steps]
+        # Jobs leave a block by its end; its machines stay until their pods have ended.
+        pool: [
+            (
+                _START + at + (job.grace + _LEEWAY if pool in blocks and not number and at else _AT_ONCE),
+                number,
+            )
+            for at, number in steps
+        ]
         for pool, steps in market.from_start(start, job.nodes).items()
         # Changes of other pools would only cost time.
         if policy.rank_of(pool) is not None
     }
-    run = simulate([plan], policy, Steps(pools=pools), start=_START, until=_START + horizon(job, market))
+    run = simulate(
+        [plan],
+        _in_blocks(policy, blocks),
+        Steps(pools=pools),
+        start=_START,
+        until=_START + horizon(job, market),
+    )
     return _replayed(run, job, market.prices)
+
+
+def _in_blocks(policy: Policy, blocks: Mapping[str, tuple[timedelta, timedelta]]) -> Policy:
+    """The policy with the windows of its reserved tiers, as the controller reads them from the ladder."""
+    tiers = (
+        replace(
+            tier,
+            facts=replace(
+                tier.facts, window=CapacityWindow(begins=_START + block[0], ends=_START + block[1])
+            ),
+        )
+        if (block := blocks.get(tier.pool)) is not None
+        else tier
+        for tier in policy.tiers
+    )
+    return replace(policy, tiers=tuple(tiers))
 
 
 def hindsight(job: Workload, market: Market, start: timedelta, within: timedelta) -> float | None:

@@ -55,6 +55,22 @@ def test_a_policy_can_be_replayed(made: Path, tmp_path: Path, capsys: pytest.Cap
     assert "\nladder.json " in capsys.readouterr().out, "as kubectl prints it"
 
 
+def test_a_policy_with_a_reserved_tier_needs_its_block(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window = {"begins": "2026-12-01T00:00:00Z", "ends": "2026-12-02T00:00:00Z"}
+    policy = tmp_path / "ladder.json"
+    policy.write_text(
+        json.dumps(
+            {"spec": {"tiers": [{"pool": "r", "maxFailures": 1, "facts": {"window": window}}, {"pool": "b"}]}}
+        )
+    )
+    asked = ["b:1", "--work", "24h", "--policy", str(policy)]
+    assert run("r:0.7", *asked) == 1, "a replay has no dates"
+    assert "r:PRICE:BEGIN..END" in capsys.readouterr().err, "the form with hours"
+    assert run("r:0.7:6h..30h", *asked) == 0, "the hours of the block replace the dates"
+
+
 def test_rates_are_printed_for_the_advice_on_max_failures(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +96,7 @@ def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
         ("run a:0:{trace} b:1 --work 24h", "price of a: got 0"),
         ("run a:nan:{trace} b:1 --work 24h", "price of a: got nan"),
         ("run a:0.32:{trace} b:1 --work 500h", "the traces: 480 h"),
+        ("run a:0.32:{trace} r:0.7:500h..510h b:1 --work 24h", "block of r: begins after"),
         ("run a:0.32:{trace} b:1 --work 24h --within 1h", "within: 1 h"),
         ("run a:0.32:{trace} b:1 --work 24h --nodes 0", "nodes: got 0"),
         ("run a:0.32:{trace} b:1 --work 24h --starts 0", "starts: got 0"),
@@ -108,9 +125,10 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("run a --work 24h", '"a": allowed: POOL:PRICE[:TRACE]'),
+        ("run a --work 24h", '"a": allowed: POOL:PRICE[:TRACE|:BEGIN..END]'),
         ("run :1 --work 24h", '":1": allowed'),
         ("run a:cheap --work 24h", '"a:cheap": allowed'),
+        ("run a:0.7:9h..3h b:1 --work 24h", "a100-block:0.7:6h..54h"),
         ("run a:1 --work 24", '"24" is not a duration'),
         ("run a:1 --work 0", '"0" is not a duration'),
         ("run a:1 --work 24h --checkpoint-every never", '"never" is not a duration'),

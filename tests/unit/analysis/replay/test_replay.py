@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.replay.hindsight import Stretch, least_cost
 from holdfast.analysis.replay.ladders import stay
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from holdfast.analysis.replay.market import Block, Market, PoolMarket, Workload
 from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
 from holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
 from holdfast.fallback.policy.policy import Policy, PolicyTier
@@ -48,6 +48,33 @@ def test_spot_that_is_always_there_costs_the_price_of_spot() -> None:
         assert found.cost == pytest.approx(SPOT_PRICE), "and nothing else"
         assert found.hours == pytest.approx(48.2), "it is as fast as on-demand"
     assert hindsight(JOB, pools, AT_ONCE, 49 * HOUR) == pytest.approx(SPOT_PRICE), "this is the lowest cost"
+
+
+def test_a_reserved_block_is_used_from_its_beginning_and_left_by_its_end() -> None:
+    block = PoolMarket(pool="block", price=0.5, block=Block(begins=4 * HOUR, ends=28 * HOUR))
+    pools = Market(pools=(block, PoolMarket(pool="on-demand", price=1)))
+    job = replace(JOB, grace=2 * MINUTE)
+    found = replay(job, pools, ladder(pools, return_after=HOUR), AT_ONCE)
+    assert found.is_finished, "on-demand before and after the block"
+    assert found.moves == 3, (
+        "to on-demand at once, into the block when it begins, and out of it before it ends"
+    )
+    assert found.evictions == 0, (
+        "reserved machines are not interrupted, and the job does not wait for the end"
+    )
+    assert found.cost == pytest.approx(1 - 24 * 0.5 / 48.2, abs=0.03), "24 of its hours are at half the price"
+    within = hindsight(job, pools, AT_ONCE, 60 * HOUR)
+    assert within is not None, "the block counts for hindsight too"
+    assert within <= found.cost, "and no ladder is better than that"
+
+
+def test_a_block_is_met_once_from_every_start_in_the_traces() -> None:
+    block = Block(begins=10 * HOUR, ends=20 * HOUR)
+    assert block.after(4 * HOUR, 100 * HOUR) == (6 * HOUR, 16 * HOUR), "ahead"
+    assert block.after(15 * HOUR, 100 * HOUR) == (-5 * HOUR, 5 * HOUR), "the rest of it"
+    assert block.after(20 * HOUR, 100 * HOUR) == (90 * HOUR, 100 * HOUR), (
+        "the traces continue from the beginning"
+    )
 
 
 def test_a_pool_without_capacity_costs_its_procurement_timeout_in_time_and_nothing_in_money() -> None:
