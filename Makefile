@@ -104,9 +104,10 @@ lint: venv ## check format, lint and types
 	@$(BIN)/pyright
 
 .PHONY: workflows
-workflows: tools ## lint the GitHub workflows
+workflows: tools ## lint the workflows of GitHub, and the one for GitLab by its published schema
 	@$$($(RUN) tools which actionlint)
 	@$(BIN)/zizmor --offline --quiet .github
+	@$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci examples/delivery/gitlab-ci.yaml
 
 .PHONY: site
 site: venv ## build the documentation as a site in .tools/site; a link to nothing fails
