@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
-from tests.soak.bench.measurement import Measurement, measure, median_of, render
+from tests.soak.bench.measurement import Measurement, cheapest, measure, render
 from tests.soak.bench.policy_preview import EMPTY, PACKS, WITH, WITHOUT
 
 SIZES: Final = (100, 1_000, 5_000)
@@ -18,24 +18,27 @@ _MIB: Final = 1024 * 1024
 def measure_policies(
     workspace: Workspace, repetitions: int, *, run_as: str, say: Callable[[str], None]
 ) -> None:
-    """Measure previews of a generated program, in turn with each pack, and print the table."""
+    """Measure previews of a generated program, in turn with each pack, and print the table.
+
+    Every other turn is in the opposite order: a machine that gets warm or busy slows neither pack more than the other.
+    """
     found: dict[int, Mapping[str, Measurement]] = {}
     try:
         for size in SIZES:
             turns: dict[str, list[Measurement]] = {subject: [] for subject in PACKS}
-            for _ in range(repetitions):
-                for subject, measured in turns.items():
+            for repetition in range(repetitions):
+                for subject in list(turns)[:: -1 if repetition % 2 else 1]:
                     command = (sys.executable, "-m", "tests.soak.bench.policy_preview")
                     one = measure((*command, str(size), subject, run_as), cwd=workspace.project_root)
-                    say(f"  preview of {size} resources {subject}: {one.seconds:.1f} s")
-                    measured.append(one)
-            found[size] = {subject: median_of(several) for subject, several in turns.items()}
+                    say(f"  preview of {size} resources {subject}: {one.cpu_seconds:.2f} s of CPU")
+                    turns[subject].append(one)
+            found[size] = {subject: cheapest(several) for subject, several in turns.items()}
     finally:
         shutil.rmtree(EngineFolder.of(run_as, workspace).root.parent, ignore_errors=True)
     for line in render(pack_rows(found)):
         say(line)
     say(
-        f"Medians of {repetitions}: the same preview without a policy pack, with one that has a single empty policy, and with "
+        f"The cheapest of {repetitions}, by CPU: the same preview without a policy pack, with one that has a single empty policy, and with "
         "this one. Seconds from the start of Python to its end, CPU seconds and peak memory of Python, the engine and the pack "
         "together. The provider is an echo: previews with a real one take longer, and a pack adds the same."
     )
@@ -54,7 +57,7 @@ def _row(size: int, subject: str, one: Measurement, costs: Mapping[str, Measurem
         f"{size} resources",
         subject,
         f"{one.seconds:.1f} s",
-        f"{one.cpu_seconds:.1f} s",
+        f"{one.cpu_seconds:.2f} s",
         f"{one.peak_bytes / _MIB:.0f} MiB",
         f"{one.cpu_seconds / costs[WITHOUT].cpu_seconds:.2f}",
         f"{one.cpu_seconds / costs[EMPTY].cpu_seconds:.2f}" if subject == WITH else "–",

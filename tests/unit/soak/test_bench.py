@@ -10,7 +10,7 @@ import pytest
 from holdfast.policies.pack import RULES
 from holdfast.policies.rule import Level
 from holdfast.simulator.errors import RehearsalError
-from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
+from tests.soak.bench.measurement import Measurement, cheapest, measure, median_of, render, rows
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
 from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
 from tests.soak.bench.policy_pack import pack_rows
@@ -44,10 +44,13 @@ def test_tables_are_aligned_and_compare_medians() -> None:
 
 def test_the_processes_that_a_command_starts_are_measured(tmp_path: Path) -> None:
     held = 64 * _MIB
-    child = f"import time; x = bytearray({held}); time.sleep(0.5)"
+    child = f"import time; x = bytearray({held}); time.sleep(0.5); sum(range(3_000_000))"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     cost = measure([sys.executable, "-c", parent], cwd=tmp_path)
     assert cost.peak_bytes > held, "the memory of a child counts"
+    idle = measure([sys.executable, "-c", "pass"], cwd=tmp_path)
+    assert cost.cpu_seconds > idle.cpu_seconds > 0, "and its CPU, also of a process that ends at once"
+    assert cheapest((cost, idle)) is idle, "what else runs can only add to it"
 
 
 def test_a_failed_command_raises(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_pack_is_compared_with_no_pack_and_with_an_empty_one() -> None:
     _, without, empty, ours = pack_rows({100: costs})
     assert without[5:] == ("1.00", "–"), "what the others are compared with"
     assert empty[5:] == ("1.25", "–"), "the cost of any pack"
-    assert ours == ("100 resources", WITH, "3.0 s", "6.0 s", "100 MiB", "1.50", "1.20"), "and of ours"
+    assert ours == ("100 resources", WITH, "3.0 s", "6.00 s", "100 MiB", "1.50", "1.20"), "and of ours"
 
 
 def test_packs_of_the_comparison_exist() -> None:
