@@ -15,7 +15,6 @@ from holdfast.infra.azure.config.fields import (
 )
 from holdfast.infra.config.reservation import ReservationSection
 from holdfast.infra.config.stack import PoolSection
-from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow
@@ -142,18 +141,11 @@ class NapPool(AzurePoolSection):
     )
 
     def machines(self, location: str) -> tuple[Machine, ...]:
-        """The pool's known VM sizes.
-
-        For a pool by family, those that the location offers, and on a spot pool those that it offers on spot.
-        """
+        """The pool's known VM sizes: for a pool by family, those that the location offers."""
         catalogue = machine_catalogue("azure")
         if self.vm_sizes is not None:
             return tuple(catalogue[name] for name in self.vm_sizes if name in catalogue)
-        return tuple(
-            machine
-            for machine in select_vm_sizes(self.families or (), self.vcpus or (), location)
-            if machine.on_spot or self.capacity is not CapacityType.SPOT
-        )
+        return tuple(select_vm_sizes(self.families or (), self.vcpus or (), location))
 
     def as_pool(self, location: str) -> Pool:
         """The pool for the rules in `scheduling`."""

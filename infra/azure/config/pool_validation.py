@@ -126,10 +126,6 @@ def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterat
         return
     if pool.vm_sizes is not None:
         yield from _named(pool.vm_sizes, location, f"{at}.vmSizes")
-        catalogue = machine_catalogue("azure")
-        for index, name in enumerate(pool.vm_sizes):
-            if name in catalogue:
-                yield from _sold(pool.capacity, catalogue[name], f"{at}.vmSizes[{index}]")
     elif location is not None:
         yield from _families_and_vcpus(pool, location, at)
 
@@ -142,11 +138,7 @@ def named_machine(name: str, location: str | None, field: str) -> Iterator[Probl
 
 def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
     """The problems of a scale set's VM size."""
-    field = f"{at}.vmSize"
-    yield from named_machine(pool.vm_size, location, field)
-    machine = pool.machine()
-    if machine is not None:
-        yield from _sold(pool.capacity, machine, field)
+    yield from named_machine(pool.vm_size, location, f"{at}.vmSize")
 
 
 def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
@@ -157,19 +149,9 @@ def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Prob
         yield from machine_validation.regional_machine_problems(names, location, _AZURE, at)
 
 
-def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Problem]:
-    if capacity is CapacityType.SPOT and not machine.on_spot:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)} on a spot pool",
-            allowed="a VM size that Azure offers on spot; it never offers this one",
-            fix="Write another VM size, or capacity: on-demand.",
-        )
-
-
 def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Problem]:
     families, numbers = pool.families or (), pool.vcpus or ()
-    there = _numbers_by_family(pool.capacity, location)
+    there = _numbers_by_family(location)
     how = " on spot" if pool.capacity is CapacityType.SPOT else ""
     unknown = [name for name in families if name not in there]
     for name in unknown:
@@ -203,13 +185,12 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
     yield from mixed_gpu_problems(pool.machines(location), f"{at}.families")
 
 
-def _numbers_by_family(capacity: CapacityType, location: str) -> Mapping[str, frozenset[int]]:
-    """The vCPUs of the VM sizes of each family that a location offers with this capacity type."""
+def _numbers_by_family(location: str) -> Mapping[str, frozenset[int]]:
+    """The vCPUs of the VM sizes of each family that a location offers."""
     found: dict[str, frozenset[int]] = {}
     for name, machine in machine_catalogue("azure").items():
         family = family_of(name)
-        sold = machine.on_spot if capacity is CapacityType.SPOT else machine.on_demand
-        if family is not None and sold and is_sold_in(name, location):
+        if family is not None and is_sold_in(name, location):
             found[family] = found.get(family, frozenset()) | {machine.vcpus}
     return found
 
