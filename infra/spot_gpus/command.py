@@ -223,7 +223,7 @@ def _plan(platform: Platform) -> Iterator[str]:
     summaries = pool_summaries(platform)
     for namespace in platform.namespaces:
         tiers = [
-            f"{tier.pool} ({summaries[tier.pool].capacity.value}, up to {summaries[tier.pool].max_nodes} nodes)"
+            f"{tier.pool} ({summaries[tier.pool].capacity.value}, maxNodes {summaries[tier.pool].max_nodes})"
             for tier in namespace.ladder
         ]
         yield f"Jobs in the namespace {namespace.name} begin on {', then on '.join(tiers)}."

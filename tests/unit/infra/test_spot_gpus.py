@@ -163,7 +163,7 @@ def test_it_writes_the_stack_shows_its_cost_and_brings_it_up(
 ) -> None:
     assert command_line.main(AWS) == 0, "one command"
     printed = capfd.readouterr().out
-    assert "begin on a100-spot (spot, up to 1 nodes), then on a100 (on-demand, up to 1 nodes)." in printed, (
+    assert "begin on a100-spot (spot, maxNodes 1), then on a100 (on-demand, maxNodes 1)." in printed, (
         "the plan"
     )
     assert re.search(r"up to [0-9.]+ USD an hour at most", printed), "and what it costs"
