@@ -87,6 +87,34 @@ def test_pool_of_gke_limits_the_pods_of_a_node_and_says_how_nodes_are_placed() -
     assert found.is_compact, "a gang may ask for that"
 
 
+def node_group(**props: Value) -> PoolFacts:
+    """A managed node group of EKS."""
+    (read,) = declared_pools([resource("aws:eks/nodeGroup:NodeGroup", "p", {"labels": {POOL: "p"}, **props})])
+    return read.facts
+
+
+@pytest.mark.parametrize(
+    "found", [gke(), node_group(), declared_pools([aks_pool("p", vmSize="Standard_D8s_v5")])[0].facts]
+)
+@pytest.mark.parametrize(
+    ("device", "lacking"), [("smarter-devices/fuse", []), ("google.com/tpu", ["machine"])]
+)
+def test_device_plugins_of_a_pool_may_add_any_device_but_no_accelerator(
+    found: PoolFacts, device: str, lacking: list[str]
+) -> None:
+    requests = Resources(cpu_millis=100, memory_mib=128, devices={device: 1})
+    results = check_pool(Shape(requests=requests), found)
+    assert [each.check for each in results if isinstance(each, Failed)] == lacking, "its machines have none"
+
+
+def test_only_a_launch_template_attaches_fabric_adapters_to_a_node_group() -> None:
+    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024, efa=32))
+    props: dict[str, Value] = {"instanceTypes": ["p5.48xlarge"]}
+    for template, lacking in (({}, ["machine"]), ({"launchTemplate": {"id": UNKNOWN}}, [])):
+        results = check_pool(job, node_group(**props, **template))
+        assert [each.check for each in results if isinstance(each, Failed)] == lacking, str(template)
+
+
 def test_aks_accepts_its_values_in_any_case() -> None:
     system, spot = all_pools(
         [aks_pool("system", mode="system"), aks_pool("a100", scaleSetPriority="spot", maxPods=30.0)]
