@@ -345,7 +345,7 @@ _DECLARED = {
 }
 #: The labels that a job may select. No pool declares the last two: its machine types decide them.
 _VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "small", "p5"), ARCH: ("amd64", "arm64")}
-#: What else containers may request: of bytes, of pieces, of accelerators that no table has, and of what nobody knows.
+#: What else containers may request: of bytes, of pieces, of accelerators that no table has, and of resources without a known meaning.
 _DEVICES = {
     EPHEMERAL_STORAGE: ("10Gi", "101Gi", "100Gi"),
     "hugepages-2Mi": ("512Mi",),
