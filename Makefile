@@ -156,7 +156,7 @@ alerts: venv ## judge alerts and dashboard with Prometheus' promtool, which is b
 	@$(SOAK) alerts
 
 .PHONY: bench
-bench: tools ## measure preview and up against an empty program, and moves against JobSet's restarts
+bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts
 	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
 
 .PHONY: cli

@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -41,6 +41,27 @@ for number in range({count}):
         opts=pulumi.ResourceOptions(provider=provider),
     )
 """
+# The resources of the local stack as a program of its own registers them: what Holdfast itself adds is the difference.
+_SAME_RESOURCES: Final = """
+import json
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_kubernetes.admissionregistration import v1
+from pulumi_kubernetes.apps import v1
+from pulumi_kubernetes.core import v1
+from pulumi_kubernetes.helm import v3
+from pulumi_kubernetes.rbac import v1
+
+provider = kubernetes.Provider("cluster", kubeconfig={kubeconfig!r})
+opts = pulumi.ResourceOptions(provider=provider)
+for one in json.loads(Path("resources.json").read_text()):
+    if one["type"].startswith("kubernetes:"):
+        pulumi.CustomResource(one["type"], one["name"], one["inputs"], opts=opts)
+    else:
+        pulumi.ComponentResource(one["type"], one["name"])
+"""
 
 
 def missing_programs() -> list[str]:
@@ -49,25 +70,36 @@ def missing_programs() -> list[str]:
 
 
 def command_line(workspace: Workspace, *, repetitions: int) -> int:
-    """Preview, bring up, compare and destroy the local stack; then compare its preview with as many ConfigMaps.
+    """Preview, bring up, compare and destroy the local stack; then compare its preview with others.
 
     Returns 0, also when a program is missing: the summary says so. Raises RehearsalError if a command fails.
     """
-    missing = missing_programs()
-    if missing:
+    with prepared(workspace) as cli:
+        if cli is not None:
+            _run(cli)
+            compare_previews(cli, repetitions)
+    return 0
+
+
+@contextmanager
+def prepared(workspace: Workspace) -> Generator["Cli | None"]:
+    """Start a control plane, and yield the command with the local stack; None, and say why, if a program is missing."""
+    if missing := missing_programs():
         say(
             f"skipped: {' and '.join(missing)} not on PATH. The Pulumi installation has the language host; "
             "`pulumi plugin install resource kubernetes` installs the plugin in ~/.pulumi/plugins: add both to PATH."
         )
-        return 0
+        yield None
+        return
     environment = StackEnvironment(stack=_RUN_AS, workspace=workspace, report=say)
     with tempfile.TemporaryDirectory(prefix="holdfast-cli-") as folder:
         try:
             environment.start()
-            _run(Cli.prepare(Path(folder), workspace), repetitions)
+            cli = Cli.prepare(Path(folder), workspace)
+            cli.call("stack", "init", STACK)
+            yield cli
         finally:
             environment.remove()
-    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +136,8 @@ def _configure(file: Path, kubeconfig: Path, charts: Path) -> None:
     file.write_text(yaml.safe_dump(stack), encoding="utf-8")
 
 
-def _run(cli: Cli, repetitions: int) -> None:
+def _run(cli: Cli) -> None:
     pack = ("--policy-pack", "policies")
-    cli.call("stack", "init", STACK)
     for title, arguments in (
         ("preview with the policy pack", ("preview", "-s", STACK, *pack)),
         ("up", ("up", "-s", STACK, "--yes", "--skip-preview", *pack)),
@@ -124,21 +155,35 @@ def _run(cli: Cli, repetitions: int) -> None:
     say(
         f"{resources} resources: every command succeeded, the second `up` and the refresh found no difference."
     )
-    _compare_previews(cli, resources, repetitions)
 
 
-def _compare_previews(cli: Cli, resources: int, repetitions: int) -> None:
-    """Measure previews of a new stack in turn: ConfigMaps, the local stack, and the local stack with the pack."""
-    with _config_maps(cli, resources) as folder:
+def compare_previews(cli: Cli, repetitions: int) -> None:
+    """Measure previews of new stacks in turn: ConfigMaps, the local stack's resources, the stack, and it with the pack."""
+    planned = json.loads(cli.call("preview", "-s", STACK, "--json"))["steps"]
+    resources = [_resource(step["newState"]) for step in planned if not _is_root(step["urn"])]
+    count = len(resources)
+    cluster = str(cli.kubeconfig)
+    maps = _CONFIG_MAPS.format(kubeconfig=cluster, count=count)
+    with (
+        _program(cli, "config-maps", maps) as config_maps,
+        _program(cli, "same", _SAME_RESOURCES.format(kubeconfig=cluster)) as same,
+    ):
+        (cli.folder / same / "resources.json").write_text(json.dumps(resources), encoding="utf-8")
+        preview = ("preview", "-s")
         subjects: Mapping[str, tuple[str, Sequence[str]]] = {
-            f"{resources} ConfigMaps": (folder, ("preview", "-s", "bench")),
-            "local stack": ("project", ("preview", "-s", STACK)),
-            "with the pack": ("project", ("preview", "-s", STACK, "--policy-pack", "policies")),
+            f"{count} ConfigMaps": (config_maps, (*preview, "bench")),
+            "the same resources": (same, (*preview, "bench")),
+            "local stack": ("project", (*preview, STACK)),
+            "with the pack": ("project", (*preview, STACK, "--policy-pack", "policies")),
         }
         found: dict[str, list[Measurement]] = {subject: [] for subject in subjects}
-        for _ in range(repetitions):
+        # The first round compiles the modules of Python, as an installation does.
+        for repetition in range(repetitions + 1):
             for subject, (place, arguments) in subjects.items():
-                found[subject].append(cli.measured(*arguments, folder=place))
+                one = cli.measured(*arguments, folder=place)
+                say(f"  preview of {subject}: {one.cpu_seconds:.2f} s of CPU")
+                if repetition:
+                    found[subject].append(one)
     medians = {subject: median_of(several) for subject, several in found.items()}
     base = next(iter(medians.values()))
     table = [("preview of", "time", "ratio", "CPU", "ratio")]
@@ -157,14 +202,21 @@ def _compare_previews(cli: Cli, resources: int, repetitions: int) -> None:
 
 
 @contextmanager
-def _config_maps(cli: Cli, count: int) -> Generator[str]:
-    name = "config-maps"
+def _program(cli: Cli, name: str, program: str) -> Generator[str]:
     folder = cli.folder / name
     folder.mkdir()
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump({"name": name, "runtime": runtime}), encoding="utf-8")
     (folder / ".venv").symlink_to(Path(sys.prefix))
-    program = _CONFIG_MAPS.format(kubeconfig=str(cli.kubeconfig), count=count)
     (folder / "__main__.py").write_text(program, encoding="utf-8")
     cli.call("stack", "init", "bench", folder=name)
     yield name
+
+
+def _is_root(urn: str) -> bool:
+    return "::pulumi:" in urn
+
+
+def _resource(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    inputs = {key: value for key, value in state.get("inputs", {}).items() if not key.startswith("__")}
+    return {"type": state["type"], "name": str(state["urn"]).rpartition("::")[2], "inputs": inputs}

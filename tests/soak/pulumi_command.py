@@ -69,4 +69,7 @@ class PulumiCommand:
             "PULUMI_CONFIG_PASSPHRASE": "local",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # Compiled modules are kept, as after an installation, and not in the checkout.
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(self.folder / "compiled"),
         }

@@ -19,6 +19,7 @@ from tests.soak.bench.engine_command import EMPTY
 from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
 from tests.soak.bench.moves_report import SIZES, measure_moves
 from tests.soak.bench.policy_pack import measure_policies
+from tests.soak.command_line import compare_previews, prepared
 
 # In this order, once per round: each starts where the previous one ended.
 ROUND = (
@@ -51,6 +52,9 @@ def bench(options: BenchOptions, workspace: Workspace) -> None:
     name = f"{options.stack}-bench"
     say(machine())
     if not options.moves_only:
+        with prepared(workspace) as cli:
+            if cli is not None:
+                compare_previews(cli, options.repetitions)
         measure_policies(workspace, options.repetitions, run_as=f"{name}-policies", say=say)
     if options.policies_only:
         return
