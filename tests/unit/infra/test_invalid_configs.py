@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from holdfast.infra import versions
+from holdfast.scheduling.ladder import MOST_TIERS
 from tests.support.builders.configurations import EXISTING_AZURE_NETWORK as AZURE_SUBNET
 from tests.support.builders.configurations import (
     Document,
@@ -78,6 +79,16 @@ def test_one_mistake_is_one_problem_with_field_value_allowed_and_fix(kind: str, 
     assert found[0].value, "the problem shows the value"
     assert found[0].allowed, "the problem says what is allowed"
     assert len(str(found[0])) < 700, "a problem is a line that can be read, not a catalog"
+
+
+@every_kind
+def test_a_ladder_with_more_tiers_than_the_api_server_checks_is_refused(kind: str) -> None:
+    document, problems_of, _ = KINDS[kind]
+    tiers = [{"pool": f"p{number}"} for number in range(MOST_TIERS + 1)]
+    first, *others = problems_of(document(changed(".namespaces[0]", ladder=tiers)))
+    assert first.field == f"{PLATFORM}.namespaces[0].ladder", "the problem names the whole ladder"
+    assert f"up to {MOST_TIERS} tiers" in first.allowed, "the problem says how many tiers are allowed"
+    assert len(others) == len(tiers), "each pool that does not exist is a problem of its own"
 
 
 @pytest.mark.parametrize(
