@@ -74,11 +74,6 @@ class Outcome:
         """How many resources the run changed, or a preview would change."""
         return sum(count for operation, count in self.changes.items() if operation not in UNCHANGING)
 
-    @property
-    def stopped_by_policy(self) -> bool:
-        """Whether a mandatory policy stopped the run."""
-        return any(verdict.stops for verdict in self.verdicts)
-
 
 class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outcome, and the message reads as one
     """The engine stopped because of the program, a provider, or a mandatory policy.

@@ -66,12 +66,6 @@ class Published:
         """Return a recording."""
         return Published(**json.loads(file.read_text(encoding="utf-8")))
 
-    @property
-    def number_of_fields(self) -> int:
-        """How many fields of types and of their nested objects are recorded."""
-        types = sum(len(cast("Fields", one["fields"])) for one in self.types.values())
-        return types + sum(map(len, self.shapes.values()))
-
     def complaints_of(self, package: str, resources: Iterable[Registered]) -> list[str]:
         """Return what is wrong with the resources of a provider package."""
         return [

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         MaxCost,
         NodeKind,
         Outcome,
-        Part,
         PoolStatus,
     )
     from holdfast.fallback.state_machine.state import (
@@ -235,10 +234,6 @@ def loss(
     pod_created_at: datetime | None = None,
 ) -> Loss:
     return Loss(pod=pod, at=at, cause=cause, pool=pool, pod_created_at=pod_created_at)
-
-
-def head_loss(part: Part, at: datetime = T0) -> Loss:
-    return Loss(pod="head", at=at, cause=Cause.EVICTION, part=part, pool="a-spot")
 
 
 def reserved(

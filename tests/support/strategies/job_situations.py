@@ -329,5 +329,6 @@ situations: st.SearchStrategy[Situation] = st.one_of(
     st.tuples(states, observations, policies),
     _suspended_situations(),
     _failback_situations(),
+    _failback_situations(),  # most actions are steps of a failback
     _failed_situations(),
 )

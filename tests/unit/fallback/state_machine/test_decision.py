@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 import pytest
-from hypothesis import Phase as Stage
 from hypothesis import given, settings
 
 from holdfast.fallback.policy.policy import NoPolicy
@@ -52,6 +51,7 @@ from tests.support.builders.job_states import (
     tier,
     waiting,
 )
+from tests.support.soak import sized
 from tests.support.strategies.job_situations import Situation, situations
 
 if TYPE_CHECKING:
@@ -277,8 +277,8 @@ def test_every_time_of_the_controllers_clock_is_shifted() -> None:
     assert (moved.outage_at, moved.losses_counted_until) == (T0, T0), "these came with the losses"
 
 
-MANY = settings(max_examples=100, deadline=None)
-SEARCH = settings(max_examples=1500, deadline=None, database=None, derandomize=True, phases=[Stage.generate])
+#: Enough situations that each action occurs among them.
+SEARCH = settings(max_examples=sized(1000, soak=30_000), database=None)
 
 #: Actions that change a job or reserve capacity for it.
 CHANGES = (
@@ -295,87 +295,74 @@ def written_states(decision: Decision) -> list[JobState]:
     ]
 
 
-def test_drawn_situations_contain_every_action() -> None:
+def test_decisions_for_drawn_situations_have_every_property_and_contain_every_action() -> None:
     found: set[type[Action]] = set()
 
     @SEARCH
     @given(situations)
-    def collect(situation: Situation) -> None:
-        found.update(kinds(decide(*situation)))
+    def check(situation: Situation) -> None:
+        decision = decide(*situation)
+        found.update(kinds(decision))
+        check_states(situation, decision)
+        check_resumptions(situation, decision)
+        check_suspensions(situation, decision)
+        check_restraint(situation, decision)
 
-    collect()
+    check()
     assert found == set(get_args(Action)), "a property about an action that never occurs proves nothing"
 
 
-@MANY
-@given(situations)
-def test_every_situation_has_one_decision_whose_state_is_written_once(situation: Situation) -> None:
+def check_states(situation: Situation, decision: Decision) -> None:
     state, observation, _ = situation
-    decision = decide(*situation)
     assert decision == decide(*situation), "the same observation leads to the same decision"
     written = written_states(decision)
     assert len(written) <= 1, "a crash could separate two writes of one annotation"
     assert all(each == decision.state for each in written), "the written state is the decided one"
     if decision.state != state:
         assert written or decision.state is None, "a changed state is written"
+    for each in written:
+        assert read_state(write_state(each)) == each, "the annotation has the whole state"
     assert decision.requeue_at is None or decision.requeue_at > observation.now, (
         "a timer in the past is a busy loop"
     )
 
 
-@MANY
-@given(situations)
-def test_a_written_state_is_read_back_unchanged(situation: Situation) -> None:
-    for written in written_states(decide(*situation)):
-        assert read_state(write_state(written)) == written, "the annotation has the whole state"
-
-
-@MANY
-@given(situations)
-def test_only_suspensions_of_the_controller_without_pods_are_resumed(situation: Situation) -> None:
+def check_resumptions(situation: Situation, decision: Decision) -> None:
     state, observation, _ = situation
-    if Resume in kinds(decide(*situation)):
-        assert isinstance(state, JobState), "only a readable state shows whose suspension it is"
-        assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, f"{state.phase} does not end by itself"
-        assert observation.suspended, "a running job needs no resumption"
-        assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
-            "the operator has not carried the suspension out yet"
-        )
-        assert observation.pods_remaining == 0, "the old gang and the new one would write one checkpoint"
-        assert observation.outdated_children == 0, "a resumption merges the old selectors into the new ones"
+    for action in decision.actions:
+        if isinstance(action, Resume):
+            assert not action.state.suspended_by_us, "a running job is not marked as suspended"
+            assert isinstance(state, JobState), "only a readable state shows whose suspension it is"
+            assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, f"{state.phase} does not end by itself"
+            assert observation.suspended, "a running job needs no resumption"
+            assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
+                "the operator has not carried the suspension out yet"
+            )
+            assert observation.pods_remaining == 0, "the old gang and the new one would write one checkpoint"
+            assert observation.outdated_children == 0, (
+                "a resumption merges the old selectors into the new ones"
+            )
 
 
-@MANY
-@given(situations)
-def test_a_suspension_is_written_with_a_state_that_claims_it(situation: Situation) -> None:
+def check_suspensions(situation: Situation, decision: Decision) -> None:
     state, observation, _ = situation
-    for action in decide(*situation).actions:
+    for action in decision.actions:
         if isinstance(action, Suspend):
             is_stop = observation.stop_requested and action.state.phase is Phase.STOPPED
             assert action.state.suspended_by_us or is_stop, "otherwise the job would never be resumed"
             was_ours = isinstance(state, JobState) and state.suspended_by_us
             assert not observation.suspended or was_ours, "a user's suspension stays the user's"
             assert observation.outcome is None, "a job that has ended is not touched"
-        if isinstance(action, Resume):
-            assert not action.state.suspended_by_us, "a running job is not marked as suspended"
 
 
-@MANY
-@given(situations)
-def test_a_job_that_does_not_follow_or_is_managed_by_kueue_is_not_changed(situation: Situation) -> None:
+def check_restraint(situation: Situation, decision: Decision) -> None:
     state, observation, _ = situation
-    decision = decide(*situation)
     must_end_suspension = (
         isinstance(state, JobState) and state.suspended_by_us and state.uid in {"", observation.uid}
     )
-    if (not observation.follows or observation.is_managed_by_kueue) and not must_end_suspension:
+    # A stop is only read from a job that follows the ladder, so a drawn one stands for such a job.
+    follows = observation.follows or observation.stop_requested
+    if (not follows or observation.is_managed_by_kueue) and not must_end_suspension:
         assert not [action for action in decision.actions if isinstance(action, CHANGES)], "it is ignored"
-
-
-@MANY
-@given(situations)
-def test_a_reservation_is_released_without_a_failback(situation: Situation) -> None:
-    _, observation, _ = situation
-    decision = decide(*situation)
     if observation.reservation is not None and (decision.state is None or decision.state.failback is None):
         assert ReleaseReservation in kinds(decision), "reserved capacity costs money"

@@ -34,6 +34,7 @@ from tests.support.builders.job_states import (
     state_of,
     waiting,
 )
+from tests.support.soak import sized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def _steps(changes: Sequence[tuple[timedelta, int]]) -> list[tuple[datetime, int
     return [(T0 + at, number) for at, number in sorted(at_first.items())]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, soak=2000))
 @given(
     first=capacities,
     second=capacities,
