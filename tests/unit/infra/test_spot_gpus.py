@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.infra.clouds import Platform
+    from holdfast.simulator.paths import Workspace
 
 CLOUDS = ("aws", "azure", "gcp")
 SOLD = [(cloud, accelerator) for cloud in CLOUDS for accelerator in accelerators(cloud)]
@@ -255,7 +256,11 @@ def test_with_rehearse_it_needs_neither_pulumi_nor_a_terminal(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rehearsed: list[str] = []
-    monkeypatch.setattr("holdfast.rehearsal.commands.rehearse", lambda stack, _: rehearsed.append(str(stack)))
+
+    def rehearse(stack: str, workspace: Workspace) -> None:
+        rehearsed.append(stack)
+
+    monkeypatch.setattr("holdfast.rehearsal.commands.rehearse", rehearse)
     assert command_line.main([*AWS[:-1], "--rehearse"]) == 0, "no account"
     assert rehearsed == ["aws-a100"], "the stack that it wrote"
     assert calls(project) == [], "and no update of a cloud"
