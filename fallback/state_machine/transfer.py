@@ -183,6 +183,11 @@ class DeleteCopy:
 TransferAction: TypeAlias = WriteRecord | SuspendAtHome | RecordOutcome | CreateCopy | SetPermit | DeleteCopy
 
 
+def read_permit(text: str) -> Permit:
+    """Read a copy's permit. One that cannot be read lets nothing run."""
+    return Permit(text) if text in set(Permit) else Permit.WAITING
+
+
 def may_run(permit: Permit | None) -> bool:
     """Whether a job may have pods: it is no copy (None), or its home has granted it. Everything else stops it."""
     return permit is None or permit is Permit.GRANTED
@@ -194,7 +199,7 @@ def may_run_at_home(view: HomeView) -> bool:
 
 
 def is_allowed_update(before: Permit, after: Permit, *, is_suspended: bool) -> bool:
-    """Whether the other cluster's API server accepts an update of a copy, whoever sends it."""
+    """Whether the other cluster's API server accepts an update of a copy, of any client."""
     order = tuple(Permit)
     return order.index(after) >= order.index(before) and (is_suspended or may_run(after))
 
@@ -235,9 +240,9 @@ def decide_leftover(
     """Return the next step to remove a copy that no transfer needs; None if one may need it, or while its pods end.
 
     `home`: the record of the job with the uid of the copy's origin, None if that job does not exist. It must be read from
-    the API server, after the copy.
+    the API server, after the copy. Without a cluster, in another stage than HOME, it is of a job whose record is lost.
     """
-    is_needed = home is not None and home.stage is not Stage.HOME and home.cluster == cluster
+    is_needed = home is not None and home.stage is not Stage.HOME and home.cluster in {cluster, ""}
     return None if is_needed else _remove(copy)
 
 
