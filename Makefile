@@ -29,6 +29,8 @@ SEEDED := HOLDFAST_SEED=$(or $(SEED),6)
 # The engine is pinned: it need not look for a newer one.
 export PULUMI_SKIP_UPDATE_CHECK := true
 export PYTHONUNBUFFERED := 1
+# Each process would compile the SDKs, the sources and the assertions of the tests again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the targets
@@ -164,6 +166,11 @@ cli: tools ## run the local stack with the pulumi command and the published plug
 languages: tools ## judge one program in Python, TypeScript, Go and YAML with the packed policy pack
 	@$(SOAK) languages
 
+.PHONY: pulumi-eks
+pulumi-eks: tools ## rehearse the example of pulumi-eks with the package's own plugin, if it is on PATH
+	@if command -v pulumi-resource-eks > /dev/null; then $(RUN) rehearse examples/parts/pulumi-eks --plugin eks; \
+	else echo "not run: pulumi-resource-eks is not on PATH; docs/pulumi-eks.md says how to build it."; fi
+
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
@@ -194,22 +201,29 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 CI := dist/ci/$(STACK)
 PREVIEW := pulumi preview --stack $(STACK) --diff --non-interactive --color never \
 	--policy-pack policies --policy-pack-config policies/profiles/strict.json
+BEFORE := mkdir -p dist/ci; rm -f $(CI).*; \
+	[ -z "$(BASE)" ] || git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true
+COMMENT := cat $(CI).txt; \
+	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed)
 
 .PHONY: ci-preview
 ci-preview: venv ## preview STACK in its cloud; save its plan, and the comment about it; BASE=… compares the cost
-	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
-	status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
-	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+	@$(BEFORE); status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; \
+	$(COMMENT) > $(CI).md; exit $$status
 
 .PHONY: ci-rehearse
 ci-rehearse: tools ## rehearse STACK with no account, and save the comment about it
-	@mkdir -p dist/ci; git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true; \
-	status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; cat $(CI).txt; \
-	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed) > $(CI).md; exit $$status
+	@$(BEFORE); status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; \
+	$(COMMENT) --rehearsal > $(CI).md; exit $$status
 
 .PHONY: ci-post
 ci-post: venv ## write the saved comment to PULL_REQUEST of REPOSITORY, or update it there
 	@$(RUN) ci post $(REPOSITORY) $(PULL_REQUEST) $(CI).md
+
+.PHONY: ci-post-fork
+ci-post-fork: venv ## write the comments in dist/ci to the pull request of HEAD, which is a fork's owner:branch, at COMMIT
+	@# The shell reads HEAD from the environment: a fork chooses the names of its branches, and make would expand them.
+	@$(RUN) ci post-fork $(REPOSITORY) "$$HEAD" "$$COMMIT" dist/ci
 
 .PHONY: ci-deploy
 ci-deploy: venv ## update STACK as its saved plan says
@@ -226,6 +240,10 @@ ci-drift: venv ## compare STACK with its cloud, and open, update or close the is
 .PHONY: pack
 pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
 	@$(BIN)/python -m holdfast.policies.bundle dist/policy-pack
+
+.PHONY: chart
+chart: venv ## write the fallback controller as a Helm chart, dist/chart
+	@$(RUN) chart dist/chart
 
 .PHONY: plugin
 plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
@@ -251,6 +269,10 @@ lock: venv ## pin every Python package with its hashes
 .PHONY: schemas
 schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
 	@$(BIN)/python -m holdfast.infra.config.editor_schema
+
+.PHONY: release-state
+release-state: venv ## after a release, record what it registers: later versions are compared with it
+	@$(BIN)/python -m tests.support.release_state
 
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules

@@ -59,6 +59,39 @@ def _stack_and_picture(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _stack_or_program(parser: argparse.ArgumentParser) -> None:
+    target = parser.add_argument(
+        "target",
+        metavar="STACK|FOLDER",
+        help="a stack in stacks/, or the folder of any Pulumi program in Python",
+    )
+    target.completer = _stacks  # type: ignore[attr-defined]
+    program = parser.add_argument_group("for the folder of a program")
+    program.add_argument("--stack", metavar="NAME", help="the stack whose configuration the program reads")
+    program.add_argument(
+        "--existing",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="manifests of what the cluster has before the program: definitions, nodes; may be repeated",
+    )
+    program.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="run the installed plugin of a package, which can call what it calls; may be repeated",
+    )
+
+
+def _stack_or_spot_gpus(parser: argparse.ArgumentParser) -> None:
+    from holdfast.infra.spot_gpus.options import add_options
+
+    _stack(parser)
+    add_options(parser)
+
+
 def _stacks(**_: object) -> list[str]:
     return sorted(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
 
@@ -86,7 +119,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "preview": _of_stack(
             "print the engine's plan, the policies' verdicts and a summary", "preview_stack"
         ),
-        "up": _of_stack("bring the stack up, with the control plane it needs", "up_stack"),
+        "up": Command(
+            summary="bring the stack up here, with the control plane it needs; with --spot-gpus, in your cloud",
+            run="holdfast.__main__:up",
+            arguments=_stack_or_spot_gpus,
+            after_interrupt=_RESUMES,
+        ),
         "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
         "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
         "down": _of_stack(
@@ -97,13 +135,17 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "demo_stack",
             arguments=_stack_and_picture,
         ),
-        "rehearse": _of_stack(
-            "run the whole lifecycle of a stack, preview to destroy, on a control plane of its own",
-            "rehearse_stack",
-            after_interrupt=_RESTARTS,
+        "rehearse": Command(
+            summary="run the whole lifecycle of a stack or of any Pulumi program in Python, preview to destroy",
+            run="holdfast.rehearsal.commands:rehearse_stack",
+            arguments=_stack_or_program,
         ),
     },
     "Prepare a cloud": {
+        "init": _of_module(
+            "write a new project with one stack, which depends on the wheel of a release",
+            "holdfast.infra.template.command",
+        ),
         "bootstrap": _of_module(
             "make the state store and the key that a cloud's stacks need",
             "holdfast.infra.bootstrap.command",
@@ -136,6 +178,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Work with jobs on a cluster": {
+        "chart": _of_module(
+            "write the fallback controller as a Helm chart, for a cluster that Pulumi does not manage",
+            "holdfast.infra.controller_chart",
+        ),
         "drill": _of_module(
             "take a node of a job as a cloud would, and measure what it costs",
             "holdfast.plugin.drill.command",
@@ -211,6 +257,21 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             )
             adds(subparser)
     return parser
+
+
+def up(parsed: argparse.Namespace) -> int:
+    """Bring up a stack here; with `--spot-gpus` write one for a cloud, and bring it up there or rehearse it."""
+    if parsed.spot_gpus is None:
+        return cast("int", _resolve("holdfast.rehearsal.commands:up_stack")(parsed))
+    from holdfast.infra.spot_gpus.command import bring_up, prepare, terminal
+
+    stack = prepare(parsed, terminal())
+    if parsed.rehearse:
+        from holdfast.rehearsal.commands import enter_workspace, rehearse
+
+        rehearse(stack, enter_workspace())
+        return 0
+    return bring_up(stack, yes=parsed.yes)
 
 
 def print_completion(parsed: argparse.Namespace) -> int:

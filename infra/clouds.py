@@ -85,7 +85,7 @@ def _check_composable(platform: Platform) -> None:
     from holdfast.infra.controller_program import controller_archives
     from holdfast.infra.cost.estimate import budget_problems, stack_cost
     from holdfast.infra.cost.report import summary
-    from holdfast.infra.reachability import reachability_problems
+    from holdfast.infra.reachability import reachability_problems, reachability_warnings
 
     pools = pool_summaries(platform)
     cost = stack_cost(platform, pools)
@@ -93,6 +93,8 @@ def _check_composable(platform: Platform) -> None:
     problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
     if problems:
         raise ConfigError(problems)
+    for warning in reachability_warnings(platform.namespaces, pools, platform.cloud):
+        pulumi.log.warn(warning)
     if pulumi.runtime.is_dry_run():
         pulumi.log.info(summary(cost))
     if platform.fallback.image is None:

@@ -11,6 +11,17 @@ def in_project(path: str) -> str:
     return str(_PROJECT / path)
 
 
+def find_project() -> Path | None:
+    """The folder with Pulumi.yaml around the current directory, None outside of a project."""
+    here = Path.cwd()
+    return next((each for each in (here, *here.parents) if (each / "Pulumi.yaml").is_file()), None)
+
+
+def stack_file(stack: str) -> Path:
+    """The file of a stack: in the project around the current directory, otherwise in the one of this module."""
+    return (find_project() or _PROJECT) / "stacks" / f"Pulumi.{stack}.yaml"
+
+
 @overload
 def chart_source(source: str) -> str: ...
 @overload

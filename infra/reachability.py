@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.infra.config.validation import NAMESPACES
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.prices import never_below
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
@@ -39,6 +40,22 @@ def reachability_problems(
         for number, found in enumerate(_walks_of(namespace, pools)):
             place = f"{at}.shapes[{number}]" if namespace.shapes else f"{at}.ladder"
             yield from _shape_problems(found, place)
+
+
+def reachability_warnings(
+    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary], cloud: str
+) -> Iterator[str]:
+    """The tiers that never have capacity because of their `maxPrice`: their jobs still reach the tiers below."""
+    for namespace in namespaces if cloud == "aws" else ():
+        for number, tier in enumerate(namespace.ladder, start=1):
+            pool = pools.get(tier.pool)
+            if pool is None or tier.max_price is None or tier.price is not None:
+                continue
+            types = [machine.name for machine in pool.machine_capacities]
+            why = never_below(tier.max_price, types, [pool.capacity.value])
+            if why is not None:
+                where = messages.TIER.format(number=number, pool=tier.pool)
+                yield f"namespace {namespace.name!r}: {where}: {why}"
 
 
 def walks(

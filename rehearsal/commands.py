@@ -3,21 +3,25 @@
 import argparse
 import os
 import shutil
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
+from holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
 from holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
 from holdfast.rehearsal.output import color, say, silence_libraries
 from holdfast.rehearsal.scenarios.demo import demo
 from holdfast.rehearsal.scenarios.ladder_walk import walk_picture
 from holdfast.rehearsal.timeline.picture import render_svg
+from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, EngineFailure, Outcome, Verdict
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack, StackEnvironment
+from holdfast.simulator.stacks.user_program import PROJECT_FILE, UserProgram
 
 # The engine's operations: what a run did, and what a preview would do.
 _OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -72,8 +76,22 @@ def demo_stack(parsed: argparse.Namespace) -> int:
 
 
 def rehearse_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast rehearse STACK`."""
-    rehearse(parsed.stack, enter_workspace())
+    """`holdfast rehearse STACK`, or `holdfast rehearse FOLDER [--stack NAME] [--existing PATH] [--plugin PACKAGE]`."""
+    folder = Path(parsed.target)
+    if (folder / PROJECT_FILE).is_file():
+        silence_libraries()
+        rehearse_program(
+            UserProgram.in_folder(folder),
+            parsed.stack,
+            existing=read_existing(parsed.existing),
+            plugins=parsed.plugin,
+        )
+        return 0
+    if parsed.stack is not None or parsed.existing or parsed.plugin:
+        raise RehearsalError(
+            f"{folder / PROJECT_FILE} does not exist; --stack, --existing and --plugin need the folder of a program"
+        )
+    rehearse(parsed.target, enter_workspace())
     return 0
 
 
@@ -181,13 +199,35 @@ def rehearse(name: str, workspace: Workspace) -> None:
         show_plan=say_verdicts,
         say=say,
     )
-    with own_place(stack, doing=f"rehearse {name}"):
-        say(f"Rehearsing {name}: the real engine, simulated clouds, an API server of its own.")
+    _rehearse(stack, lifecycle)
+
+
+def rehearse_program(
+    program: UserProgram, stack_name: str | None, *, existing: Sequence[Json], plugins: Sequence[str]
+) -> None:
+    """Run the lifecycle of any program: preview, up, a second up, refresh, destroy; see `rehearse`."""
+    audience = Audience(show=say, color=color())
+    stack = program.stack(
+        stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=audience
+    )
+    run = ProgramRun(
+        stack=stack,
+        existing=existing,
+        report=StepReport(announce=lambda step: say(f"\n=== {step}")),
+        show_plan=lambda _: None,
+    )
+    with program.importable():
+        _rehearse(stack, run)
+
+
+def _rehearse(stack: Stack, lifecycle: LifecycleRun | ProgramRun) -> None:
+    with own_place(stack, doing=f"rehearse {stack.name}"):
+        say(f"Rehearsing {stack.name}: the real engine, simulated clouds, an API server of its own.")
         try:
             stack.environment.start()
             lifecycle.run()
         finally:
-            say(f"\nRehearsal of {name}")
+            say(f"\nRehearsal of {stack.name}")
             say(lifecycle.report.table())
             for remark in lifecycle.remarks:
                 say(f"Not simulated: {remark}.")

@@ -25,6 +25,9 @@ MOST_TIMED_FAILURES: Final = 100
 #: The largest `maxFailures`: a larger number is a mistake for UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
+#: The most tiers of a ladder: the API server's checks read all of them within its limit of cost.
+MOST_TIERS: Final = 16
+
 #: The largest `price` of a node per hour: a larger one is a mistake.
 HIGHEST_PRICE: Final = 100_000
 

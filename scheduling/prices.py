@@ -1,6 +1,7 @@
-"""Prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices. Calls no cloud.
+"""Published prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices. Calls no cloud.
 
-The only source of prices of the cost estimate. `prices.json` beside this module has each published charge with its source and
+The only source of prices of the cost estimate; a running controller reads those of the moment from Karpenter
+(`fallback/reconciler/offered_prices.py`). `prices.json` beside this module has each published charge with its source and
 date.
 """
 
@@ -10,9 +11,10 @@ import json
 from dataclasses import dataclass
 from functools import cache, reduce
 from importlib.resources import files
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -117,13 +119,15 @@ class _Charge(TypedDict):
     high: float
     source: str
     date: str
+    also: NotRequired[str]
 
 
 class PriceFacts(TypedDict):
     """`prices.json`, which is written by hand from what was published.
 
     `machines`: the region whose list prices a machine table has. `leastSpotShare`: the least part of its list price that a spot
-    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region.
+    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region; a credit is below 0.
+    `date` is that of the source's text, or the day of reading a text without one. `also` is a second source with the same price.
     """
 
     machines: Mapping[str, _Table]
@@ -171,3 +175,28 @@ def machine_price(
     if capacity is CapacityType.SPOT:
         return CostRange(low=machine.list_price * least_spot_share(cloud), high=machine.list_price)
     return exactly(machine.list_price)
+
+
+def never_below(max_price: float, types: Iterable[str], capacities: Iterable[str]) -> str | None:
+    """Why a tier on AWS with this `maxPrice` never has capacity: each machine type of its pool costs more at any known price.
+
+    None if one may cost less, or if a price is not known. On other clouds the controller knows only the price that a tier
+    declares, in a currency of its author's choice.
+    """
+    table, least = machine_catalogue("aws"), dict[str, float]()
+    for name in types:
+        for capacity in capacities:
+            if name not in table or capacity not in set(CapacityType):
+                return None
+            cost = machine_price(table[name], CapacityType(capacity), "aws", {})
+            if cost.low is None or cost.low <= max_price:
+                return None
+            least[name] = min(cost.low, least.get(name, cost.low))
+    if not least:
+        return None
+    name = min(least, key=lambda each: least[each])
+    return (
+        f"`maxPrice: {max_price:g}` is below what each of its machine types costs ({name} from {least[name]:.2f} USD an hour, by "
+        f"prices in {price_region('aws')}), so the tier never has capacity and every job passes it. Raise maxPrice, or remove "
+        "the tier."
+    )

@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from holdfast.simulator.errors import RehearsalError
+
+_CHECKOUT: Final = Path(__file__).resolve().parents[1]
+# In each checkout, and not in a wheel: another project may have a folder `tools` of its own.
+_PINS: Final = "tools/pulumi/go.mod"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """A checkout of the project, and the folders below it that the rehearsal writes.
+    """A project, and the folders below it that the rehearsal writes.
 
     Creates no folders; the writers create them.
     """
@@ -35,14 +40,20 @@ class Workspace:
         return self.project_root / ".rehearsal"
 
     @property
+    def tools_root(self) -> Path:
+        """The folder with the pins of the tools: this project, or the checkout that Holdfast runs from."""
+        has_pins = (self.project_root / _PINS).is_file()
+        return _CHECKOUT if not has_pins and (_CHECKOUT / _PINS).is_file() else self.project_root
+
+    @property
     def tools_bin(self) -> Path:
         """The programs that `make tools` builds."""
-        return self.project_root / ".tools" / "bin"
+        return self.tools_root / ".tools" / "bin"
 
     @property
     def charts_dir(self) -> Path:
         """The Helm charts that `make tools` downloads."""
-        return self.project_root / ".tools" / "charts"
+        return self.tools_root / ".tools" / "charts"
 
     def stack_dir(self, stack: str) -> Path:
         """Return the folder of a stack."""

@@ -25,6 +25,7 @@ from holdfast.components.admission.jobset import JOBSET
 from holdfast.components.admission.rayjob import RAYJOB
 from holdfast.components.admission.shape_checks import jobset_pods, rayjob_pods, shapes
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 #: The message if the detailed one is too long for the API server or cannot be evaluated.
 GENERIC_MESSAGE: Final = "the job cannot follow the ladder of its namespace"
+
+#: The end of the name of the policies that reject jobs. The API server's metric counts the jobs that they admit unchecked.
+CAN_FALL_BACK: Final = "-can-fall-back"
 
 #: The API server accepts messages of up to 5 KiB; this many sentences and characters stay below.
 MOST_SENTENCES: Final = 3
@@ -95,6 +99,9 @@ def job_validations(
 ) -> Sequence[Manifest]:
     """Return the policies and bindings for each kind of job: what rejects it, and what warns about it.
 
+    A job that cannot be checked is admitted, because a rejected update could keep a job from being deleted. A policy of
+    its own evaluates the same expressions when a job is created, and warns if that fails.
+
     `rules` are the admission rules of pods, whose tolerations count. `capacity` are the labels with which
     pods select spot. `claims` are the stack's volume claims that are not bound to a zone.
     """
@@ -103,6 +110,7 @@ def job_validations(
         for each in job_checks()
         for manifest in (
             _manifest(each, rules, capacity, claims),
+            _warning_if_unchecked(each, rules, capacity, claims),
             job_warning(each.kind, capacity),
         )
     ]
@@ -120,7 +128,7 @@ def _manifest(
     it.
     """
     kind = judged.kind
-    name = f"training-{kind.resource}-can-fall-back"
+    name = f"training-{kind.resource}{CAN_FALL_BACK}"
     named = {**_context_variables(kind, rules, capacity, claims), **_check_variables(judged, capacity)}
     message = f"variables.faults.slice(0, [size(variables.faults), {MOST_SENTENCES}].min()).join({text(' ')})"
     policy: Json = {
@@ -141,12 +149,38 @@ def _manifest(
             }
         ],
     }
-    binding: Json = {
+    return Manifest(name=name, policy=policy, binding=_binding(name, "Deny"))
+
+
+def _warning_if_unchecked(
+    judged: JobChecks,
+    rules: Sequence[AdmissionRule],
+    capacity: Sequence[NodeSelection],
+    claims: Sequence[str],
+) -> Manifest:
+    """Return the policy that warns about a job whose check fails, for example at the API server's cost limit.
+
+    It holds for every job that can be checked. With `failurePolicy: Fail` an error counts as a violation, about which its
+    binding warns. It evaluates the message, too, because the API server counts its cost.
+    """
+    name = f"training-{judged.kind.resource}-not-checked"
+    checked = _manifest(judged, rules, capacity, claims).policy
+    (validation,) = map(mapping, sequence(checked["validations"]))
+    policy: Json = {
+        **checked,
+        "failurePolicy": "Fail",
+        "matchConstraints": match_constraints(judged.kind, "CREATE"),
+        "validations": [{**validation, "expression": "size(variables.faults) >= 0"}],
+    }
+    return Manifest(name=name, policy=policy, binding=_binding(name, "Warn"))
+
+
+def _binding(name: str, action: str) -> Json:
+    return {
         "policyName": name,
         "paramRef": {"name": LADDER, "parameterNotFoundAction": "Allow"},
-        "validationActions": ["Deny"],
+        "validationActions": [action],
     }
-    return Manifest(name=name, policy=policy, binding=binding)
 
 
 def conditions(kind: JobKind) -> Mapping[str, str]:
@@ -234,7 +268,8 @@ class JobValidation(ComponentResource):
     Creates ValidatingAdmissionPolicies and their bindings for each kind. `training-jobsets-can-fall-back` and
     `training-rayjobs-can-fall-back` reject a job that cannot reach the end of its ladder, with the failed check
     and the fix, on creation and when a user other than the fallback controller changes its pod templates.
-    `training-jobsets-warnings` and `training-rayjobs-warnings` warn about jobs that select spot and do not follow.
+    `training-jobsets-not-checked` and `training-rayjobs-not-checked` warn about a job that is created without this check,
+    because its evaluation failed. `training-jobsets-warnings` and `training-rayjobs-warnings` warn about jobs that select spot and do not follow.
     They check jobs as JobAdmission has adjusted them, against the facts in the namespace's FallbackPolicy: depend
     on JobAdmission and on the FallbackPolicyDefinition.
     """

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.expressions import text
 from holdfast.components.admission.job_admission import Manifest, match_constraints
 from holdfast.components.admission.job_expressions import variables
-from holdfast.components.admission.tier_checks import fill_sentence, integer_string
+from holdfast.components.admission.tier_checks import fill_sentence
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.scheduling.labels import FOLLOWS_VALUE, LADDER
+from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     from holdfast.components.admission.rules import NodeSelection
     from holdfast.scheduling.json import Json
 
-#: The validation of larger jobs may exceed the API server's cost limit, which admits them unchecked.
-MOST_CHECKED: Final = 64
-
 # If the detailed message cannot be evaluated.
 _NOT_FOLLOWING: Final = "the job selects spot, but does not follow the ladder of its namespace"
-_NOT_CHECKED: Final = "the job is too large for a check of whether it can fall back"
 
 _USED: Final = (
     "tiers",
@@ -50,13 +46,13 @@ def job_warning(kind: JobKind, capacity: Sequence[NodeSelection]) -> Manifest:
     name = f"training-{kind.resource}-warnings"
     known = variables(kind, capacity)
     policy: Json = {
-        "failurePolicy": "Ignore",
+        # A job for which this cannot be evaluated is warned about, too.
+        "failurePolicy": "Fail",
         "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
         "matchConstraints": match_constraints(kind, "CREATE"),
         "variables": [{"name": each, "expression": known[each]} for each in _USED],
         "validations": [
             _validation(not_following(), _NOT_FOLLOWING, _why_not_following()),
-            _validation(not_checked(), _NOT_CHECKED, _how_large()),
         ],
     }
     binding: Json = {
@@ -76,22 +72,9 @@ def not_following() -> str:
     return 'variables.own && !variables.queued && variables.label == "" && variables.spots.exists(s, s)'
 
 
-def not_checked() -> str:
-    """Return whether a job that follows the ladder is too large to be validated."""
-    return f"variables.label == {text(FOLLOWS_VALUE)} && size(variables.items) > {MOST_CHECKED}"
-
-
 def _why_not_following() -> str:
     """Return the message on a job that does not follow: the kinds of machines, where they are the reason."""
     has_gpus = "variables.tiers.exists(t, t.?facts.?machine.?gpus.orValue(0) > 0)"
     kinds = f"{has_gpus} ? {text(messages.ONLY_GPUS_ON_LADDER)} : {text(messages.NO_GPUS_ON_LADDER)}"
     why = f"variables.suited ? {text(messages.NOT_MARKED)} : ({kinds})"
     return fill_sentence(messages.NOT_FOLLOWING, pools=f"variables.pools.join({text(', ')})", why=f"({why})")
-
-
-def _how_large() -> str:
-    return fill_sentence(
-        messages.NOT_CHECKED,
-        templates=integer_string("size(variables.items)"),
-        most=text(str(MOST_CHECKED)),
-    )

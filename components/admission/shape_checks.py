@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.expressions import text
+from holdfast.components.admission.expressions import text, texts
 from holdfast.components.admission.tier_checks import (
+    IS_LAST,
+    at_most_requested,
+    capacity_check,
     fill_template,
     format_requests,
     integer_string,
+    is_in_bytes,
+    tier_checks,
+    total_check,
     untolerated_taints,
 )
-from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
+from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE, ON_DEMAND
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.shape import DEVICE_FIELDS, MOST_REQUESTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.components.admission.job_expressions import JobKind
-
-from holdfast.components.admission.tier_checks import (
-    IS_LAST,
-    capacity_check,
-    tier_checks,
-    total_check,
-)
-from holdfast.scheduling.labels import ON_DEMAND
-from holdfast.scheduling.ladder import UNLIMITED
 
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
@@ -43,20 +42,22 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     """Return one map for each template that follows the ladder.
 
     It has `name`, `pods` (their number), the requests of a pod (`cpu` in thousandths, `memory` in MiB,
-    `gpus`, `efa`), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
+    `gpus`, `efa`, `devices` by name), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
     whether it runs together with the other shapes. The argument `pods` returns the expression for the number
     of pods of an item.
     """
     item, spec = "variables.items[i]", "variables.specs[i]"
     waits = f'{item}.?dependsOn.orValue([]).exists(d, d.?status.orValue("") == "Complete")'
+    # In bytes: the amounts are added exactly and then rounded up.
+    mebibytes = f"({{}} + {_MIB - 1}) / {_MIB}"
     fields = {
         "name": f"string({item}.{kind.name})",
         "pods": pods(item),
-        "cpu": requested_by_pod(spec, _CPU, _millis),
-        # In bytes: the amounts are added exactly and then rounded up.
-        "memory": f"({requested_by_pod(spec, _MEMORY, _whole)} + {_MIB - 1}) / {_MIB}",
-        "gpus": requested_by_pod(spec, GPU_RESOURCE, _whole),
-        "efa": requested_by_pod(spec, EFA_RESOURCE, _whole),
+        "cpu": at_most_requested(requested_by_pod(spec, text(_CPU), _millis)),
+        "memory": at_most_requested(mebibytes.format(requested_by_pod(spec, text(_MEMORY), _whole))),
+        "gpus": at_most_requested(requested_by_pod(spec, text(GPU_RESOURCE), _whole)),
+        "efa": at_most_requested(requested_by_pod(spec, text(EFA_RESOURCE), _whole)),
+        "devices": _devices(spec, mebibytes),
         "spec": spec,
         "untolerated": untolerated_taints(spec),
         "beside": f"!{waits}",
@@ -65,8 +66,20 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     return f"variables.following.map(i, {{{pairs}}})"
 
 
+def _devices(spec: str, mebibytes: str) -> str:
+    """Return how much a pod requests of each resource that has no field of its own."""
+    listed = [f"{spec}.?containers.orValue([])", f"{spec}.?initContainers.orValue([])"]
+    holders = f"({' + '.join(f'{each}.map(c, c.?resources)' for each in listed)} + [{spec}.?resources])"
+    keys = " + ".join(f"h.?{field}.orValue({{}}).map(k, string(k))" for field in ("requests", "limits"))
+    overhead = f"{spec}.?overhead.orValue({{}}).map(k, string(k))"
+    names = f"({holders}.map(h, {keys}).flatten() + {overhead}).distinct().filter(n, !(n in {texts(DEVICE_FIELDS)}))"
+    whole = requested_by_pod(spec, "n", _whole)
+    amount = f"({is_in_bytes('n')} ? {mebibytes.format(whole)} : {whole})"
+    return f"{names}.transformMapEntry(_, n, {{n: {at_most_requested(amount)}}}).transformMap(n, a, a > 0, a)"
+
+
 def requested_by_pod(spec: str, resource: str, measure: Callable[[str], str]) -> str:
-    """Return how much of a resource a pod requests.
+    """Return how much of a resource, an expression for its name, a pod requests.
 
     Sidecars run together with the other containers, and each other init container runs before them. Init
     containers that run together with sidecars are not added up, so the result may be too low, never too high.
@@ -78,27 +91,30 @@ def requested_by_pod(spec: str, resource: str, measure: Callable[[str], str]) ->
     running = f"{spec}.?containers.orValue([]).map(c, {each}).sum()"
     sidecars = f"{inits}.filter(c, {always}).map(c, {each}).sum()"
     alone = f"([0] + {inits}.filter(c, !({always})).map(c, {each})).max()"
-    own = f"{spec}.?resources.?requests[?{text(resource)}]"
+    own = f"{spec}.?resources.?requests[?{resource}]"
     asked = measure(f"{own}.orValue({_NONE})")
     whole = f"({own}.hasValue() ? {asked} : [{running} + {sidecars}, {alone}].max())"
-    overhead = measure(f"{spec}.?overhead[?{text(resource)}].orValue({_NONE})")
+    overhead = measure(f"{spec}.?overhead[?{resource}].orValue({_NONE})")
     return f"({whole} + {overhead})"
 
 
 def _requested(container: str, resource: str) -> str:
     """A limit without a request counts as the request."""
     resources = f"{container}.?resources"
-    limit = f"{resources}.?limits[?{text(resource)}].orValue({_NONE})"
-    return f"{resources}.?requests[?{text(resource)}].orValue({limit})"
+    limit = f"{resources}.?limits[?{resource}].orValue({_NONE})"
+    return f"{resources}.?requests[?{resource}].orValue({limit})"
 
 
 def _millis(amount: str) -> str:
     # Rounds up, as the scheduler does; 0.999 instead of 1 allows for the float error of values such as 0.57.
-    return f"int(quantity(string({amount})).asApproximateFloat() * 1000.0 + 0.999)"
+    return (
+        f"int([quantity(string({amount})).asApproximateFloat() * 1000.0 + 0.999, {MOST_REQUESTED}.0].min())"
+    )
 
 
 def _whole(amount: str) -> str:
-    return f"int(quantity(string({amount})).asApproximateFloat() + 0.999)"
+    # Also in bytes no more than an integer holds.
+    return f"int([quantity(string({amount})).asApproximateFloat() + 0.999, {MOST_REQUESTED * _MIB}.0].min())"
 
 
 def shape_title(shape: str) -> str:

@@ -15,7 +15,14 @@ from holdfast.components.admission.rules import TolerationRule
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, ON_DEMAND, POOL
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE
+from holdfast.scheduling.reachability.machine_capacity import NOT_IN_TABLES
+from holdfast.scheduling.reachability.shape import (
+    EPHEMERAL_STORAGE,
+    HUGE_PAGES,
+    MAX_PODS_PER_NODE,
+    MOST_COUNTED,
+    MOST_REQUESTED,
+)
 from holdfast.scheduling.taints import REPELLING
 
 if TYPE_CHECKING:
@@ -50,18 +57,36 @@ def integer_string(value: str) -> str:
     return f"string({value})"
 
 
-def format_requests(resources: str) -> str:
-    """Return amounts as messages write them, from CPU in thousandths, memory in MiB, GPUs and fabric adapters."""
+def at_most_requested(amount: str) -> str:
+    """Return an amount, or the most that a pod is taken to request."""
+    return f"[int({amount}), {MOST_REQUESTED}].min()"
+
+
+def is_in_bytes(device: str) -> str:
+    """Return whether a resource in `devices` is an amount of bytes."""
+    return f"({device} == {text(EPHEMERAL_STORAGE)} || {device}.startsWith({text(HUGE_PAGES)}))"
+
+
+def format_requests(resources: str, beside: str = "") -> str:
+    """Return amounts as messages write them, from CPU in thousandths, memory in MiB, GPUs, fabric adapters and devices.
+
+    Of its devices only those that are `beside`, if that is given.
+    """
     r = resources
+    requested = f".filter(n, n in {beside}.devices)" if beside else ""
+    pieces = f'", " + string({r}.devices[n]) + ({is_in_bytes("n")} ? " MiB " : " ") + n'
+    devices = f'{r}.devices.map(n, string(n)){requested}.sort().map(n, {pieces}).join("")'
     gpus = f'{r}.gpus == 0 ? "" : {r}.gpus == 1 ? "1 GPU, " : string({r}.gpus) + " GPUs, "'
     adapters = f'{r}.efa == 0 ? "" : string({r}.efa) + " EFA, "'
     tenths = f"({r}.memory * 10 / 1024)"
     memory = f'{r}.memory >= 1024 ? {_decimal(tenths, 10)} + " GiB" : string({r}.memory) + " MiB"'
-    return f'({gpus}) + ({adapters}) + {_decimal(f"{r}.cpu", 1000)} + " CPU, " + ({memory})'
+    return f'({gpus}) + ({adapters}) + {_decimal(f"{r}.cpu", 1000)} + " CPU, " + ({memory}) + {devices}'
 
 
 def _decimal(parts: str, of: int) -> str:
-    return f"({parts} % {of} == 0 ? string({parts} / {of}) : string(double({parts}) / {of}.0))"
+    # Only the fraction as a float, which would get an exponent from a million on.
+    rest = f"string(double({parts} % {of}) / {of}.0).substring(1)"
+    return f'(string({parts} / {of}) + ({parts} % {of} == 0 ? "" : {rest}))'
 
 
 LABELS: Final = "variables.labels[i]"
@@ -167,13 +192,26 @@ def tier_label_values() -> str:
 
 
 def tier_machines() -> str:
-    """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus`, `efa` and `pods`."""
-    cpu = "int(quantity(string(m.cpu)).asApproximateFloat() * 1000.0 + 0.5)"
-    memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
-    room = (
-        f'{{"name": dyn(m.name), "cpu": dyn({cpu}), "memory": dyn({memory}), '
-        f'"gpus": dyn(m.?gpus.orValue(0)), "efa": dyn(m.?efa.orValue(0)), "pods": dyn(m.?pods.orValue({MAX_PODS_PER_NODE}))}}'
-    )
+    """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus`, `efa`, `pods`, `devices` and `all`.
+
+    `all`: it has no devices but these.
+    """
+    amount = "quantity(string({})).asApproximateFloat()"
+    most = f"{MOST_REQUESTED}.0"
+    cpu = f"int([{amount.format('m.cpu')} * 1000.0 + 0.5, {most}].min())"
+    memory = f"int([{amount.format('m.memory')} / 1048576.0, {most}].min())"
+    device = f"int({amount.format('a')} / ({is_in_bytes('n')} ? 1048576.0 : 1.0))"
+    fields = {
+        "name": "m.name",
+        "cpu": cpu,
+        "memory": memory,
+        "gpus": "m.?gpus.orValue(0)",
+        "efa": "m.?efa.orValue(0)",
+        "pods": f"m.?pods.orValue({MAX_PODS_PER_NODE})",
+        "devices": f"m.?devices.orValue({{}}).transformMap(n, a, {device})",
+        "all": "m.?allDevices.orValue(false)",
+    }
+    room = f"{{{', '.join(f'{text(name)}: dyn({value})' for name, value in fields.items())}}}"
     return f"variables.tiers.map(t, t.?facts.?machines.orValue([]).map(m, {room}))"
 
 
@@ -286,7 +324,7 @@ def machine_check() -> str:
         messages.MACHINE,
         requests=format_requests("s"),
         machine=f"{largest}.name",
-        room=format_requests(largest),
+        room=format_requests(largest, beside="s"),
     )
     most = f"int({_NODES}.orValue(0)) * w"
     few = fill_sentence(
@@ -309,24 +347,40 @@ def machine_check() -> str:
 
 def total_check() -> str:
     """Return why the shapes that run together do not fit on tier `i`: a list of one sentence or none."""
-    nodes = f"int({_NODES}.orValue(0))"
-    most = ", ".join(f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in _AMOUNTS)
-    exceeds = " || ".join(f"variables.total.{name} > r.{name}" for name in _AMOUNTS)
-    why = fill_sentence(
-        messages.TOO_MUCH, room=format_requests("r"), total=format_requests("variables.total")
+    nodes, total = f"int({_NODES}.orValue(0))", "variables.total"
+    most = {name: f"{_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in _AMOUNTS}
+    # Of devices only what the pods request; where one machine has none, the others decide.
+    listed = f"{_ROOMS}.exists(m, n in m.devices)"
+    pieces = f"{_ROOMS}.map(m, int(m.devices[?n].orValue(0))).max() * {nodes}"
+    devices = (
+        f"{total}.devices.map(n, string(n)).filter(n, {listed}).transformMapEntry(_, n, {{n: {pieces}}})"
     )
-    known = f"size(variables.beside) > 1 && size({_ROOMS}) > 0 && {_NODES}.hasValue()"
-    return f"{known} ? [{{{most}}}].filter(r, {exceeds}).map(r, {why}) : []"
+    amounts = ", ".join(f"{text(name)}: dyn({value})" for name, value in {**most, "devices": devices}.items())
+    known = f"{_ROOMS}.all(m, !({_is_unknown('m')}))"
+    lacking = f"{total}.devices.exists(n, {known} && {total}.devices[n] > r.devices[?n].orValue(0))"
+    exceeds = " || ".join([*(f"{total}.{name} > r.{name}" for name in _AMOUNTS), lacking])
+    why = fill_sentence(messages.TOO_MUCH, room=format_requests("r"), total=format_requests(total))
+    judged = f"size(variables.beside) > 1 && size({_ROOMS}) > 0 && {_NODES}.hasValue()"
+    return f"{judged} ? [{{{amounts}}}].filter(r, {exceeds}).map(r, {why}) : []"
 
 
 def total_requests() -> str:
     """Return the sum of the requests of all pods of the shapes that run together."""
-    sums = ", ".join(
-        f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()" for name in _AMOUNTS
-    )
-    return f"{{{sums}}}"
+    pods = f"[int(s.pods), {MOST_COUNTED}].min()"
+    sums = {name: f"variables.beside.map(s, {pods} * int(s.{name})).sum()" for name in _AMOUNTS}
+    names = "variables.beside.map(s, s.devices.map(n, string(n))).flatten().distinct()"
+    pieces = f"variables.beside.map(s, {pods} * int(s.devices[?n].orValue(0))).sum()"
+    sums["devices"] = f"{names}.transformMapEntry(_, n, {{n: {pieces}}})"
+    return f"{{{', '.join(f'{text(name)}: dyn({value})' for name, value in sums.items())}}}"
+
+
+def _is_unknown(machine: str) -> str:
+    """Return whether a machine may have the device `n` although its facts do not list it."""
+    return f"!(n in {machine}.devices) && (!{machine}.all || n in {texts(sorted(NOT_IN_TABLES))})"
 
 
 def _pods_on(machine: str) -> str:
-    parts = [f"int(s.{name} > 0 ? {machine}.{name} / s.{name} : {machine}.pods)" for name in _AMOUNTS]
-    return f"[{', '.join([*parts, f'int({machine}.pods)'])}].min()"
+    m = machine
+    parts = [f"int(s.{name} > 0 ? {m}.{name} / s.{name} : {m}.pods)" for name in _AMOUNTS]
+    of_device = f"{_is_unknown(m)} ? int({m}.pods) : int({m}.devices[?n].orValue(0)) / int(s.devices[n])"
+    return f"([{', '.join([*parts, f'int({m}.pods)'])}] + s.devices.map(n, {of_device})).min()"

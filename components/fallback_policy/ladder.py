@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.ladder import Ladder, Tier
     from holdfast.scheduling.pools import PoolSummary
     from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-    from holdfast.scheduling.reachability.shape import Shape
+    from holdfast.scheduling.reachability.shape import Resources, Shape
     from holdfast.scheduling.taints import Toleration
     from holdfast.scheduling.windows import CapacityWindow
 
@@ -72,6 +72,16 @@ def machine_capacity_object(room: MachineCapacity) -> Json:
         "efa": room.allocatable.efa,
         "pods": room.max_pods,
         **({} if room.accelerator is None else {"accelerator": room.accelerator}),
+        **({"devices": devices_object(room.allocatable)} if room.allocatable.devices else {}),
+        **({"allDevices": True} if room.has_all_devices else {}),
+    }
+
+
+def devices_object(resources: Resources) -> Json:
+    """Return amounts of devices: pieces as numbers, bytes as quantities."""
+    return {
+        name: format_device(name, amount) if is_in_bytes(name) else amount
+        for name, amount in resources.devices.items()
     }
 
 
@@ -129,11 +139,7 @@ def shape_object(shape: Shape) -> Json:
             "gpus": shape.requests.gpus,
             "efa": shape.requests.efa,
             "accelerator": shape.accelerator,
-            "devices": {
-                name: format_device(name, amount) if is_in_bytes(name) else amount
-                for name, amount in shape.requests.devices.items()
-            }
-            or None,
+            "devices": devices_object(shape.requests) or None,
             "selector": dict(shape.selector) or None,
             "tolerations": [toleration_object(each) for each in shape.tolerations] or None,
             "architectures": list(shape.architectures) or None,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from holdfast.components.fallback_policy.shape_schema import shapes_schema
 from holdfast.components.fallback_policy.tier_schema import (
     DNS_LABEL,
-    MOST_TIERS,
     duration,
     duration_or_never,
     text,
@@ -21,7 +20,13 @@ from holdfast.components.fallback_policy.tier_schema import (
     tiers_rules,
 )
 from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIMED_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.ladder import (
+    MOST_FAILURES,
+    MOST_TIERS,
+    MOST_TIMED_FAILURES,
+    UNLIMITED,
+    Failures,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -100,9 +105,6 @@ def conditions_schema() -> Json:
 def count() -> Json:
     """Return the schema of a count."""
     return {"type": "integer", "format": "int32", "minimum": 0}
-
-
-__all__ = ["MOST_TIERS", "policy_schema"]
 
 
 def policy_schema() -> Json:

@@ -5,16 +5,21 @@ The API server only stores them; the policies and the stack's configuration chec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, get_args
 
-from holdfast.components.fallback_policy.tier_schema import DNS_LABEL, LABEL_KEY, LABEL_VALUE
+from holdfast.components.fallback_policy.tier_schema import (
+    DNS_LABEL,
+    LABEL_KEY,
+    LABEL_VALUE,
+    LONGEST_AMOUNT,
+    devices,
+)
 from holdfast.scheduling.machines import Architecture
 from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
 from holdfast.scheduling.reachability.shape import (
     DEVICE_FIELDS,
     LONGEST_ACCELERATOR,
     MOST_ADAPTERS,
-    MOST_DEVICES,
     MOST_GPUS,
     MOST_SELECTED,
     MOST_SHAPES,
@@ -26,9 +31,6 @@ from holdfast.scheduling.reachability.shape import (
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-
-
-_LONGEST_AMOUNT: Final = 20
 
 
 def shapes_schema() -> Json:
@@ -66,12 +68,7 @@ def shape_schema() -> Json:
                 "maxLength": LONGEST_ACCELERATOR,
                 "description": "The kind of its GPUs, for example a100; default any.",
             },
-            "devices": {
-                "type": "object",
-                "maxProperties": MOST_DEVICES,
-                "additionalProperties": piece_or_bytes(),
-                "description": "Other resources of each pod: pieces of devices, bytes of ephemeral-storage and huge pages.",
-            },
+            "devices": devices("Other resources of each pod"),
             "selector": {
                 "type": "object",
                 "maxProperties": MOST_SELECTED,
@@ -145,16 +142,6 @@ def toleration_schema() -> Json:
     }
 
 
-def piece_or_bytes() -> Json:
-    """Return the schema of an amount of a device."""
-    return {
-        "anyOf": [{"type": "integer"}, {"type": "string"}],
-        "x-kubernetes-int-or-string": True,
-        "maxLength": _LONGEST_AMOUNT,
-        "pattern": f"^[0-9]{{1,5}}$|{MEMORY_PATTERN}",
-    }
-
-
 def number(least: int, most: int) -> Json:
     """Return the schema of an integer."""
     return {"type": "integer", "format": "int32", "minimum": least, "maximum": most}
@@ -162,4 +149,4 @@ def number(least: int, most: int) -> Json:
 
 def amount(pattern: str, description: str) -> Json:
     """Return the schema of a quantity with the same pattern as in the configuration."""
-    return {"type": "string", "maxLength": _LONGEST_AMOUNT, "pattern": pattern, "description": description}
+    return {"type": "string", "maxLength": LONGEST_AMOUNT, "pattern": pattern, "description": description}

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
 from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
-from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
+from holdfast.scheduling.quantities import (
+    DURATION_PATTERN,
+    LONGEST_DURATION,
+    MEMORY_PATTERN,
+    format_duration,
+)
 from holdfast.scheduling.reachability.machine_capacity import (
     LISTED_LABELS,
     MOST_CAPACITIES,
     MOST_LABEL_VALUES,
 )
+from holdfast.scheduling.reachability.shape import MOST_DEVICES
 from holdfast.scheduling.windows import TIME_PATTERN
 
 if TYPE_CHECKING:
@@ -61,6 +67,7 @@ def duration_rule() -> Json:
 
 
 _LONGEST_NAME: Final = 63
+LONGEST_AMOUNT: Final = 20
 #: A prefix of 253 characters, a slash and a name.
 _LONGEST_KEY: Final = 253 + 1 + _LONGEST_NAME
 
@@ -225,7 +232,27 @@ def machine_capacity_schema() -> Json:
                 "description": "The maximum number of pods.",
             },
             "accelerator": text(_LONGEST_MACHINE, "The kind of its GPUs, for example a100."),
+            "devices": devices("Other resources of the machine"),
+            "allDevices": {
+                "type": "boolean",
+                "description": "The machine has no devices but these.",
+            },
         },
+    }
+
+
+def devices(whose: str) -> Json:
+    """Return the schema of amounts of devices by the names of their resources."""
+    return {
+        "type": "object",
+        "maxProperties": MOST_DEVICES,
+        "additionalProperties": {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "maxLength": LONGEST_AMOUNT,
+            "pattern": f"^[0-9]{{1,5}}$|{MEMORY_PATTERN}",
+        },
+        "description": f"{whose}: pieces of devices, bytes of ephemeral-storage and huge pages.",
     }
 
 
@@ -241,7 +268,7 @@ def adapters() -> Json:
 
 def quantity() -> Json:
     """Return the schema of a Kubernetes quantity."""
-    return {"type": "string", "maxLength": 20, "pattern": "^[0-9]+(m|[KMGT]i?)?$"}
+    return {"type": "string", "maxLength": LONGEST_AMOUNT, "pattern": "^[0-9]+(m|[KMGT]i?)?$"}
 
 
 def price(description: str) -> Json:
@@ -256,7 +283,6 @@ def price(description: str) -> Json:
     }
 
 
-MOST_TIERS = 16
 _LONGEST_CLUSTER = 253
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from holdfast.components.admission.job_validation import CAN_FALL_BACK
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 NAME: Final = CONTROLLER
 
 _DOCUMENTATION: Final = "See docs/fallback.md."
+
+#: The API server's count of requests that a policy on jobs admitted although its evaluation failed.
+_UNCHECKED: Final = f'apiserver_validating_admission_policy_check_total{{policy=~"training-.+{CAN_FALL_BACK}",enforcement_action="allow"}}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,15 @@ ALERTS: Final[Sequence[Alert]] = (
         severity="warning",
         summary="Reconciliations of the fallback controller end in internal errors.",
         fix=f"Read the log of {{{{ $labels.pod }}}} in {CONTROLLER_NAMESPACE}, and report it as a defect.",
+    ),
+    Alert(
+        name="HoldfastJobsNotChecked",
+        # The API server's counter begins at 1, which is no increase.
+        expression=f"sum by (policy) (increase({_UNCHECKED}[1h])) > 0 or sum by (policy) ({_UNCHECKED} unless {_UNCHECKED} offset 1h) > 0",
+        lasts="0m",
+        severity="warning",
+        summary="The API server admitted a job of {{ $labels.policy }} without a check of whether it can fall back.",
+        fix="Split the job, or merge templates that are alike; docs/emergencies.md says what exceeds the check.",
     ),
 )
 

@@ -138,8 +138,8 @@ def replicated_job_of(child: Json) -> str:
 
 
 def is_complete(child: Json) -> bool:
-    """Whether a child Job has completed."""
-    return _has(child, "Complete")
+    """Whether a child Job has completed, or creates no more pods and is about to complete."""
+    return _has(child, "Complete") or _has(child, "SuccessCriteriaMet")
 
 
 def has_failed(child: Json) -> bool:
@@ -155,8 +155,8 @@ def will_fail(child: Json) -> bool:
     return _has(child, "FailureTarget") and not has_failed(child)
 
 
-def _has(child: Json, condition: str) -> bool:
-    return condition_of(child, condition).get("status") == "True"
+def _has(obj: Json, condition: str) -> bool:
+    return condition_of(obj, condition).get("status") == "True"
 
 
 def _expected_pods_of(child: Json, at_once: int, succeeded: int) -> int:
@@ -341,19 +341,29 @@ def _is_stalled(child: Json, snapshot: Snapshot) -> bool:
 
 
 def _is_suspension_complete(snapshot: Snapshot) -> bool:
-    """Whether JobSet has suspended the JobSet and every child Job, and has finished reacting to earlier failures.
+    """Whether JobSet has suspended the JobSet and every child Job, and all controllers have finished reacting to failures.
 
-    The condition alone may be left from an earlier suspension: a resumption changes it last. A failed Job is restarted
-    even while the JobSet is suspended; and while the Job controller still tracks an evicted pod, the Job does not show
-    yet that it will fail. A resumption before that would start the job twice and count against the new tier.
+    The JobSet's condition alone may be left from an earlier suspension: a resumption changes it last. A child Job that does
+    not exist yet may be about to be created from the old template by a restart that began before the suspension; JobSet
+    creates it suspended otherwise. A child Job without its own condition may still get pods of the old template. A failed
+    Job is restarted even while the JobSet is suspended; and while the Job controller still tracks an evicted pod, the Job
+    does not show yet that it will fail. A resumption before that would start the job twice, or on the wrong tier.
     """
-    says_so = condition_of(snapshot.job, "Suspended").get("status") == "True"
-    children = [child for child in snapshot.children if not is_complete(child)]
     return (
-        says_so
-        and all(mapping(child.get("spec")).get("suspend") is True for child in children)
-        and not any(has_failed(child) for child in children)
+        _has(snapshot.job, "Suspended")
+        and all(_are_suspended(each, snapshot.children) for each in replicated_jobs(snapshot.job))
         and not any(is_terminating(pod) for pod in snapshot.pods)
+    )
+
+
+def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
+    """Whether all child Jobs of a template exist and create no pods. One that will fail is deleted instead."""
+    made = [child for child in children if replicated_job_of(child) == each.name]
+    waits = bool(objects(each.spec.get("dependsOn")))
+    return (waits or len(made) >= each.replicas) and all(
+        is_complete(child)
+        or (_is_suspended(child) and not has_failed(child) and (_has(child, "Suspended") or will_fail(child)))
+        for child in made
     )
 
 

@@ -1,11 +1,12 @@
 """Measures the node time of jobs: for how long, since its ledger was last written, each job has had how many nodes.
 
 A change of nodes alone is not written into a job: a gang of a hundred pods would be written a hundred times. A process that
-has just started knows since when pods have been on the nodes that it sees.
+has just started knows since when pods have been on the nodes that it sees. The jobs of one node divide its time among them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -27,6 +28,8 @@ from holdfast.scheduling.labels import (
     SPOT,
     CapacityType,
 )
+from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,10 +50,11 @@ _SPOT_LABELS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UsedNode:
-    """A node that a job uses now, and since when as far as is known."""
+    """A node that a job uses now, since when as far as is known, and the part of it that is the job's, 0 to 1."""
 
     kind: NodeKind
     since: datetime | None = None
+    share: float = 1.0
 
 
 def capacity_of_node(node: Json) -> CapacityType:
@@ -62,6 +66,29 @@ def capacity_of_node(node: Json) -> CapacityType:
     return CapacityType(written) if written in set(CapacityType) else CapacityType.ON_DEMAND
 
 
+def node_shares(pods: Mapping[K, Iterable[Json]], node: Json) -> Mapping[K, float]:
+    """Return the part of a node that is each job's, from the pods that each job has on it. The parts add up to 1.
+
+    A job counts by the resource of which it requests the largest part of the machine: GPUs decide between jobs that train,
+    and a job without GPUs beside them counts by its CPU or memory. What no job requests is divided likewise. Without any
+    requests all jobs have equal parts.
+    """
+    allocatable = mapping(mapping(node.get("status")).get("allocatable"))
+    capacity = {name: float(parse_quantity(amount)) for name, amount in allocatable.items()}
+    largest = {job: _largest_part(each, capacity) for job, each in pods.items()}
+    whole = sum(largest.values())
+    return {job: part / whole if whole else 1 / len(largest) for job, part in largest.items()}
+
+
+def _largest_part(pods: Iterable[Json], capacity: Mapping[str, float]) -> float:
+    requests = Counter[str]()
+    for pod in pods:
+        asked = effective_requests(mapping(pod.get("spec")))
+        requests.update({name: max(0.0, float(amount)) for name, amount in asked.items()})
+    parts = (amount / capacity[name] for name, amount in requests.items() if capacity.get(name, 0.0) > 0)
+    return max(parts, default=0.0)
+
+
 def used_nodes(
     pods: Iterable[Json],
     reserved: Iterable[str],
@@ -69,10 +96,12 @@ def used_nodes(
     policy: Policy | NoPolicy,
     *,
     price_of_node: Callable[[Json, str], float | None] = lambda _node, _pool: None,
+    share_of: Callable[[str], float] = lambda _node: 1.0,
 ) -> tuple[UsedNode, ...]:
     """Return the nodes of a job's pods, terminating ones included, and those that are reserved for it.
 
-    `price_of_node` returns what a node of a pool costs per hour, if that is observed.
+    `price_of_node` returns what a node of a pool costs per hour, if that is observed; `share_of` which part of a node is the
+    job's.
     """
     since: dict[str, datetime | None] = dict.fromkeys(reserved)
     for pod in pods:
@@ -81,7 +110,7 @@ def used_nodes(
             known = since.get(name)
             since[name] = at if known is None or (at is not None and at < known) else known
     return tuple(
-        UsedNode(kind=kind, since=at)
+        UsedNode(kind=kind, since=at, share=share_of(name))
         for name, at in sorted(since.items(), key=lambda item: item[0])
         if (kind := _kind_of(nodes.get(name), policy, price_of_node)) is not None
     )
@@ -114,7 +143,8 @@ class _Usage:
         """Count the time of the nodes until now; `began`: from when they count, None for since they were last counted."""
         for node in self.nodes:
             at = self.counted_until if began is None else max(began, node.since or now)
-            self.time[node.kind] = self.time.get(node.kind, _NOTHING) + max(_NOTHING, now - at)
+            more = max(_NOTHING, now - at) * node.share
+            self.time[node.kind] = self.time.get(node.kind, _NOTHING) + more
         self.counted_until = now
 
 

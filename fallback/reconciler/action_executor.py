@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
-from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
+from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client, Kind
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.kinds import job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
+from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches, pod_selectors
+from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches, child_selectors, pod_selectors
 from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholder_changes
 from holdfast.fallback.reservations.reserved_capacity import (
@@ -149,12 +150,28 @@ KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
 _CONFLICT: Final = 409
 
 
-class PodsRemain(Exception):  # noqa: N818 - says what is wrong
+class OutdatedObservation(Exception):  # noqa: N818 - says what is wrong
+    """The API server shows what the caches did not, so the action was not carried out. `reason`: as metrics name it."""
+
+    reason: ClassVar[str]
+
+
+class PodsRemain(OutdatedObservation):
     """A pod of the job still exists: nothing was resumed."""
 
+    reason = "pods_remain"
 
-class PodsPlaced(Exception):  # noqa: N818 - says what is wrong
+
+class SuspensionIncomplete(OutdatedObservation):
+    """A child Job may still create pods of the old template: nothing was resumed."""
+
+    reason = "suspension_incomplete"
+
+
+class PodsPlaced(OutdatedObservation):
     """Every pod of the job has a node by now: the job is not suspended for lack of capacity."""
+
+    reason = "pods_placed"
 
 
 class JobChanged(ApiError):  # noqa: N818 - says what is wrong
@@ -172,8 +189,7 @@ class ActionExecutor:
     async def execute(self, context: JobContext, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in order; stops at the first that fails.
 
-        Raises PodsRemain if a job must be resumed and the API server still has a pod of it, PodsPlaced if it must be moved for
-        lack of capacity and the API server has none without a node, JobChanged if the job has changed.
+        Raises OutdatedObservation if the API server shows what the caches did not, JobChanged if the job has changed.
         """
         for action in actions:
             context = replace(
@@ -192,7 +208,7 @@ class ActionExecutor:
                 patch = context.kind.suspension(context.job, action, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case Resume():
-                await self._require_no_pods(context)
+                await self._require_suspended(context)
                 patch = context.kind.resumption(context.job, action, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case RequestCheckpoint():
@@ -224,23 +240,38 @@ class ActionExecutor:
 
     async def _pods_now(self, context: JobContext) -> list[Json]:
         """Return the job's pods from the API server: no watch is as current."""
+        found = await self._current(POD, context.key, pod_selectors(context.key))
+        return [pod for pod in found if job_of_pod(pod) == context.key]
+
+    async def _current(self, kind: Kind, key: JobKey, selectors: Iterable[str]) -> list[Json]:
         found: list[Json] = []
-        for labels in pod_selectors(context.key):
+        for labels in selectors:
             go_on: str | None = None
             while True:
                 page = await self._client.page(
-                    POD, namespace=context.key.namespace, labels=labels, continue_token=go_on
+                    kind, namespace=key.namespace, labels=labels, continue_token=go_on
                 )
-                found += [pod for pod in page.objects if job_of_pod(pod) == context.key]
+                found += page.objects
                 go_on = page.continue_token
                 if go_on is None:
                     break
         return found
 
-    async def _require_no_pods(self, context: JobContext) -> None:
-        left = [name_of(pod) for pod in await self._pods_now(context) if not has_ended(pod)]
+    async def _require_suspended(self, context: JobContext) -> None:
+        """Observe the job's child Jobs, then its pods, as the API server has them now: suspended Jobs create no pods."""
+        children = await self._current(JOB, context.key, child_selectors(context.key))
+        pods = await self._pods_now(context)
+        left = [name_of(pod) for pod in pods if not has_ended(pod)]
         if left:
             raise PodsRemain(f"{len(left)} pods of the job are left, for example {left[0]}")
+        now = replace(context.snapshot, pods=tuple(pods), children=tuple(children))
+        seen, _ = context.kind.observe(now, PodHistory())
+        if not seen.is_suspension_complete or seen.outdated_children:
+            raise SuspensionIncomplete(
+                f"of {len(children)} child Jobs, {seen.outdated_children} have another template"
+                if seen.outdated_children
+                else f"one of {len(children)} child Jobs may still create pods, or one is missing"
+            )
 
     async def _require_pods_without_nodes(self, context: JobContext) -> None:
         """Observe the job's pods and their nodes as the API server has them now; the caches may lag behind it."""

@@ -67,9 +67,19 @@ _CONDITIONS: Final[Fields] = {
 }
 _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 
+# The API server fills in requests from limits.
+_REQUESTS: Final[Fields] = {"resources": {"requests": None}}
+
 POD_FIELDS: Final[Fields] = {
     "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
-    "spec": {"nodeName": None, "nodeSelector": {POOL: None}},
+    "spec": {
+        "nodeName": None,
+        "nodeSelector": {POOL: None},
+        "containers": _REQUESTS,
+        "initContainers": {**_REQUESTS, "restartPolicy": None},
+        "overhead": None,
+        **_REQUESTS,
+    },
     "status": {
         "phase": None,
         "reason": None,
@@ -80,7 +90,7 @@ POD_FIELDS: Final[Fields] = {
 NODE_FIELDS: Final[Fields] = {
     "metadata": {**_METADATA, "labels": _NODE_LABELS},
     "spec": {"taints": None},
-    "status": {"conditions": _CONDITIONS},
+    "status": {"conditions": _CONDITIONS, "allocatable": None},
 }
 CLAIM_FIELDS: Final[Fields] = {
     "metadata": _METADATA,
@@ -141,7 +151,7 @@ def trim_node(node: Json) -> Json:
     ready = [
         each for each in sequence(status.get("conditions")) if mapping(each).get("type") in _NODE_CONDITIONS
     ]
-    return {**found, "status": {"conditions": ready}}
+    return {**found, "status": {**status, "conditions": ready}}
 
 
 def trim_claim(claim: Json) -> Json:

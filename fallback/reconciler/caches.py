@@ -1,6 +1,7 @@
 """The caches of all watched objects: one for each kind, and their indexes."""
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
@@ -115,12 +116,21 @@ class Caches:
 
     def keys_on(self, node: str) -> Iterable[JobKey]:
         """Return every job with a pod or a placeholder on a node."""
-        on_it = [pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)]
-        placeholders = self.placeholders.find(ON_NODE, node)
-        holders = {uid for pod in placeholders for uid in reserved_for_uids(name_of(pod), pod)}
-        return {key for pod in on_it if (key := job_of_pod(pod)) is not None} | {
-            key for uid in holders for key in self.keys_with_uid(uid)
-        }
+        return self.pods_on(node).keys()
+
+    def pods_on(self, node: str) -> Mapping[JobKey, Sequence[Json]]:
+        """Return the pods and placeholders on a node, by the job that they are of or for."""
+        found = defaultdict[JobKey, list[Json]](list)
+        for pod in (pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)):
+            key = job_of_pod(pod)
+            if key is not None:
+                found[key].append(pod)
+        for pod in self.placeholders.find(ON_NODE, node):
+            for key in (
+                key for uid in reserved_for_uids(name_of(pod), pod) for key in self.keys_with_uid(uid)
+            ):
+                found[key].append(pod)
+        return found
 
     def is_used(self, node: str) -> bool:
         """Whether a node has a training pod or a placeholder."""
@@ -145,6 +155,14 @@ def pod_selectors(key: JobKey) -> tuple[str, ...]:
     if key.kind == "JobSet":
         return (f"jobset.sigs.k8s.io/jobset-name={key.name}",)
     return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
+
+
+def child_selectors(key: JobKey) -> tuple[str, ...]:
+    """Return the label selectors that find the child Jobs through which a job is suspended.
+
+    A RayJob has none: KubeRay reports it as suspended once its cluster and submitter do not exist.
+    """
+    return pod_selectors(key) if key.kind == "JobSet" else ()
 
 
 def text_of(key: JobKey) -> str:

@@ -15,6 +15,7 @@ from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics
 from holdfast.fallback.reconciler.observer import ApiAbsences, GangContention, Observer, PodHistories
+from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.policy_status import (
     ORPHAN_DELAY_SECONDS,
     STATUS_DELAY_SECONDS,
@@ -22,7 +23,6 @@ from holdfast.fallback.reconciler.policy_status import (
     JobIndex,
     PolicyStatusWriter,
 )
-from holdfast.fallback.reconciler.prices import Prices
 from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.settings import Settings
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
@@ -55,7 +55,7 @@ class Controller:
         self._informers = Informers(client, caches)
         # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)
-        self._prices = Prices(
+        self._prices = OfferedPrices(
             settings.karpenter_metrics,
             now=now,
             node_pools=lambda: caches.node_pools,

@@ -22,6 +22,7 @@ from holdfast.fallback.api.client import (
 from holdfast.fallback.api.informer import Informer
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
@@ -149,18 +150,29 @@ def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None
         # A Job's status repeatedly counts its ready pods, which the controller does not read.
         on(cache, lambda change: _parents(job_of_child, change), read=_without_version)
     for cache in caches.pods.values():
-        on(cache, lambda change: _parents(job_of_pod, change))
+        on(cache, lambda change: _parents(job_of_pod, change) | _sharing(caches, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
     # The status contains the controller's own summary, which would enqueue all jobs every few seconds.
     on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda cached: cached.policy)
     on(caches.workloads, lambda change: _with_workload(caches, change))
-    on(caches.placeholders, lambda change: _held_for(caches, change))
+    on(caches.placeholders, lambda change: _held_for(caches, change) | _sharing(caches, change))
 
 
 def _parents(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
     return {key for each in _states(change) if (key := parent(each)) is not None}
+
+
+def _sharing(caches: Caches, change: Change[Json]) -> set[JobKey]:
+    """Return the jobs on the node on which a pod has begun or ended: their parts of the node differ from now on."""
+    before, after = (
+        node_of(each) if each is not None and not has_ended(each) else ""
+        for each in (change.before, change.after)
+    )
+    return (
+        {key for node in {before, after} - {""} for key in caches.keys_on(node)} if before != after else set()
+    )
 
 
 def _without_version(child: Json) -> Json:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import time
 from bisect import insort
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
-from holdfast.fallback.jobs.node_usage import NodeUsage, used_nodes
+from holdfast.fallback.jobs.node_usage import NodeUsage, node_shares, used_nodes
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.pods_and_nodes import node_of
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import (
@@ -25,11 +25,17 @@ from holdfast.fallback.reconciler.caches import (
     RESERVED_FOR_UID,
     Caches,
 )
+from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
-from holdfast.fallback.reconciler.prices import Prices
 from holdfast.fallback.reservations.reservation_queue import ReservationQueue
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
-from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
+from holdfast.fallback.state_machine.observation import (
+    ContendingGang,
+    NodeKind,
+    Observation,
+    PoolStatus,
+    Reservation,
+)
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import LADDER, STATE, SUSPENDED_FOR
@@ -247,9 +253,9 @@ class Observer:
         now: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
         absences: ApiAbsences | None = None,
-        prices: Prices | None = None,
+        prices: OfferedPrices | None = None,
     ) -> None:
-        self._prices = prices or Prices(None, now=now, node_pools=lambda: ())
+        self._prices = prices or OfferedPrices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
@@ -310,10 +316,31 @@ class Observer:
         if seen.clock_jump:
             # What was counted by the other time is estimated from the nodes of now.
             self._usage.forget(key)
-        used = used_nodes(snapshot.pods, reserved, nodes, policy, price_of_node=self._prices.of_node)
+        used = used_nodes(
+            snapshot.pods,
+            reserved,
+            nodes,
+            policy,
+            price_of_node=self._prices.of_node,
+            share_of=lambda node: self._share(node, key),
+        )
         since = None if ledger is None else ledger.counted_until + seen.clock_jump
         time = self._usage.update(key, since, seen.now, used)
-        return replace(seen, node_time=time, nodes=Counter(node.kind for node in used))
+        parts = defaultdict[NodeKind, float](float)
+        for node in used:
+            parts[node.kind] += node.share
+        return replace(seen, node_time=time, nodes=parts)
+
+    def _share(self, node: str, key: JobKey) -> float:
+        """Return the part of a node that is a job's. A node that is only tainted for a job has no pod of it."""
+        pods = {
+            job: there
+            for job, each in self._caches.pods_on(node).items()
+            if (there := [pod for pod in each if not has_ended(pod)])
+        }
+        if pods.keys() <= {key}:
+            return 1.0
+        return node_shares({key: (), **pods}, self._caches.nodes.get("", node) or {})[key]
 
     def settle(self, context: JobContext) -> None:
         """Reset the job's clock jump: its recorded times have been shifted."""

@@ -12,8 +12,7 @@ from holdfast.fallback.reconciler.action_executor import (
     KIND_OF,
     ActionExecutor,
     JobChanged,
-    PodsPlaced,
-    PodsRemain,
+    OutdatedObservation,
 )
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.observer import JobContext, Observer
@@ -194,13 +193,9 @@ class Reconciler:
             await self._executor.execute(context, decision.actions)
         except LeadershipLost:
             self._metrics.failed_writes.labels("not_leader").inc()
-        except PodsRemain as error:
-            _log.info("not resumed yet: %s", error, extra={"job": "/".join(key)})
-            self._metrics.failed_writes.labels("pods_remain").inc()
-            self._queue.retry(key)
-        except PodsPlaced as error:
-            _log.info("not moved: %s", error, extra={"job": "/".join(key)})
-            self._metrics.failed_writes.labels("pods_placed").inc()
+        except OutdatedObservation as error:
+            _log.info("not carried out: %s", error, extra={"job": "/".join(key)})
+            self._metrics.failed_writes.labels(error.reason).inc()
             self._queue.retry(key)
         except Unreachable as error:
             _log.warning("%s", error, extra={"job": "/".join(key)})

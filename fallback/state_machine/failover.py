@@ -225,20 +225,7 @@ def fail_over(
         if why.reason is EventReason.CAPACITY_ENDS
         else _short_failbacks(state, observation, policy),
     )
-    said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
-    step = _suspended(moving, said)
-    return step if why.reason not in _WITHOUT_NODES else _only_without_nodes(step, moving)
-
-
-def hold(state: JobState, observation: Observation, why: JobEvent) -> Step:
-    """Suspend a job that waits on a tier that is too expensive while no other is open, so that nothing is bought for it."""
-    moving = replace(
-        _suspending(state, observation, Purpose.RESTART),
-        waited=time_waited(state, observation),
-        failback=None,
-    )
-    said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
-    return _only_without_nodes(_suspended(moving, said), moving)
+    return _suspended(moving, replace(why, message=f"{why.message} The job moves on to {tier.pool}."))
 
 
 def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
@@ -256,21 +243,21 @@ def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> St
     )
 
 
-def yield_nodes(state: JobState, observation: Observation) -> Step:
-    """Suspend a half-placed gang, so that another gang gets its nodes."""
+def pause(state: JobState, observation: Observation, purpose: Purpose, why: JobEvent) -> Step:
+    """Suspend a job that goes on waiting for its tier later: to yield its nodes, or until the tier is open."""
     moving = replace(
-        _suspending(state, observation, Purpose.YIELD),
-        waited=time_waited(state, observation),
-        failback=None,
+        _suspending(state, observation, purpose), waited=time_waited(state, observation), failback=None
     )
-    return _suspended(
-        moving,
-        JobEvent(
-            reason=EventReason.YIELDED,
-            message=(
-                f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
-                "also waits for: the younger job yields its nodes for a while."
-            ),
+    return _suspended(moving, why)
+
+
+def yield_event(state: JobState, observation: Observation) -> JobEvent:
+    """Return why a half-placed gang is suspended, so that another gang gets its nodes."""
+    return JobEvent(
+        reason=EventReason.YIELDED,
+        message=(
+            f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
+            "also waits for: the younger job yields its nodes for a while."
         ),
     )
 
@@ -328,13 +315,10 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
     )
 
 
-def _only_without_nodes(step: Step, state: JobState) -> Step:
-    """Return the step of a job that leaves because it has no nodes: the cache may not have seen them yet."""
-    return replace(step, actions=(replace(suspend_again(state), only_without_nodes=True),))
-
-
 def _suspended(state: JobState, report: JobEvent) -> Step:
-    return Step(state=state, actions=(suspend_again(state),), events=(report,))
+    """Return the step that suspends a job; for lack of nodes only if it still lacks them: the cache may not show them yet."""
+    suspend = replace(suspend_again(state), only_without_nodes=report.reason in _WITHOUT_NODES)
+    return Step(state=state, actions=(suspend,), events=(report,))
 
 
 def _short_failbacks(state: JobState, observation: Observation, policy: Policy) -> int:

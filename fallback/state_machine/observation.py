@@ -141,8 +141,8 @@ class Observation:
         shifted by it, and the shifted state is recorded.
     The job's spec and status
         `follows`: it follows the ladder. `stop_requested`: its user asks to stop it, or `awaits_permit`: it is a copy that its
-        home cluster does not permit to run. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried
-        the suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension would
+        home cluster does not permit to run. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried the
+        suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
         be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
         None; `failure_cause`: why a FAILED job failed, if known. `can_be_recreated`: the job asks to be created again
         when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`. `pool`: what its template selects now, None for
@@ -167,7 +167,7 @@ class Observation:
         events that the job kind found, passed on.
     Usage
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
-        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now. `work_done`: the work that its
+        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a part. `work_done`: the work that its
         program reports as done; None if it reports nothing.
     """
 
@@ -218,7 +218,7 @@ class Observation:
     notices: tuple[JobEvent, ...] = ()
 
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
-    nodes: Mapping[NodeKind, int] = field(default_factory=dict[NodeKind, int])
+    nodes: Mapping[NodeKind, float] = field(default_factory=dict[NodeKind, float])
     work_done: timedelta | None = None
 
     @property

@@ -25,12 +25,12 @@ from holdfast.fallback.state_machine.failover import (
     failover_event,
     give_up,
     give_up_event,
-    hold,
     is_head_lost,
     moves_to_reservation,
+    pause,
     restart,
     suspend_again,
-    yield_nodes,
+    yield_event,
 )
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
 from holdfast.fallback.state_machine.observation import Cause, Outcome
@@ -118,7 +118,7 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
     if is_head_lost(state, observation):
         return restart(state, observation)
     return (
-        yield_nodes(state, observation)
+        pause(state, observation, Purpose.YIELD, yield_event(state, observation))
         if must_yield(state, observation, current_tier(state, policy))
         else None
     )
@@ -148,7 +148,8 @@ def _kept_from_lower_tiers(
     if why.reason is EventReason.FAILURES_SPENT:
         return None
     if why.reason is EventReason.PRICE_ABOVE_MAX:
-        return hold(state, observation, why)
+        said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
+        return pause(state, observation, Purpose.RESTART, said)
     other = other_tier(state, observation, policy)
     if other is None and why.reason is EventReason.MAX_COST_REACHED:
         other = first_other_than_on_demand(state, policy)
@@ -347,18 +348,15 @@ def _suspended_again_event(state: JobState) -> JobEvent:
 def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
     if state.suspended_at is None or observation.now < state.suspended_at + SLOW_SUSPENSION_AFTER:
         return ()
-    return (
-        JobEvent(
-            reason=EventReason.SLOW_SUSPENSION,
-            message=(
-                f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
-                "suspended; it is resumed once none is left. Look for finalizers, a long grace period or a node that "
-                "does not answer."
-            ),
-            is_warning=True,
-            is_standing=True,
-        ),
+    message = (
+        f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
+        "suspended; it is resumed once none is left. Look for finalizers, a long grace period or a node that "
+        "does not answer."
+        if observation.pods_remaining or observation.outdated_children
+        else "No pod of the job is left, but its operator has not finished suspending it. Look at the job's Events, at quotas that "
+        "keep JobSet from creating a child Job, and at whether the operator runs."
     )
+    return (JobEvent(reason=EventReason.SLOW_SUSPENSION, message=message, is_warning=True, is_standing=True),)
 
 
 # The limits for evictions apply long before; this limit ends failures that only look like evictions.

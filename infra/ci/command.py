@@ -6,33 +6,50 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.infra.bootstrap.command import run_command
-from holdfast.infra.ci.comment import drift_issue, marker, parse_plan, preview_comment
+from holdfast.infra.ci.comment import (
+    Plan,
+    drift_issue,
+    is_comment,
+    marker,
+    parse_plan,
+    parse_rehearsal,
+    preview_comment,
+)
 from holdfast.infra.ci.github import Repository
 from holdfast.infra.clouds import pool_summaries
 from holdfast.infra.cost.command import cost_of, region_of
 from holdfast.infra.cost.report import cost_change
-from holdfast.infra.paths import in_project
+from holdfast.infra.paths import stack_file
 from holdfast.infra.program import load_platform
 from holdfast.infra.reachability import walks
-from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
 
     from holdfast.scheduling.cost import StackCost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands `comment`, `post` and `drift`."""
+    """Add the subcommands `comment`, `post`, `post-fork` and `drift`."""
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     comment = commands.add_parser("comment", help="print the comment about a stack as Markdown")
     _add_plan(comment)
     comment.add_argument("--before", type=Path, metavar="FILE", help="the stack file before the change")
     comment.add_argument("--failed", action="store_true", help="the preview failed")
+    comment.add_argument("--rehearsal", action="store_true", help="PLAN is the output of `holdfast rehearse`")
     post = commands.add_parser("post", help="write a comment to a pull request, or update it")
     post.add_argument("repository", metavar="OWNER/NAME")
     post.add_argument("pull_request", type=int, metavar="NUMBER")
     post.add_argument("file", type=Path, metavar="FILE", help="the comment")
+    fork = commands.add_parser("post-fork", help="write the comments that a fork's workflow saved")
+    fork.add_argument("repository", metavar="OWNER/NAME")
+    fork.add_argument("head", metavar="OWNER:BRANCH", help="the branch of the fork")
+    fork.add_argument("commit", metavar="COMMIT", help="the commit that the comments are about")
+    fork.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="where the comments are, one file for each stack"
+    )
     drift = commands.add_parser("drift", help="open, update or close the issue about a stack's drift")
     _add_plan(drift)
     drift.add_argument("repository", metavar="OWNER/NAME")
@@ -47,13 +64,18 @@ def run(parsed: argparse.Namespace) -> int:
     """Run a subcommand. Raises ConfigError."""
     if parsed.command == "comment":
         before = None if parsed.before is None else _cost_before(parsed.before)
-        print(
-            comment_on(parsed.stack, _text(parsed.plan), before=before, succeeded=not parsed.failed), end=""
-        )
+        plan = (parse_rehearsal if parsed.rehearsal else parse_plan)(_text(parsed.plan))
+        print(comment_on(parsed.stack, plan, before=before, succeeded=not parsed.failed), end="")
         return 0
     repository = Repository(name=parsed.repository, runner=run_command)
     if parsed.command == "post":
-        print(f"comment: {repository.upsert_comment(parsed.pull_request, _text(parsed.file))}")
+        text = _text(parsed.file)
+        if not is_comment(text):
+            raise ConfigError([_no_comment(parsed.file)])
+        print(f"comment: {repository.upsert_comment(parsed.pull_request, text)}")
+    elif parsed.command == "post-fork":
+        for line in _post_fork(repository, parsed.head, parsed.commit, sorted(parsed.folder.glob("*.md"))):
+            print(line)
     elif (plan := parse_plan(_text(parsed.plan))).differs:
         title = f"{parsed.stack} differs from its configuration"
         print(f"issue: {repository.upsert_issue(title, drift_issue(parsed.stack, plan))}")
@@ -62,20 +84,41 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def comment_on(stack: str, plan: str, *, before: StackCost | None, succeeded: bool) -> str:
+def _post_fork(repository: Repository, head: str, commit: str, files: Sequence[Path]) -> Iterator[str]:
+    """Write each comment to the open pull request of this commit; skip a file that is no comment of ours."""
+    number = repository.pull_request_of(head, commit)
+    if number is None:
+        yield "comment: no open pull request has this commit"
+        return
+    for file in files:
+        text = _text(file)
+        if is_comment(text):
+            yield f"comment: {repository.upsert_comment(number, text)}"
+        else:
+            yield "comment: skipped a file that does not begin as a comment of this workflow"
+
+
+def comment_on(stack: str, plan: Plan, *, before: StackCost | None, succeeded: bool) -> str:
     """The comment about a stack of this checkout; `before` is its cost before the change, None for a new stack."""
     try:
-        platform = load_platform(Path(in_project(f"stacks/Pulumi.{stack}.yaml")))
+        platform = load_platform(stack_file(stack))
     except ConfigError as error:
-        return preview_comment(
-            stack, parse_plan(plan), succeeded=False, cost=[f"Not known: {error}"], walks=[]
-        )
+        return preview_comment(stack, plan, succeeded=False, cost=[f"Not known: {error}"], walks=[])
     return preview_comment(
         stack,
-        parse_plan(plan),
+        plan,
         succeeded=succeeded,
         cost=list(cost_change(before, cost_of(platform), region_of(platform))),
         walks=list(walks(platform.namespaces, pool_summaries(platform))),
+    )
+
+
+def _no_comment(file: Path) -> Problem:
+    return Problem(
+        field=str(file),
+        value="no comment of a workflow",
+        allowed="what `holdfast ci comment` printed",
+        fix="Run `make ci-preview` or `make ci-rehearse` first.",
     )
 
 

@@ -1,4 +1,7 @@
-"""The comment on a pull request about one stack: its plan, the policies' verdicts, its jobs' ways down, its cost. Pure."""
+"""The comment on a pull request about one stack, and the issue about its drift, from what a preview or a rehearsal printed.
+
+Pure. The comment has the plan, the violations of policies, where each shape's jobs end, and the cost.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,26 @@ if TYPE_CHECKING:
 #: The most characters of a comment or an issue on GitHub.
 MOST_CHARACTERS: Final = 65_536
 
-_NO_PLAN: Final = "The preview printed nothing."
+_NO_PLAN: Final = "Nothing was printed."
 _CUT: Final = "[… {count} lines are left out; the run of the workflow has all of them …]"
 _CHANGES: Final = re.compile(r"^\s*[+~-]+\s*\d+ (to|update|create|delete|replace)", re.MULTILINE)
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# `pulumi preview --diff` prints each event as it comes: a violation may stand between two resources.
+_VIOLATION: Final = re.compile(r"^ +\S+@v\S+ \[(advisory|mandatory|remediate)\]")
+_RESOURCE: Final = re.compile(r"^\s*(--outputs:--$|\S*\s*[\w.-]+:[\w./-]*:[\w.-]+: \([a-z-]+\))")
+_MARKER: Final = re.compile(r"<!-- holdfast preview of [A-Za-z0-9_.-]+ -->\n")
+_PACK: Final = re.compile(r"^    (\S+) +(\d\S*)$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What `pulumi preview --diff` or `holdfast preview` printed: the resources, the verdicts, the summary."""
+    """What a preview or a rehearsal printed: resources, violations, and the summary; `packs` are the packs that ran."""
 
     resources: str
     policies: str
     summary: str
+    packs: str = ""
+    kind: str = "preview"
 
     @property
     def differs(self) -> bool:
@@ -35,20 +45,52 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan:
-    """Split the output of a preview at its headings. Text without them is all plan."""
-    found: dict[str, list[str]] = {"": []}
-    heading = ""
+    """Split the output of `pulumi preview --diff`. Text without a summary is all plan."""
+    found: dict[str, list[str]] = {"resources": [], "policies": [], "summary": [], "packs": []}
+    part = "resources"
     for line in _COLOR.sub("", text).splitlines():
-        if line in {"Policies:", "Policies", "Resources:"} or line.startswith("preview of "):
-            heading = "Policies" if line.startswith("Policies") else "Resources"
-            found.setdefault(heading, [])
-            if not line.startswith("preview of "):
-                continue
-        found[heading].append(line.rstrip())
+        if line == "Resources:":
+            part = "summary"
+        elif line == "Policy Packs run:":
+            part = "packs"
+        elif part in {"resources", "policies"}:
+            part = _part(line, part)
+            found[part].append(line.rstrip())
+        elif line.startswith("error:"):
+            found["summary"].append(line.rstrip())
+        elif part != "end" and line.startswith(" "):
+            found[part].append(line.rstrip())
+        else:
+            # Hints for a user at a terminal.
+            part = "end"
+    packs = (_PACK.match(line) for line in found["packs"])
     return Plan(
-        resources="\n".join(found[""]).strip("\n"),
-        policies="\n".join(found.get("Policies", [])).strip("\n"),
-        summary="\n".join(found.get("Resources", [])).strip("\n"),
+        resources="\n".join(found["resources"]).strip("\n"),
+        policies="\n".join(found["policies"]).strip("\n"),
+        summary="\n".join(found["summary"]),
+        packs=", ".join(f"{pack[1].partition('|')[0]} {pack[2]}" for pack in packs if pack),
+    )
+
+
+def _part(line: str, before: str) -> str:
+    if _VIOLATION.match(line):
+        return "policies"
+    return "resources" if _RESOURCE.match(line) else before
+
+
+def parse_rehearsal(text: str) -> Plan:
+    """Split the output of `holdfast rehearse`: the resources and the verdicts of its preview, and the table of its steps."""
+    plain = _COLOR.sub("", text)
+    before, _, steps = plain.partition("\nRehearsal of ")
+    _, heading, rest = before.partition("\n=== preview\n")
+    preview = rest.partition("\n=== ")[0]
+    resources, _, verdicts = preview.partition("\nPolicies\n")
+    return Plan(
+        # The engine's own list of violations says the same as the second one.
+        resources=(resources.partition("\nPolicies:")[0] if heading else before).strip("\n"),
+        policies=verdicts.strip("\n"),
+        summary=steps.partition("\n")[2].strip("\n"),
+        kind="rehearsal",
     )
 
 
@@ -57,13 +99,18 @@ def marker(stack: str, what: str = "preview") -> str:
     return f"<!-- holdfast {what} of {stack} -->"
 
 
+def is_comment(text: str) -> bool:
+    """Whether a text begins as a comment of a workflow; otherwise its first line could name a comment of a person."""
+    return _MARKER.match(text) is not None
+
+
 def preview_comment(
     stack: str, plan: Plan, *, succeeded: bool, cost: Sequence[str], walks: Sequence[tuple[str, Walk]]
 ) -> str:
     """The comment, at most MOST_CHARACTERS long: of a longer plan, the lines in the middle are left out."""
     head = [
         marker(stack),
-        f"## `{stack}`: {'preview' if succeeded else 'the preview failed'}",
+        f"## `{stack}`: {plan.kind if succeeded else f'the {plan.kind} failed'}",
         "",
         *_block(plan.summary),
         "### Cost",
@@ -88,7 +135,7 @@ def preview_comment(
     )
     end = "\n\n</details>\n"
     space = MOST_CHARACTERS - len(before) - len(after) - len(end)
-    policies = _fitting(plan.policies or "No policy reported a violation.", space // 2)
+    policies = _fitting(plan.policies or _no_violation(plan), space // 2)
     shown = _fitting(plan.resources or _NO_PLAN, space - len(policies))
     return f"{before}{policies}{after}{shown}{end}"
 
@@ -106,6 +153,10 @@ def drift_issue(stack: str, plan: Plan) -> str:
         ]
     )
     return f"{head}{_fitting(plan.resources or _NO_PLAN, MOST_CHARACTERS - len(head))}"
+
+
+def _no_violation(plan: Plan) -> str:
+    return f"{plan.packs}: no violation" if plan.packs else "No policy pack ran."
 
 
 def _block(text: str) -> list[str]:

@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
 from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +24,14 @@ class Repository:
 
     name: str
     runner: Runner
+
+    def pull_request_of(self, head: str, commit: str) -> int | None:
+        """The open pull request of a branch, `owner:branch`, whose last commit is this one."""
+        # Quoted: a branch may have a name like `x&head=another:branch`.
+        for each in self._list(f"pulls?state=open&head={quote(head, safe='')}"):
+            if mapping(each.get("head")).get("sha") == commit:
+                return int(str(each.get("number")))
+        return None
 
     def upsert_comment(self, pull_request: int, text: str) -> str:
         """Write the comment, or update the one that begins with the same line; return which of the two it was."""

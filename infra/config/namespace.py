@@ -9,7 +9,14 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from holdfast.infra.config.ladder import FallbackSection
 from holdfast.infra.config.shape import ShapeSection
-from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.ladder import (
+    HIGHEST_PRICE,
+    MOST_FAILURES,
+    MOST_TIERS,
+    UNLIMITED,
+    Ladder,
+    Tier,
+)
 from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.quantities import DURATION_ALLOWED
 from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of
@@ -109,7 +116,9 @@ class NamespaceSection(Section):
 
     name: DnsLabel = Field(description=NAME_ALLOWED, examples=["vision"])
     ladder: tuple[TierSection, ...] = Field(
-        description="a list of tiers, the last on-demand", examples=["[{pool: a100}]"]
+        max_length=MOST_TIERS,
+        description=f"a list of up to {MOST_TIERS} tiers, the last on-demand",
+        examples=["[{pool: a100}]"],
     )
 
     fallback: FallbackSection = Field(

@@ -9,7 +9,7 @@ from holdfast.infra.clouds import pool_summaries
 from holdfast.infra.cost.estimate import NO_RECORDS, budget_problems, stack_cost
 from holdfast.infra.cost.report import cost_report
 from holdfast.infra.cost.spot_prices import read_spot_prices
-from holdfast.infra.paths import in_project
+from holdfast.infra.paths import stack_file
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.errors import ConfigError
 
@@ -35,9 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Print the cost of the stack. Raises ConfigError if it may exceed the stack's budget."""
-    stack_file = Path(in_project(f"stacks/Pulumi.{parsed.stack}.yaml"))
     spot = NO_RECORDS if parsed.spot_prices is None else read_spot_prices(parsed.spot_prices)
-    platform = load_platform(stack_file)
+    platform = load_platform(stack_file(parsed.stack))
     cost = cost_of(platform, spot=spot)
     for line in cost_report(cost, region_of(platform)):
         print(line)

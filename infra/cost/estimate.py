@@ -127,11 +127,15 @@ def _gcp_charges(platform: GcpPlatform) -> Iterator[Charge]:
     if isinstance(cluster, GcpCluster):
         channel = "extended" if cluster.channel is Channel.EXTENDED else "standard"
         yield _charge("GKE control plane", f"gke-{channel}")
+        if platform.location != platform.region:
+            # A credit of the billing account that pays for one zonal cluster.
+            yield _charge("GKE free tier", "gke-free-tier")
         nodes, zones = cluster.system_nodes, len(zones_of_cluster(platform, None))
         least, most = nodes.per_zone * zones, (nodes.per_zone + nodes.spare_per_zone) * zones
         yield _nodes((machine_catalogue("gcp")[nodes.machine_type],), least, "gcp", most=most)
         if isinstance(platform.network, GcpNewNetwork):
             yield _charge("NAT gateway", "gcp-nat")
+            yield _charge("public address", "gcp-address")
 
 
 def _azure_charges(platform: AzurePlatform) -> Iterator[Charge]:

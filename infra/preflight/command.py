@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.infra.bootstrap.command import run_command
-from holdfast.infra.paths import in_project
+from holdfast.infra.paths import stack_file
 from holdfast.infra.preflight.quotas import report
 from holdfast.infra.program import quota_uses
 
@@ -24,7 +23,7 @@ def run(parsed: argparse.Namespace) -> int:
 
     The command line of the cloud uses its own credentials: set AWS_PROFILE to the profile of the stack.
     """
-    uses = quota_uses(Path(in_project(f"stacks/Pulumi.{parsed.stack}.yaml")), parsed.stack, run_command)
+    uses = quota_uses(stack_file(parsed.stack), parsed.stack, run_command)
     for line in report(uses):
         print(line)
     return int(any(use.blocks for use in uses))

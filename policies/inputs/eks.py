@@ -84,11 +84,14 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
 
 def _machines(group: StackResource) -> Machines:
     types = texts_at(group.props, "instanceTypes")
-    if types or types is UNKNOWN:
-        return machines_named(types, "aws", Provisioner.EKS)
-    if at(group.props, "launchTemplate") is not None:
+    has_template = at(group.props, "launchTemplate") is not None
+    if not types and types is not UNKNOWN and has_template:
         return Machines(capacities=UNKNOWN)
-    return machines_named([_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS)
+    # Only a launch template attaches fabric adapters.
+    found = machines_named(types or [_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS, efa=has_template)
+    if found.capacities is UNKNOWN:
+        return found
+    return replace(found, capacities=tuple(each.with_device_plugins() for each in found.capacities))
 
 
 def _taint(value: Value) -> Taint | Unknown | None:

@@ -26,6 +26,7 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.pod_requests import effective_requests
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.shape import (
+    MOST_REQUESTED,
     MOVED_LABELS,
     Placement,
     Resources,
@@ -199,16 +200,20 @@ def resources_of(amounts: Mapping[str, Fraction]) -> Resources:
     own = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
     none = Fraction(0)
     return Resources(
-        cpu_millis=ceil(amounts.get("cpu", none) * 1000),
-        memory_mib=ceil(amounts.get("memory", none) / _MIB),
-        gpus=ceil(amounts.get(GPU_RESOURCE, none)),
-        efa=ceil(amounts.get(EFA_RESOURCE, none)),
+        cpu_millis=_counted(amounts.get("cpu", none) * 1000),
+        memory_mib=_counted(amounts.get("memory", none) / _MIB),
+        gpus=_counted(amounts.get(GPU_RESOURCE, none)),
+        efa=_counted(amounts.get(EFA_RESOURCE, none)),
         devices={
-            name: ceil(amount / _MIB if is_in_bytes(name) else amount)
+            name: _counted(amount / _MIB if is_in_bytes(name) else amount)
             for name, amount in amounts.items()
             if name not in own
         },
     )
+
+
+def _counted(amount: Fraction) -> int:
+    return min(ceil(amount), MOST_REQUESTED)
 
 
 def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import candidates, first_tier_pools, shapes_of, training_namespaces
+from holdfast.policies.resources import at
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules.ladder_end import (
     END,
@@ -21,17 +22,20 @@ from holdfast.policies.rules.ladder_end import (
     fault_at_end,
     find_endless_waits,
     find_ladder_ends,
+    tier_title,
 )
 from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.prices import never_below
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Undetermined
+from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.policies.inputs.ladders import DeclaredLadder
+    from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
     from holdfast.policies.rules.program_jobs import JobVerdict
@@ -88,6 +92,33 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                     message=f"{namespace.title}: {SHAPES_UNKNOWN}",
                     proven=False,
                 )
+            for problem in _too_expensive(ladder.tiers, pools):
+                yield Finding(urn=ladder.resource.urn, message=f"{namespace.title}: {problem}", proven=False)
+
+
+def _too_expensive(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[str]:
+    """Yield the tiers that never have capacity because of their `maxPrice`; jobs still reach the tiers below."""
+    for number, tier in enumerate(tiers, start=1):
+        most, price = at(tier.declared, "maxPrice"), at(tier.declared, "price")
+        named = pools.named(tier.pool) if isinstance(tier.pool, str) else ()
+        types = [
+            [each.name for each in pool.facts.machines]
+            for pool in named
+            if pool.provisioner in _WITH_PRICES
+            and pool.facts.machines is not UNKNOWN
+            and pool.facts.is_decided
+            and not pool.facts.unknown_machine_types
+        ]
+        if not isinstance(most, int | float) or price is not None or len(types) < len(named):
+            continue
+        kinds = {kind for pool in named for kind in pool.facts.capacity_types}
+        why = never_below(most, [name for each in types for name in each], kinds)
+        if why is not None:
+            yield f"{tier_title(number, tier)}: {why}"
+
+
+#: Karpenter's provider for AWS shows prices; elsewhere the controller knows those that tiers declare.
+_WITH_PRICES: Final = frozenset({Provisioner.EKS, Provisioner.AUTO})
 
 
 SHAPES_UNKNOWN: Final = (

@@ -92,6 +92,37 @@ class StepReport:
         self.steps.append(Step(name=name, result=result, seconds=time.monotonic() - began))
 
 
+def create(stack: Stack, report: StepReport, show_plan: Callable[[Outcome], None]) -> None:
+    """Preview, bring up, and bring up again. Raises RehearsalError if the second `up` changes something."""
+    with stack.session() as session:
+        with report.step("preview") as results:
+            outcome = _shown(session.preview, show_plan)
+            verdicts = f"; {len(outcome.verdicts)} policy violations" if outcome.packs else ""
+            results.append(f"{outcome.changed} to create{verdicts}")
+        with report.step("up") as results:
+            results.append(f"{session.up(judged=True).changed} created")
+        with report.step("a second up") as results:
+            require_no_changes("a second up", session.up(judged=True))
+            results.append("nothing changed")
+
+
+def _shown(preview: Callable[[], Outcome], show_plan: Callable[[Outcome], None]) -> Outcome:
+    try:
+        outcome = preview()
+    except EngineFailure as failure:
+        show_plan(failure.outcome)
+        raise
+    show_plan(outcome)
+    return outcome
+
+
+def read_back(stack: Stack, report: StepReport) -> None:
+    """Refresh. Raises RehearsalError if the state differs from what was made."""
+    with stack.session() as session, report.step("refresh") as results:
+        require_no_changes("a refresh", session.refresh())
+        results.append("no drift")
+
+
 @dataclass(kw_only=True)
 class LifecycleRun:
     """The lifecycle of `stack`, whose control plane is up and which holds no resources yet.
@@ -114,14 +145,14 @@ class LifecycleRun:
         """
         client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
         try:
-            self._make()
+            create(self.stack, self.report, self.show_plan)
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             machines = provisioner_for(self.stack, client)
             platform = training_platform(client, self.stack.name, self.say, machines)
             jobset = self._jobset(platform)
             self._use(platform, jobset)
             self._place_a_plain_pod(platform)
-            self._read_back()
+            read_back(self.stack, self.report)
             # Platforms are often taken down while jobs still run.
             leave_running(platform, jobset)
             self._write_as_the_controller(client)
@@ -131,26 +162,6 @@ class LifecycleRun:
             self._destroy(client)
         finally:
             client.close()
-
-    def _make(self) -> None:
-        with self.stack.session() as session:
-            with self.report.step("preview") as results:
-                outcome = self._shown(session.preview)
-                results.append(f"{outcome.changed} to create; {len(outcome.verdicts)} policy violations")
-            with self.report.step("up") as results:
-                results.append(f"{session.up(judged=True).changed} created")
-            with self.report.step("a second up") as results:
-                require_no_changes("a second up", session.up(judged=True))
-                results.append("nothing changed")
-
-    def _shown(self, preview: Callable[[], Outcome]) -> Outcome:
-        try:
-            outcome = preview()
-        except EngineFailure as failure:
-            self.show_plan(failure.outcome)
-            raise
-        self.show_plan(outcome)
-        return outcome
 
     def _jobset(self, platform: Platform) -> Json:
         root, cloud = self.stack.workspace.project_root, self.stack.subject.cloud
@@ -174,11 +185,6 @@ class LifecycleRun:
             if problems:
                 raise RehearsalError(f"the pod is on the wrong node: {'; '.join(problems)}")
             results.append(f"on {shown.plain.capacity} {shown.plain.machine}, although spot had capacity")
-
-    def _read_back(self) -> None:
-        with self.stack.session() as session, self.report.step("refresh") as results:
-            require_no_changes("a refresh", session.refresh())
-            results.append("no drift")
 
     def _write_as_the_controller(self, client: KubeClient) -> None:
         with self.report.step("foreign writes with the controller's token") as results:

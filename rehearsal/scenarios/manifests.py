@@ -12,11 +12,16 @@ from holdfast.simulator.errors import RehearsalError
 _ACCOUNT: Final = "serviceAccountName"
 JOBSET_ON_SPOT: Final = "jobset-spot"
 JOBSET_ON_SPOT_GPUS: Final = "jobset-spot-gpu"
+_EXAMPLES: Final = Path(__file__).resolve().parents[1] / "examples"
 
 
 def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json:
-    """Return the object in `examples/<cloud>/<name>.yaml`. Raises RehearsalError if there is none."""
-    path = project_root / "examples" / cloud / f"{name}.yaml"
+    """Return the object in `examples/<cloud>/<name>.yaml`, of a project without examples that of the package.
+
+    Raises RehearsalError if there is none.
+    """
+    own = project_root / "examples"
+    path = (own if own.is_dir() else _EXAMPLES) / cloud / f"{name}.yaml"
     try:
         document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:

@@ -24,7 +24,7 @@ from holdfast.scheduling.reachability.node_selection import (
     values_there,
 )
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, pod_capacity, static_capacity
-from holdfast.scheduling.reachability.shape import Placement, Shape, total, widest
+from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, total, widest
 from holdfast.scheduling.taints import untolerated
 
 
@@ -364,8 +364,9 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     available = (
         None if nodes is UNKNOWN else widest([each.allocatable for each in pool.machines]).times(nodes)
     )
-    requested = total([shape.requests.times(shape.pods) for shape in shapes])
-    if available is not None and not requested.fits_in(available):
+    requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in shapes])
+    unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
+    if available is not None and not requested.without_devices(unknown).fits_in(available):
         yield Failed.by("gang", messages.TOO_MUCH, room=available.beside(requested), total=requested)
         return
     alike = replace(

@@ -24,6 +24,20 @@ MOST_LABEL_VALUES: Final = 32
 #: The name of the entry that stands for the machine types beyond MOST_CAPACITIES.
 OTHERS: Final = "another"
 
+#: Resources of nodes that no machine table has: the pool's disk or the node's software decides how much there is.
+NOT_IN_TABLES: Final = frozenset(
+    {EPHEMERAL_STORAGE, "vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/PrivateIPv4Address"}
+)
+#: Accelerators that no machine of the tables has: types with them are left out of the tables.
+_ACCELERATORS: Final = (
+    "amd.com/gpu",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "aws.amazon.com/neurondevice",
+    "google.com/tpu",
+    "habana.ai/gaudi",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCapacity:
@@ -45,19 +59,20 @@ class MachineCapacity:
     def pods_of(self, requests: Resources) -> int:
         """How many pods with these requests fit on one such machine, if it has the devices that are not known."""
         unknown = self.unknown_devices(requests)
-        if unknown:
-            known = {name: count for name, count in requests.devices.items() if name not in unknown}
-            requests = replace(requests, devices=known)
-        return min(requests.times_in(self.allocatable), self.max_pods)
+        return min(requests.without_devices(unknown).times_in(self.allocatable), self.max_pods)
 
     def unknown_devices(self, requests: Resources) -> tuple[str, ...]:
         """The devices that the pods request and its nodes may or may not have."""
         return tuple(
             name
             for name in sorted(requests.devices)
-            if name not in self.allocatable.devices
-            and (not self.has_all_devices or name == EPHEMERAL_STORAGE)
+            if name not in self.allocatable.devices and (not self.has_all_devices or name in NOT_IN_TABLES)
         )
+
+    def with_device_plugins(self) -> "MachineCapacity":
+        """The same type where device plugins may add devices that no table has, but no accelerator that it does not have."""
+        devices = {**dict.fromkeys(_ACCELERATORS, 0), **self.allocatable.devices}
+        return replace(self, allocatable=replace(self.allocatable, devices=devices), has_all_devices=False)
 
     def size(self) -> tuple[int, int, int]:
         """The sort key that orders machines by size."""
@@ -93,7 +108,7 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
         efa=machine.efa_interfaces if efa else 0,
         devices={} if reservation.storage_mib is None else {EPHEMERAL_STORAGE: reservation.storage_mib},
     )
-    return MachineCapacity(
+    found = MachineCapacity(
         name=machine.name,
         capacity=replace(whole, memory_mib=int(machine.memory_mib * (1 - reservation.hypervisor_share))),
         allocatable=replace(
@@ -105,8 +120,8 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
         gpu_memory_mib=machine.gpu_memory_mib,
         max_pods=max(0, (machine.max_pods or reservation.max_pods) - reservation.daemon_pods),
         labels=machine_labels(machine, provisioner),
-        has_all_devices=reservation.has_all_devices,
     )
+    return found if reservation.has_all_devices else found.with_device_plugins()
 
 
 def listed_label_values(capacities: Sequence[MachineCapacity]) -> Mapping[str, tuple[str, ...]]:
@@ -152,6 +167,7 @@ def _merged(capacities: Sequence[MachineCapacity]) -> MachineCapacity:
         allocatable=widest([each.allocatable for each in capacities]),
         accelerator=kinds.pop() if len(kinds) == 1 else None,
         max_pods=max(each.max_pods for each in capacities),
+        has_all_devices=all(each.has_all_devices for each in capacities),
     )
 
 

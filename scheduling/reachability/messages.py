@@ -140,10 +140,6 @@ NOT_FOLLOWING: Final = MessageTemplate(
 NO_GPUS_ON_LADDER: Final = "the job requests GPUs, and no tier has any"
 ONLY_GPUS_ON_LADDER: Final = "its pods on spot request no GPUs, and the tiers have GPU machines"
 NOT_MARKED: Final = "admission did not select it"
-NOT_CHECKED: Final = MessageTemplate(
-    reason="the job has {templates} templates, and whether jobs of more than {most} can fall back is not checked",
-    fix="Merge templates that are alike into one with more replicas.",
-)
 
 MAX_COST_AMOUNT: Final = MessageTemplate(
     reason=f'its annotation {MAX_COST} is "{{written}}"',

@@ -1,7 +1,7 @@
 """Shapes: what the jobs of a training namespace request. The jobs are created later, and are in no program."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -81,6 +81,11 @@ class Resources:
         devices = {name: amount for name, amount in self.devices.items() if name in requests.devices}
         return replace(self, devices=devices)
 
+    def without_devices(self, names: Collection[str]) -> "Resources":
+        """The same amounts without some devices."""
+        devices = {name: amount for name, amount in self.devices.items() if name not in names}
+        return replace(self, devices=devices)
+
     def __str__(self) -> str:
         """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""
         cpu = f"{_decimal(self.cpu_millis, 1000)} CPU"
@@ -97,12 +102,12 @@ class Resources:
 
 #: The resource of a node's local disk, and the start of the resources of huge pages.
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
-_HUGE_PAGES: Final = "hugepages-"
+HUGE_PAGES: Final = "hugepages-"
 
 
 def is_in_bytes(device: str) -> bool:
     """Whether a resource in `devices` is an amount of bytes: of local disk, or of huge pages."""
-    return device == EPHEMERAL_STORAGE or device.startswith(_HUGE_PAGES)
+    return device == EPHEMERAL_STORAGE or device.startswith(HUGE_PAGES)
 
 
 def parse_device(name: str, text: str) -> int:
@@ -127,13 +132,18 @@ def format_device(name: str, amount: int) -> str:
 #: More devices of one kind than any machine has.
 MOST_PIECES: Final = 10_000
 
+#: More of any resource than a machine has: thousandths of a CPU, MiB, or pieces. A pod that requests more is taken to request
+#: this much, and a gang of more pods to have this many, because the API server's integers have 64 bits.
+MOST_REQUESTED: Final = 1_024_000_000
+MOST_COUNTED: Final = 10**6
+
 
 _GIB: Final = 1024
 _ANY_NUMBER: Final = 2**31
 
 
 def _decimal(parts: int, of: int) -> str:
-    return str(parts // of) if parts % of == 0 else f"{parts / of:g}"
+    return f"{parts // of}{f'{parts % of / of:g}'[1:] if parts % of else ''}"
 
 
 def total(parts: Sequence[Resources]) -> Resources:

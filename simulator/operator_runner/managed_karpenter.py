@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -137,8 +138,61 @@ class ManagedKarpenter:
         try:
             for definition in definitions:
                 client.apply(mapping(definition), field_manager=FIELD_MANAGER, force=True)
+            for policy in _cilium_policy():
+                client.apply(policy, field_manager=FIELD_MANAGER, force=True)
         finally:
             client.close()
+
+
+#: How many seconds after its node Cilium's agent is ready, in an annotation of the node or of its NodePool's template.
+CILIUM_SECONDS: Final = "holdfast.dev/cilium-seconds"
+
+_CILIUM: Final = "aks-cilium-agent-not-ready"
+
+
+def _cilium_policy() -> Sequence[Json]:
+    """The admission policy that starts Karpenter's nodes with the taint of Cilium, whether their NodePool names it or not.
+
+    In AKS, the kubelet registers with it. A policy leaves no time in which the scheduler sees the node without it.
+    """
+    taint = CILIUM_AGENT_NOT_READY
+    fields = f'key: "{taint.key}", value: "{taint.value}", effect: "{taint.effect}"'
+    has_taint = f'object.spec.taints.exists(taint, taint.key == "{taint.key}")'
+    api = "admissionregistration.k8s.io/v1"
+    nodes: Json = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nodes"]}
+    spec: Json = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [nodes]},
+        "matchConditions": [
+            {
+                "name": "from-karpenter-without-the-taint",
+                "expression": f'"karpenter.sh/nodepool" in object.metadata.?labels.orValue({{}}) && !({has_taint})',
+            }
+        ],
+        "mutations": [
+            {
+                "patchType": "JSONPatch",
+                "jsonPatch": {
+                    "expression": f'[JSONPatch{{op: "add", path: "/spec/taints/-", value: Object.spec.taints{{{fields}}}}}]'
+                },
+            }
+        ],
+    }
+    return (
+        {
+            "apiVersion": api,
+            "kind": "MutatingAdmissionPolicy",
+            "metadata": {"name": _CILIUM},
+            "spec": spec,
+        },
+        {
+            "apiVersion": api,
+            "kind": "MutatingAdmissionPolicyBinding",
+            "metadata": {"name": _CILIUM},
+            "spec": {"policyName": _CILIUM},
+        },
+    )
 
 
 def start_cilium_agents(client: KubeClient) -> None:
@@ -147,14 +201,20 @@ def start_cilium_agents(client: KubeClient) -> None:
         for node in client.list("v1", "Node"):
             taints = sequence(mapping(node.get("spec")).get("taints"))
             left = [taint for taint in taints if mapping(taint).get("key") != CILIUM_AGENT_NOT_READY.key]
-            if len(left) < len(taints):
-                metadata = mapping(node.get("metadata"))
+            metadata = mapping(node.get("metadata"))
+            if len(left) < len(taints) and _is_cilium_ready(metadata):
                 # The version, because Karpenter changes taints too.
                 version = {"resourceVersion": metadata.get("resourceVersion")}
                 patch: Json = {"metadata": version, "spec": {"taints": left}}
                 client.merge_patch("v1", "Node", str(metadata.get("name")), patch)
     except KubeError as error:
         _log.info("an agent of Cilium tries again: %s", error)
+
+
+def _is_cilium_ready(node: Json) -> bool:
+    seconds = float(str(mapping(node.get("annotations")).get(CILIUM_SECONDS, 0)))
+    started = datetime.fromisoformat(str(node["creationTimestamp"]))
+    return datetime.now(UTC) - started >= timedelta(seconds=seconds)
 
 
 def _identity(cluster: CloudObject | None) -> tuple[str, str] | None:

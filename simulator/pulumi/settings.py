@@ -116,15 +116,17 @@ class Subject:
 
     @classmethod
     def holdfast(cls, stack: str, workspace: Workspace) -> "Subject":
-        """Return this project's program with a stack's configuration and the policy pack.
+        """Return the program with a stack's configuration and the policy pack: the project's own, or the package's.
 
         Raises ConfigError for an invalid configuration, RehearsalError for an unknown stack.
         """
         # A local import, because a cloud's SDK takes half a second and 50 MB.
+        from holdfast.infra.paths import in_project
         from holdfast.infra.program import load_platform, provider_packages, run
 
         file = stack_file(stack, workspace)
-        pack = workspace.project_root / "policies"
+        own = workspace.project_root / "policies"
+        pack = own if (own / "PulumiPolicy.yaml").is_file() else Path(in_project("policies"))
         strict = pack / "profiles" / "strict.json"
         platform = load_platform(file)
         is_local = platform.cloud == "local"

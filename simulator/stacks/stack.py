@@ -18,6 +18,7 @@ from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror
+from holdfast.simulator.kubernetes_provider.instances import Reach
 from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
@@ -36,12 +37,19 @@ class StackSimulators:
     """Simulates every provider of a stack.
 
     The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is
-    the folder of the stack, by default its name. Kubernetes objects and the machines of node groups go to the control
-    plane of the stack.
+    the folder of the stack, by default its name; `reach` decides which API servers are reachable, by default those of the
+    simulated clouds. Kubernetes objects and the machines of node groups go to the control plane of the stack.
     """
 
     def __init__(
-        self, *, stack: str, project: str, workspace: Workspace, faults: Faults, place: str | None = None
+        self,
+        *,
+        stack: str,
+        project: str,
+        workspace: Workspace,
+        faults: Faults,
+        place: str | None = None,
+        reach: Reach | None = None,
     ) -> None:
         folder = EngineFolder.of(place or stack, workspace)
         self._kubeconfig = workspace.kubeconfig(place or stack)
@@ -53,6 +61,7 @@ class StackSimulators:
             faults=faults,
             nodes=lambda package: ClusterNodes(self._kubeconfig, package),
         )
+        self._reach = reach or self.clouds.refuse_connection
 
     def provider(self, package: str) -> ResourceProviderServicer:
         """Return the simulator of a package. Raises RehearsalError if helm is missing."""
@@ -70,7 +79,7 @@ class StackSimulators:
             find_tool("helm", self._workspace),
             ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root),
             self._faults,
-            reach=self.clouds.refuse_connection,
+            reach=self._reach,
         )
 
 
@@ -161,7 +170,11 @@ class StackEnvironment:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack by its name, with its files in the folder `place`; `audience` receives the events of the engine."""
+    """A stack by its name, with its files in the folder `place`.
+
+    `audience` receives the events of the engine; `reach` decides which API servers are reachable, by default those of
+    the simulated clouds.
+    """
 
     name: str
     place: str
@@ -169,6 +182,7 @@ class Stack:
     subject: Subject
     environment: StackEnvironment
     audience: Audience = field(default_factory=Audience)
+    reach: Reach | None = None
 
     @classmethod
     def named(
@@ -228,6 +242,7 @@ class Stack:
             workspace=self.workspace,
             faults=faults,
             place=self.place,
+            reach=self.reach,
         )
 
     @property

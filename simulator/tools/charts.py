@@ -97,7 +97,7 @@ CHARTS = (
 
 def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
     """The fingerprint of a copied chart: version and hash of the module, and the copied folders."""
-    project_root = workspace.project_root
+    project_root = workspace.tools_root
     pin = pinned_text(project_root, source.module, source.go_module)
     sums = (project_root / "tools" / source.module / "go.sum").read_text(encoding="utf-8")
     line = re.search(rf"^{re.escape(source.go_module)} {re.escape(pin)} h1:\S+$", sums, re.MULTILINE)
@@ -219,7 +219,7 @@ def crd_chart_files(chart: CrdChart, workspace: Workspace) -> dict[str, bytes]:
         raise RehearsalError(
             f"{upstream / 'crds'} contains no CRD; add the folder with the CRDs to simulator/tools/charts.py"
         )
-    version = chart.source.pin(workspace.project_root)
+    version = chart.source.pin(workspace.tools_root)
     described = _CHART_YAML.format(name=chart.name, upstream=chart.source.name, version=version)
     files = {f"files/{path.name}": path.read_bytes() for path in crds}
     return {"Chart.yaml": described.encode(), "templates/crds.yaml": _TEMPLATE.encode(), **files}

@@ -61,7 +61,7 @@ def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
     found = look_on_path(tool.name, tool.asks, workspace)
     if found is None or found.version is None:
         return None
-    return found if tool.accepts.good(found.version, tool.pin(workspace.project_root)) else None
+    return found if tool.accepts.good(found.version, tool.pin(workspace.tools_root)) else None
 
 
 def find_tool(name: str, workspace: Workspace) -> Path:
@@ -81,7 +81,7 @@ def find_tool(name: str, workspace: Workspace) -> Path:
 
 
 def _missing(tool: Tool, workspace: Workspace) -> str:
-    wanted = tool.accepts.wanted(tool.pin(workspace.project_root))
+    wanted = tool.accepts.wanted(tool.pin(workspace.tools_root))
     seen = _seen(look_on_path(tool.name, tool.asks, workspace), knows_version=tool.asks is not None)
     built = workspace.tools_bin / tool.name
     stale = f"; {built} was built from other pins" if built.exists() else ""
@@ -99,7 +99,7 @@ def _seen(found: OnPath | None, *, knows_version: bool) -> str:
 
 
 def _find_kubectl(workspace: Workspace) -> Path:
-    pin = tool_named(KUBECTL.same_version_as).pin(workspace.project_root)
+    pin = tool_named(KUBECTL.same_version_as).pin(workspace.tools_root)
     on_path = look_on_path(KUBECTL.name, KUBECTL.asks, workspace)
     if on_path is not None and on_path.version is not None and KUBECTL.accepts.good(on_path.version, pin):
         return on_path.path

@@ -26,10 +26,10 @@ def fingerprint(*parts: bytes | str) -> str:
 
 def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
     """Return the fingerprint of a program: its pins, checksums, own sources and flags, and the platform."""
-    folder = workspace.project_root / "tools" / tool.module
-    flags = tool.build_flags(tool.pin(workspace.project_root))
+    folder = workspace.tools_root / "tools" / tool.module
+    flags = tool.build_flags(tool.pin(workspace.tools_root))
     sums = folder / "go.sum"
-    sources = tool.own_sources(workspace.project_root)
+    sources = tool.own_sources(workspace.tools_root)
     return fingerprint(
         (folder / "go.mod").read_bytes(),
         sums.read_bytes() if sums.is_file() else b"",

@@ -21,7 +21,8 @@ def parsed(*words: str) -> dict[str, object]:
 
 
 def test_a_command_takes_its_stack() -> None:
-    assert parsed("up", "local") == {"subcommand": "up", "stack": "local"}, "as given"
+    assert parsed("refresh", "local") == {"subcommand": "refresh", "stack": "local"}, "as given"
+    assert parsed("up", "local")["spot_gpus"] is None, "a stack of this project, unless GPUs are asked for"
 
 
 def test_down_destroys_through_the_engine_unless_forced() -> None:

@@ -51,7 +51,7 @@ def preflight_problems(platform: AzurePlatform, subscription: Subscription) -> I
     """The problems that stop a stack in this subscription."""
     if subscription.cluster is not None:
         yield from existing_aks_problems(platform, subscription.cluster)
-    yield from subnet_problems(platform, subscription.subnet_services)
+    yield from subnet_problems(platform, subscription.cluster, subscription.subnet_services)
     if not subscription.subscription_id:
         yield Problem(
             field=_SUBSCRIPTION,

@@ -44,7 +44,8 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     )
     client = queries.required("authorization:getClientConfig", get_client_config)
     subscription_id = platform.subscription_id or client.subscription_id
-    subnet_id = existing_subnet(platform)
+    cluster = existing_aks(platform, queries)
+    subnet_id = existing_subnet(platform, cluster)
     return Subscription(
         subscription_id=subscription_id,
         tenant_id=platform.tenant_id or client.tenant_id,
@@ -52,7 +53,7 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
         signed_in_to=client.tenant_id,
         # An update without their current number of nodes would fail, or remove nodes with jobs.
         pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
-        cluster=existing_aks(platform, queries),
+        cluster=cluster,
         limits=queries.optional(
             "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read",
             lambda: location_limits(subscription_id, platform.location, _resource_manager()),

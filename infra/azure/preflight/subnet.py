@@ -8,6 +8,7 @@ from holdfast.infra.azure.config.network import AzureExistingNetwork
 from holdfast.infra.azure.preflight.quotas import MANAGEMENT
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.preflight.existing_clusters import EXISTING
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import mapping, sequence
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight.existing_cluster import ExistingAks
     from holdfast.infra.azure.preflight.quotas import Get
 
 #: What Azure calls the endpoint of a subnet for storage in its region, and for storage in all regions.
@@ -22,10 +24,12 @@ STORAGE: Final = "Microsoft.Storage"
 _GLOBAL_STORAGE: Final = "Microsoft.Storage.Global"
 
 
-def existing_subnet(platform: AzurePlatform) -> str | None:
-    """The id of the existing subnet of a stack, None if the stack creates its network or uses a cluster's."""
+def existing_subnet(platform: AzurePlatform, cluster: ExistingAks | None) -> str | None:
+    """The id of the existing subnet of a stack's nodes: its own, or that of its existing cluster; None if the stack creates it."""
     network = platform.network
-    return network.subnet_id if isinstance(network, AzureExistingNetwork) else None
+    if isinstance(network, AzureExistingNetwork):
+        return network.subnet_id
+    return (cluster.subnet_id or None) if cluster is not None else None
 
 
 def service_endpoints(subnet_id: str, get: Get) -> frozenset[str]:
@@ -34,17 +38,20 @@ def service_endpoints(subnet_id: str, get: Get) -> frozenset[str]:
     return frozenset(str(mapping(one).get("service")) for one in sequence(found.get("serviceEndpoints")))
 
 
-def subnet_problems(platform: AzurePlatform, services: frozenset[str] | None) -> Iterator[Problem]:
+def subnet_problems(
+    platform: AzurePlatform, cluster: ExistingAks | None, services: frozenset[str] | None
+) -> Iterator[Problem]:
     """The problem of a subnet without a service endpoint for storage; `services` is None if the query failed.
 
     Azure refuses the storage account's rule for such a subnet, after the cluster has been created.
     """
-    subnet_id = existing_subnet(platform)
+    subnet_id = existing_subnet(platform, cluster)
     if subnet_id is None or services is None or services & {STORAGE, _GLOBAL_STORAGE}:
         return
     endpoints = " ".join((*sorted(services), STORAGE))
+    own = isinstance(platform.network, AzureExistingNetwork)
     yield Problem(
-        field=f"{PLATFORM}.network.subnetId",
+        field=f"{PLATFORM}.network.subnetId" if own else EXISTING,
         value=f"{format_value(subnet_id)}, a subnet with service endpoints for {', '.join(sorted(services)) or 'no service'}",
         allowed=f"a subnet with a service endpoint for {STORAGE}: only clients in it reach the checkpoints",
         fix=f"Run `az network vnet subnet update --ids {subnet_id} --service-endpoints {endpoints}`.",

@@ -148,7 +148,7 @@ class ProjectQueries:
             return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
         # The query creates the account if it does not exist; until then a grant to it is rejected.
         return self._queries.required(
-            "storage.projects.serviceAccount.get",
+            "resourcemanager.projects.get",
             lambda: get_project_service_account(project=self._platform.project).email_address,
         )
 

@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.aws.cluster import (
     belonging_to,
     no_cluster,
 )
-from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 
 _EBS: Final = "aws-ebs-csi-driver"
@@ -89,3 +89,12 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(no_cluster, _not_healthy),
     ),
 }
+
+
+def _get_addon_version(call: Call) -> Json:
+    """A version of an add-on; EKS publishes builds for each Kubernetes version."""
+    addon, kubernetes = call.arguments.get("addonName"), call.arguments.get("kubernetesVersion")
+    return {**call.arguments, "id": addon, "version": f"v{kubernetes}.0-eksbuild.1"}
+
+
+INVOKES: Mapping[str, Invoke] = {"aws:eks/getAddonVersion:getAddonVersion": _get_addon_version}

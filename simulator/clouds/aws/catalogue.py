@@ -84,6 +84,7 @@ CATALOGUE = Catalogue(
     },
     invokes={
         **INVOKES,
+        **addons.INVOKES,
         **cluster.INVOKES,
         **offerings.INVOKES,
         **iam.INVOKES,

@@ -111,6 +111,8 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 
 # Accelerators that need a special driver, device plugin and image, which nodes do not get.
 _FOREIGN: Final = ("FpgaInfo", "InferenceAcceleratorInfo", "MediaAcceleratorInfo", "NeuronInfo")
+# Of some types EC2 does not describe the accelerators.
+_FOREIGN_FAMILIES: Final = ("inf", "trn")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +185,8 @@ def _can_be_a_node(machine: Json) -> bool:
     lives = machine["CurrentGeneration"] is True or machine.get("Hypervisor") == "nitro"
     # Karpenter counts no fractional GPU, and the pinned image does not have its driver.
     whole = not machine.get("GpuInfo") or _number(_gpu(machine), "Count") > 0
-    return lives and whole and _architecture(machine) is not None and not any(map(machine.get, _FOREIGN))
+    foreign = any(map(machine.get, _FOREIGN)) or _name(machine).startswith(_FOREIGN_FAMILIES)
+    return lives and whole and _architecture(machine) is not None and not foreign
 
 
 def _architecture(machine: Json) -> str | None:

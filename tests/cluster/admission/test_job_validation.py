@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
-from holdfast.components.admission.job_warnings import MOST_CHECKED
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.scheduling.labels import (
@@ -85,6 +84,14 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
         (gang(training(memory="1153Gi")), "none of its machine types fits"),
         (gang(training(gpus="16")), "none of its machine types fits a pod of 16 GPUs"),
         (gang(training(), pods=5), "it has room for at most 4 of the 5 pods that have to run together"),
+        (
+            gang(training(devices={"google.com/tpu": "4", "example.com/fpga": "1"})),
+            "fits a pod of 8 GPUs, 48 CPU, 512 GiB, 1 example.com/fpga, 4 google.com/tpu: p4d has",
+        ),
+        (gang(training(devices={"hugepages-2Mi": "1Gi"})), "512 GiB, 1024 MiB hugepages-2Mi: p4d has"),
+        (gang(training(devices={"vpc.amazonaws.com/efa": "1"})), "fits a pod of 8 GPUs, 1 EFA, 48 CPU"),
+        (gang(training(cpu="9E")), "fits a pod of 8 GPUs, 1024000 CPU, 512 GiB"),
+        (gang(training(), pods=2**31 - 1), "4 of the 2147483647 pods"),
         (
             gang(training({**ON_SPOT, "disk": "nvme"})),
             "tier 2 → pool a100: the pods select disk=nvme, but its nodes have disk=slow",
@@ -475,10 +482,3 @@ def test_a_job_that_selects_spot_and_does_not_follow_is_warned(refused_warnings:
     own = jobset(gang(training(ON_SPOT), 1), namespace="cpus", labels={FOLLOWS: "false"})
     assert warning_of(refused_warnings.client, own) == "", "its author says that it does not follow"
     assert warning_of(refused_warnings.client, on_gpus(gang(training(ON_SPOT), 1))) == "", "it follows"
-
-
-def test_a_job_with_more_templates_than_are_checked_is_warned(refused_warnings: Judging) -> None:
-    small = training({}, cpu="10m", memory="1Mi", gpus="0")
-    many = [gang(small, 1, f"job-{number}") for number in range(MOST_CHECKED + 1)]
-    found = warning_of(refused_warnings.client, jobset(*many, namespace="cpus", labels=LABEL))
-    assert f"the job has {MOST_CHECKED + 1} templates" in found, found

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
-from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
+    MOST_TIERS,
     NEEDS_TIMEOUT,
     NEVER,
     UNLIMITED,

@@ -7,10 +7,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.components.admission.job_validation import CAN_FALL_BACK
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.labels import (
     ARCH,
@@ -22,8 +24,9 @@ from holdfast.scheduling.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.scheduling.ladder import MOST_TIERS, Ladder, Tier
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
+from holdfast.scheduling.reachability.shape import MOST_DEVICES
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
@@ -39,6 +42,8 @@ from tests.support.strategies.admitted_jobs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.job_admission import Judging
@@ -123,8 +128,17 @@ TEMPLATES = 16
 
 def tier(number: int, *, is_last: bool) -> Json:
     """A tier with as much about its pool as the schema takes."""
+    devices: Json = {f"example.com/device-{place}": 8 for place in range(MOST_DEVICES)}
     rooms = [
-        {"name": f"m-{size}", "cpu": f"{100 - size}", "memory": f"{100 + size}Gi", "gpus": 0, "pods": 110}
+        {
+            "name": f"m-{size}",
+            "cpu": f"{100 - size}",
+            "memory": f"{100 + size}Gi",
+            "gpus": 0,
+            "pods": 110,
+            "devices": devices,
+            "allDevices": True,
+        }
         for size in range(MOST_CAPACITIES)
     ]
     facts: Json = {
@@ -156,8 +170,9 @@ def largest(judging: Judging) -> Judging:
     return judging
 
 
-def large_job(cpu: str) -> Json:
+def large_job(cpu: str, templates: int = TEMPLATES, namespace: str = LARGEST) -> Json:
     """A job that looks at everything the ladder says, and has all its templates judged against it."""
+    devices: Json = {f"example.com/device-{place}": "1" for place in range(4)}
     terms = [
         [
             expression(f"example.com/label-{place}", "In", "elsewhere", "there")
@@ -180,10 +195,14 @@ def large_job(cpu: str) -> Json:
         **{f"example.com/label-{place}": "there" for place in range(4)},
     }
     jobs = [
-        gang(training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec), 2, f"worker-{number}")
-        for number in range(TEMPLATES)
+        gang(
+            training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec, devices=devices),
+            2,
+            f"worker-{number}",
+        )
+        for number in range(templates)
     ]
-    return jobset(*jobs, namespace=LARGEST, labels={FOLLOWS: "true"})
+    return jobset(*jobs, namespace=namespace, labels={FOLLOWS: "true"})
 
 
 def test_a_large_job_on_the_longest_ladder_is_validated(largest: Judging) -> None:
@@ -192,3 +211,46 @@ def test_a_large_job_on_the_longest_ladder_is_validated(largest: Judging) -> Non
     assert f"tier {MOST_TIERS} → pool pool-{MOST_TIERS - 1}: none of its machine types fits" in found, (
         "an expression that is broken off for its cost would let it in"
     )
+
+
+METRIC = "apiserver_validating_admission_policy_check_total"
+
+
+def unchecked(judging: Judging) -> float:
+    """How many JobSets the API server has admitted although their check failed, as it counts them itself."""
+    metrics = judging.kubectl("get", "--raw", "/metrics").stdout
+    counted = {
+        "policy": f"training-jobsets{CAN_FALL_BACK}",
+        "policy_binding": f"training-jobsets{CAN_FALL_BACK}",
+        "enforcement_action": "allow",
+    }
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(metrics)
+        for sample in family.samples
+        if sample.name == METRIC and counted.items() <= sample.labels.items()
+    )
+
+
+def beyond_cost() -> Json:
+    """A job of which the check alone costs more than the API server grants."""
+    return large_job("90", templates=128)
+
+
+def beyond_quantities() -> Json:
+    """A job with an amount that no quantity holds."""
+    devices: Json = {"example.com/device-0": "1e99999999999999999999"}
+    return jobset(gang(training(gpus="0", devices=devices)), namespace=LARGEST, labels={FOLLOWS: "true"})
+
+
+@pytest.mark.parametrize("job", [beyond_cost, beyond_quantities])
+def test_a_job_whose_check_fails_is_created_with_a_warning_and_counted(
+    largest: Judging, job: Callable[[], Json]
+) -> None:
+    before = unchecked(largest)
+    found = largest.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(job()))
+    assert found.returncode == 0, f"a job that cannot be checked is not rejected: {found.stderr}"
+    assert "Warning: Validation failed for ValidatingAdmissionPolicy 'training-jobsets-not-checked'" in (
+        found.stderr
+    ), f"its author reads that nothing was proved: {found.stderr}"
+    assert unchecked(largest) > before, "and the alert HoldfastJobsNotChecked sees it"

@@ -12,6 +12,7 @@ from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import select_vm_sizes
+from holdfast.simulator.operator_runner.managed_karpenter import CILIUM_SECONDS
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
 from tests.support.builders.aks_objects import aks_cluster
 from tests.support.builders.configurations import pool
@@ -38,13 +39,21 @@ def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
         yield found
 
 
-def make(aks: AksProvisioning, name: str, capacity: CapacityType, *, disk_gib: int = 128) -> None:
-    """Make a pool as the component does, or change it, and wait until it can buy."""
+def make(
+    aks: AksProvisioning,
+    name: str,
+    capacity: CapacityType,
+    *,
+    disk_gib: int = 128,
+    change: Callable[[Json], Json] = lambda template: template,
+) -> None:
+    """Make a pool as the component does, or change it, and wait until it can buy; `change` alters its template."""
     node_class = aks_node_class(AksNodeClassArgs(disk_gib=disk_gib, tags={"team": "vision"}))
     machines = select_vm_sizes(["Dds_v5", "Dads_v5"], [4, 8], "eastus2")
     spec = node_pool_spec(
         pool(name, capacity=capacity), machines, node_class, name, 50, zones=("eastus2-1", "eastus2-2")
     )
+    spec = {**spec, "template": change(mapping(spec["template"]))}
     aks.charts.apply(
         {
             "apiVersion": node_class.api_version,
@@ -59,22 +68,29 @@ def make(aks: AksProvisioning, name: str, capacity: CapacityType, *, disk_gib: i
     )
 
 
+def pod(name: str, selector: Json, tolerations: list[Json]) -> Json:
+    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "2"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "nodeSelector": selector,
+            "tolerations": tolerations,
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+        },
+    }
+
+
 def run(aks: AksProvisioning, name: str, selector: Json, tolerations: list[Json]) -> Json:
     """Run a pod; return its node."""
-    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "2"}}}
-    aks.charts.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "nodeSelector": selector,
-                "tolerations": tolerations,
-                "terminationGracePeriodSeconds": 1,
-                "containers": [container],
-            },
-        }
-    )
+    aks.charts.apply(pod(name, selector, tolerations))
+    return wait_for_node(aks, name)
+
+
+def wait_for_node(aks: AksProvisioning, name: str) -> Json:
+    """Wait until a pod runs; return its node."""
     placed = aks.charts.client.wait_for(
         "v1",
         "Pod",
@@ -171,3 +187,29 @@ def test_a_node_class_waits_for_its_machines(aks: AksProvisioning) -> None:
     aks.charts.client.delete("karpenter.sh/v1", "NodePool", "leaving", propagation="Background")
     assert node_class(aks, "leaving", lambda found: found is None) is None, "it goes after the last one"
     assert machines(aks, "leaving", lambda found: found == []) == [], "which was drained first"
+
+
+#: Longer than Karpenter takes until it looks at pending pods again.
+SLOWLY = "25"
+
+
+def starts_cilium_slowly(template: Json) -> Json:
+    return {
+        **template,
+        "metadata": {**mapping(template["metadata"]), "annotations": {CILIUM_SECONDS: SLOWLY}},
+    }
+
+
+def without_startup_taints(template: Json) -> Json:
+    spec = {key: value for key, value in mapping(template["spec"]).items() if key != "startupTaints"}
+    return {**starts_cilium_slowly(template), "spec": spec}
+
+
+def test_a_startup_taint_keeps_karpenter_from_buying_more_while_cilium_starts(aks: AksProvisioning) -> None:
+    make(aks, "unaware", CapacityType.ON_DEMAND, change=without_startup_taints)
+    make(aks, "aware", CapacityType.ON_DEMAND, change=starts_cilium_slowly)
+    for name in ("unaware", "aware"):
+        aks.charts.apply(pod(f"for-{name}", {POOL: name}, []))
+    machines(aks, "unaware", lambda found: len(found) > 1)
+    wait_for_node(aks, "for-aware")
+    assert len(machines(aks, "aware", bool)) == 1, "its NodePool says that the taint goes away"

@@ -20,6 +20,10 @@ _JOBS: Final = 'holdfast_fallback_jobs{namespace="vision",pool="gpu-spot",phase=
 _EVENTS: Final = 'holdfast_fallback_job_events_total{namespace="vision",reason="%s"}'
 _LATE: Final = 'holdfast_fallback_late_jobs{namespace="vision",pool="gpu"}'
 _ERRORS: Final = 'holdfast_fallback_reconcile_errors_total{pod="controller-0"}'
+_UNCHECKED: Final = (
+    'apiserver_validating_admission_policy_check_total{policy="training-jobsets-can-fall-back",'
+    'policy_binding="training-jobsets-can-fall-back",error_type="out_of_budget",enforcement_action="%s"}'
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,26 @@ CASES: Final = (
         what="one error is over",
         series={_ERRORS: "0x5 1x115"},
         minutes=90,
+    ),
+    Case(
+        alert="HoldfastJobsNotChecked",
+        what="the first job that is not checked begins the series",
+        series={_UNCHECKED % "allow": "_x100 1x20"},
+        minutes=110,
+        labels={"policy": "training-jobsets-can-fall-back"},
+    ),
+    Case(
+        alert="HoldfastJobsNotChecked",
+        what="another one follows hours later",
+        series={_UNCHECKED % "allow": "1x200 2x20"},
+        minutes=210,
+        labels={"policy": "training-jobsets-can-fall-back"},
+    ),
+    Case(
+        alert="HoldfastJobsNotChecked",
+        what="jobs are rejected, and the last that was not checked is hours ago",
+        series={_UNCHECKED % "deny": "0+1x300", _UNCHECKED % "allow": "1x300"},
+        minutes=250,
     ),
 )
 

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, read_state
 
@@ -41,21 +41,29 @@ class TierFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A time in which a job has a node of a pool."""
+    """A time in which a job has a node of a pool, or a part of it beside other jobs."""
 
     pool: str
     since: datetime
     until: datetime
+    share: float = 1.0
 
     def within(self, since: datetime, until: datetime) -> timedelta:
-        """How much of it is between two times."""
-        return max(_NOTHING, min(self.until, until) - max(self.since, since))
+        """How much node time of it is between two times."""
+        return max(_NOTHING, min(self.until, until) - max(self.since, since)) * self.share
 
 
 def wrong_bills(
-    record: Record, states: Iterable[Json], nodes: NodeTimeline, tiers: Mapping[str, TierFacts]
+    record: Record,
+    states: Iterable[Json],
+    nodes: NodeTimeline,
+    tiers: Mapping[str, TierFacts],
+    others: Sequence[Record] = (),
 ) -> list[str]:
-    """Return what is wrong in the ledgers of a job, empty if nothing is. `states` are those of its timeline, in order."""
+    """Return what is wrong in the ledgers of a job, empty if nothing is. `states` are those of its timeline, in order.
+
+    `others`: the jobs that may have pods on its nodes. All pods of a run request the same.
+    """
     kept = [
         state
         for each in states
@@ -66,28 +74,54 @@ def wrong_bills(
     last = kept[-1].ledger
     assert last is not None
     problems = [*_sums(kept[-1], last), *_prices(last, tiers)]
-    spans = spans_of(record, nodes)
+    spans = spans_of(record, nodes, others)
     for before, after in pairwise(kept):
         if before.ledger is not None and after.ledger is not None:
             problems += _between(before.ledger, after.ledger, spans, record)
     return problems
 
 
-def spans_of(record: Record, nodes: NodeTimeline) -> Sequence[Span]:
-    """Return when the job had which node: from its first pod or reservation there until the last one is over."""
-    times: dict[str, list[tuple[datetime, datetime]]] = {}
-    for pod in record.trace.pods.values():
-        if pod.bound_at is not None:
-            times.setdefault(pod.node, []).append((pod.bound_at, pod.ended_at or record.until))
-    for each in nodes.reserved(record.trace.uid):
-        times.setdefault(each.node, []).append((each.since, each.until or record.until))
-    found: list[Span] = []
-    for node, parts in times.items():
-        gone = nodes.gone.get(node, record.until)
-        for since, until in _joined(parts):
-            if since < gone:
-                found.append(Span(pool=nodes.pools.get(node, ""), since=since, until=min(until, gone)))
+def spans_of(record: Record, nodes: NodeTimeline, others: Sequence[Record] = ()) -> Sequence[Span]:
+    """Return when the job had which node: from its first pod or reservation there until the last one is over.
+
+    While other jobs have pods on the node, its part is that of its pods.
+    """
+    own, found = _stays(record, nodes), list[Span]()
+    tainted: dict[str, list[_Stay]] = {}
+    for each in nodes.taints:
+        if each.job == record.trace.uid:
+            tainted.setdefault(each.node, []).append((each.since, each.until or record.until))
+    foreign = [_stays(each, nodes) for each in others if each.trace.uid != record.trace.uid]
+    for node in own.keys() | tainted.keys():
+        parts = own.get(node, [])
+        beside = [stay for each in foreign for stay in each.get(node, ())]
+        changes = {at for stay in (*beside, *parts) for at in stay} if beside else set["datetime"]()
+        for since, until in _joined([*parts, *tainted.get(node, ())]):
+            last = min(until, nodes.gone.get(node, record.until))
+            for begin, end in pairwise([since, *sorted(at for at in changes if since < at < last), last]):
+                if begin < end:
+                    share = _share(parts, beside, begin)
+                    found.append(Span(pool=nodes.pools.get(node, ""), since=begin, until=end, share=share))
     return found
+
+
+_Stay: TypeAlias = tuple["datetime", "datetime"]
+
+
+def _stays(record: Record, nodes: NodeTimeline) -> Mapping[str, Sequence[_Stay]]:
+    """Return when the job had pods or placeholders on which node."""
+    times: dict[str, list[_Stay]] = {}
+    pods = [(each.node, each.bound_at, each.ended_at) for each in record.trace.pods.values()]
+    holds = [(each.node, each.since, each.until) for each in nodes.held(record.trace.uid)]
+    for node, since, until in (*pods, *holds):
+        if since is not None:
+            times.setdefault(node, []).append((since, until or record.until))
+    return times
+
+
+def _share(own: Sequence[_Stay], beside: Sequence[_Stay], at: datetime) -> float:
+    here, there = (sum(since <= at < until for since, until in stays) for stays in (own, beside))
+    return here / (here + there) if there else 1.0
 
 
 def _joined(parts: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, datetime]]:

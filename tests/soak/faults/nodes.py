@@ -55,14 +55,13 @@ class NodeTimeline:
     placeholders: dict[str, Placeholder] = field(default_factory=dict[str, Placeholder])
     taints: list[Reserved] = field(default_factory=list[Reserved])
 
-    def reserved(self, job: str) -> Sequence[Reserved]:
-        """Return the nodes that were reserved for a job, in any way."""
-        held = [
+    def held(self, job: str) -> Sequence[Reserved]:
+        """Return the nodes on which a job had placeholders."""
+        return [
             Reserved(job=job, node=each.node, since=each.bound_at, until=each.ended_at)
             for each in self.placeholders.values()
             if each.job == job and each.bound_at is not None
         ]
-        return [*held, *(each for each in self.taints if each.job == job)]
 
     def record_node(self, node: Json, at: datetime, *, is_deleted: bool) -> None:
         """Record a state of a node."""

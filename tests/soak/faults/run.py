@@ -289,7 +289,7 @@ class Judged:
 
     def _bills(self, records: Sequence[Record]) -> Iterator[str]:
         for each in records:
-            found = wrong_bills(each, each.trace.ledgers, self.nodes, TIERS)
+            found = wrong_bills(each, each.trace.ledgers, self.nodes, TIERS, records)
             yield from (f"{each.trace.name}: {problem}" for problem in found)
 
     def _late(self, records: Sequence[Record]) -> Iterator[str]:

@@ -94,7 +94,10 @@ def child_job(
     selector: Mapping[str, str] | None = None,
     **pod_fields: JsonValue,
 ) -> Json:
-    """The Job that JobSet creates from the template at `place`; `selector` and the others override it."""
+    """The Job that JobSet creates from the template at `place`; `selector` and the others override it.
+
+    `suspend`: the Job controller has suspended it.
+    """
     template = objects(obj(jobset["spec"])["replicatedJobs"])[place]
     job_spec = obj(obj(template["template"])["spec"])
     selected: Json = {} if selector is None else {"nodeSelector": dict(selector)}
@@ -106,11 +109,14 @@ def child_job(
             "name": f"train-{template['name']}-{index}",
             "namespace": NAMESPACE,
             "uid": f"uid-of-{template['name']}-{index}",
-            "labels": {"jobset.sigs.k8s.io/replicatedjob-name": template["name"]},
+            "labels": {
+                "jobset.sigs.k8s.io/jobset-name": "train",
+                "jobset.sigs.k8s.io/replicatedjob-name": template["name"],
+            },
             "ownerReferences": [_controller(jobset)],
         },
         "spec": {**job_spec, "suspend": suspend, "template": {"spec": pods}},
-        "status": status or {},
+        "status": ({"conditions": [condition("Suspended")]} if suspend else {}) if status is None else status,
     }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sysconfig
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -192,6 +195,15 @@ class Judging:
 
     client: KubeClient
     as_controller: KubeClient
+    kubeconfig: Path
+
+    def kubectl(self, *words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run kubectl, which shows the API server's warnings on its standard error."""
+        paths = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+        environment = {"PATH": paths, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent)}
+        return subprocess.run(
+            ["kubectl", *words], env=environment, input=stdin, capture_output=True, text=True, check=False
+        )
 
     def refusal(self, job: Json) -> str:
         """In which words a job is refused that would be created."""
@@ -220,8 +232,9 @@ def running_job_validation(folder: Path) -> Generator[Judging]:
         client.merge_patch("v1", "Namespace", "gpus", claims)
         for namespace in LADDERS:
             wait_until_enforced(client, lambda found, at=namespace: is_judged(found, at))
-        controller = as_controller(client, Workspace(project_root=folder).kubeconfig("local"))
-        yield Judging(client=client, as_controller=controller)
+        kubeconfig = Workspace(project_root=folder).kubeconfig("local")
+        controller = as_controller(client, kubeconfig)
+        yield Judging(client=client, as_controller=controller, kubeconfig=kubeconfig)
         controller.close()
 
 
@@ -279,9 +292,15 @@ def training(
     memory: str = "512Gi",
     gpus: str = "8",
     spec: Json | None = None,
+    devices: Json | None = None,
 ) -> Json:
     """A template of pods that train: on spot, each with a whole machine's GPUs."""
-    asked = {"cpu": cpu, "memory": memory, **({GPU_RESOURCE: gpus} if gpus != "0" else {})}
+    asked: Json = {
+        "cpu": cpu,
+        "memory": memory,
+        **(devices or {}),
+        **({GPU_RESOURCE: gpus} if gpus != "0" else {}),
+    }
     container: Json = {
         "name": "train",
         "image": "train:1",

@@ -82,7 +82,7 @@ class PlayingJobSet:
             old, new = (_pod_spec(each) for each in (child, job))
             merged = {**old, **new, "nodeSelector": {**old["nodeSelector"], **new["nodeSelector"]}}
             spec = {**child["spec"], "suspend": False, "template": {"spec": merged}}
-            await self._change(child, JOB, spec=spec)
+            await self._change(child, JOB, spec=spec, status=_suspended(is_suspended=False))
             await self._status(job, suspended=False)
         else:
             await self._keep_gang(job, child)
@@ -90,6 +90,8 @@ class PlayingJobSet:
     async def _suspend(self, job: Object, child: Object) -> None:
         if not child["spec"]["suspend"]:
             await self._change(child, JOB, spec={**child["spec"], "suspend": True})
+        elif child["status"] != _suspended(is_suspended=True):
+            await self._change(child, JOB, status=_suspended(is_suspended=True))
         for pod in self.pods(job["metadata"]["name"]):
             await self._stop(pod)
         if not self.pods(job["metadata"]["name"]):
@@ -165,9 +167,9 @@ class PlayingJobSet:
                 await self.api.drop(POD, NAMESPACE, pod["metadata"]["name"])
 
     async def _status(self, job: Object, *, suspended: bool) -> None:
-        condition = {"type": "Suspended", "status": str(suspended)}
-        if job["status"].get("conditions") != [condition]:
-            await self._change(job, JOBSET, status={"conditions": [condition]})
+        status = _suspended(is_suspended=suspended)
+        if job["status"].get("conditions") != status["conditions"]:
+            await self._change(job, JOBSET, status=status)
 
     async def _change(self, obj: Object, kind: Any = POD, **fields: Object) -> None:
         known = self.api.get(kind, NAMESPACE, obj["metadata"]["name"])
@@ -186,6 +188,10 @@ def _of(pod: Object, name: str) -> bool:
     return pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] == name
 
 
+def _suspended(*, is_suspended: bool) -> Object:
+    return {"conditions": [{"type": "Suspended", "status": str(is_suspended)}]}
+
+
 def _pod_spec(owner: Object) -> Object:
     spec = owner["spec"]
     if "replicatedJobs" in spec:
@@ -201,7 +207,10 @@ def _child(job: Object) -> Object:
         "metadata": {
             "name": f"{name}-worker-0",
             "namespace": NAMESPACE,
-            "labels": {"jobset.sigs.k8s.io/replicatedjob-name": "worker"},
+            "labels": {
+                "jobset.sigs.k8s.io/jobset-name": name,
+                "jobset.sigs.k8s.io/replicatedjob-name": "worker",
+            },
             "ownerReferences": [{**owner, "uid": job["metadata"]["uid"]}],
         },
         "spec": {**template, "suspend": bool(job["spec"].get("suspend"))},

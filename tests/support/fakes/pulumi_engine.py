@@ -31,13 +31,19 @@ PROJECT = "holdfast"
 
 
 class ListeningMonitor(pulumi_mocks.MockMonitor):
-    """Passes lookups on, in the thread in which they are made."""
+    """Passes lookups and registrations on, in the thread in which they are made."""
 
     def Invoke(  # noqa: N802 - the name of the call
         self, request: resource_pb2.ResourceInvokeRequest
     ) -> resource_pb2.ResourceInvokeResponse:
         with loop_of_this_thread():
             return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+
+    def RegisterResource(  # noqa: N802 - the name of the call
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+        with loop_of_this_thread():
+            return super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
 
 
 @contextmanager
@@ -221,8 +227,7 @@ class _RecordingMonitor(ListeningMonitor):
     def RegisterResource(  # noqa: N802 - the name of the call
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
-        with loop_of_this_thread():
-            response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+        response = super().RegisterResource(request)
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(_recorded(request, response.urn))
         return response

@@ -65,6 +65,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "a job's field in a shape": shape("parallelism", 4, "Write pods."),
     "a shape that is not in a list": wrong(".namespaces[0].shapes", FINETUNE, "for example, `shapes: [{name: finetune"),
     "too many shapes": wrong(".namespaces[0].shapes", [{"name": f"s{i}"} for i in range(17)], "for example, `shapes: [{name: finetune"),
+    "too many tiers": wrong(".namespaces[0].ladder", [{"pool": f"p{i}"} for i in range(17)], "for example, `ladder: [{pool: a100}]`"),
     "jobs instead of shapes": wrong(".namespaces[0].jobs", [FINETUNE], "Write shapes"),
     "a GPU quota smaller than a gang": wrong(".namespaces[0].quota.gpus", {"gpus": 31}, "Write 32 or more", at=".namespaces[0].quota", shapes=[FINETUNE]),
     "a pod quota smaller than a gang": wrong(".namespaces[0].quota.pods", {"pods": 3}, "Write 4 or more", at=".namespaces[0].quota", shapes=[FINETUNE]),

@@ -19,6 +19,7 @@ from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
+    EFA_RESOURCE,
     FOLLOWS,
     GPU_NODE,
     GPU_RESOURCE,
@@ -41,7 +42,13 @@ from holdfast.scheduling.reachability.machine_capacity import (
     listed_label_values,
     non_dominated,
 )
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.shape import (
+    EPHEMERAL_STORAGE,
+    MOST_REQUESTED,
+    Resources,
+    Shape,
+    is_in_bytes,
+)
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.training_jobs import (
@@ -146,10 +153,16 @@ def _requests(pod: Json) -> Resources:
     def sum_of(resource: str, unit: int) -> int:
         return math.ceil(sum(parse_quantity(each.get(resource, "0")) for each in asked) * unit)
 
+    devices = {
+        name: math.ceil(sum_of(name, 1) / (2**20 if is_in_bytes(name) else 1))
+        for name in {*_DEVICES} - {EFA_RESOURCE}
+    }
     return Resources(
-        cpu_millis=sum_of("cpu", 1000),
-        memory_mib=math.ceil(sum_of("memory", 1) / 2**20),
+        cpu_millis=min(sum_of("cpu", 1000), MOST_REQUESTED),
+        memory_mib=min(math.ceil(sum_of("memory", 1) / 2**20), MOST_REQUESTED),
         gpus=sum_of(GPU_RESOURCE, 1),
+        efa=sum_of(EFA_RESOURCE, 1),
+        devices={name: min(amount, MOST_REQUESTED) for name, amount in devices.items() if amount},
     )
 
 
@@ -332,6 +345,16 @@ _DECLARED = {
 }
 #: The labels that a job may select. No pool declares the last two: its machine types decide them.
 _VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "small", "p5"), ARCH: ("amd64", "arm64")}
+#: What else containers may request: of bytes, of pieces, of accelerators that no table has, and of what nobody knows.
+_DEVICES = {
+    EPHEMERAL_STORAGE: ("10Gi", "101Gi", "100Gi"),
+    "hugepages-2Mi": ("512Mi",),
+    "google.com/tpu": ("4",),
+    "amd.com/gpu": ("1", "0"),
+    "example.com/fpga": ("1", "9000000000000000000"),
+    "vpc.amazonaws.com/pod-eni": ("1",),
+    EFA_RESOURCE: ("1",),
+}
 _OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
@@ -396,11 +419,13 @@ def _expressions(draw: st.DrawFn) -> Json:
 @st.composite
 def _containers(draw: st.DrawFn, name: str) -> Json:
     asked = {
-        "cpu": draw(st.sampled_from(("100m", "0.57", "1", "7900m", "16", "40"))),
-        "memory": draw(st.sampled_from(("100Mi", "1500M", "1.5Gi", "20Gi", "123456789", "500Gi"))),
+        "cpu": draw(st.sampled_from(("100m", "0.57", "1", "7900m", "16", "40", "8E"))),
+        "memory": draw(st.sampled_from(("100Mi", "1500M", "1.5Gi", "20Gi", "123456789", "500Gi", "7Ei"))),
     }
+    named = draw(st.sampled_from((*_DEVICES, "", "", "", "", "", "")))
+    devices = {named: draw(st.sampled_from(_DEVICES[named]))} if named else {}
     gpus = draw(st.sampled_from(("", "", "1", "8")))
-    requests = {**asked, **({GPU_RESOURCE: gpus} if gpus else {})}
+    requests = {**asked, **devices, **({GPU_RESOURCE: gpus} if gpus else {})}
     limits = {"limits": {GPU_RESOURCE: gpus}} if gpus else {}
     kept = {key: value for key, value in requests.items() if draw(st.integers(0, 5)) or key == GPU_RESOURCE}
     return {"name": name, "image": "train:1", "resources": {"requests": kept, **limits}}

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 ROLES = ROOT / "docs" / "preview-roles"
+CONFIGURATION = DocPage.read("docs/configuration.md")
 READS = re.compile(r"(Describe|Get|List|Decrypt)")
+
+#: Modules with the commands of other callers: of `holdfast preflight`, and those that fix a problem.
+COMMANDS = {"checks.py", "usage.py"}
 
 #: Needed by no role: AWS allows it to every caller.
 ALWAYS_ALLOWED = {"sts:GetCallerIdentity"}
@@ -35,16 +39,19 @@ def actions_of_aws() -> set[str]:
 
 
 def queried(cloud: str, pattern: str) -> set[str]:
-    """The names of the queries that a cloud's program makes."""
-    text = (ROOT / "infra" / cloud / "preflight" / "queries.py").read_text("utf-8")
-    return set(re.findall(pattern, text))
+    """The names of the queries that a cloud's program makes, of existing clusters and earlier runs too."""
+    modules = sorted((ROOT / "infra" / cloud / "preflight").glob("*.py"))
+    texts = [module.read_text("utf-8") for module in modules if module.name not in COMMANDS]
+    return {found for text in texts for found in re.findall(pattern, text)}
 
 
 def test_the_role_on_aws_allows_every_query_and_only_reads(tmp_path: Path) -> None:
     actions = actions_of_aws()
-    needed = queried("aws", r'"((?:ec2|iam|sts|servicequotas|eks|s3|kms):[A-Z]\w+)') | queried(
-        "aws", r'f"((?:ec2|servicequotas):[A-Z]\w+) '
-    )
+    needed = queried("aws", r"\b((?:cloudformation|ec2|eks|iam|kms|logs|servicequotas|sts|tag):[A-Z]\w+)")
+    assert {"eks:DescribeCluster", "tag:GetResources", "ec2:DescribeSubnets"} <= needed, "each module is read"
+    (listed,) = re.findall(r"The queries are (`sts:.*?)\. ", CONFIGURATION.text, re.DOTALL)
+    # Some of them the provider makes beside those that the program names.
+    needed |= set(re.findall(r"`(\w+:\w+)`", listed))
     assert needed - ALWAYS_ALLOWED <= actions, "a preview warns about each query that fails, or stops"
     assert all(READS.match(action.partition(":")[2]) for action in actions), "a pull request changes nothing"
     text = (ROLES / "aws-permissions.json").read_text("utf-8")
@@ -66,7 +73,9 @@ def test_the_role_on_google_cloud_allows_every_query_and_only_reads() -> None:
     role = obj(yaml.safe_load((ROLES / "gcp-role.yaml").read_text("utf-8")))
     permissions = {str(each) for each in objects(role["includedPermissions"])}
     assert all(each.endswith((".get", ".list")) for each in permissions), "a pull request changes nothing"
-    needed = queried("gcp", r'"((?:cloudquotas|compute|resourcemanager|storage)\.\w+\.(?:get|list))"')
+    needed = queried(
+        "gcp", r'"((?:cloudquotas|compute|container|resourcemanager|storage)[\w.]+\.(?:get|list))"'
+    )
     assert needed <= permissions, "a preview warns about each query that fails, or stops"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 import yaml
@@ -19,43 +20,109 @@ from holdfast.infra.ci.comment import (
     Plan,
     drift_issue,
     marker,
-    parse_plan,
     preview_comment,
 )
 from holdfast.infra.ci.github import Repository
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from tests.support.fakes.github import FakeGitHub
 
 PROJECT = Path(__file__).parents[3]
 FIXTURES = PROJECT / "tests/fixtures/ci"
 WORKFLOWS = sorted((PROJECT / ".github/workflows").glob("*.yaml"))
 
 
-def test_the_comment_of_a_workflow_is_the_golden_text(tmp_path: Path) -> None:
-    # The target itself runs, in a copy that has only what it reads; only `pulumi` is a fake that prints a recorded plan.
-    for name in ("Makefile", "stacks", "policies", ".venv", "holdfast"):
-        (tmp_path / name).symlink_to(PROJECT / name)
-    fake = tmp_path / "bin/pulumi"
-    fake.parent.mkdir()
-    fake.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/called\ncat {FIXTURES}/plan.txt\n')
-    fake.chmod(0o755)
-    ran = subprocess.run(
-        ["make", "--old-file=.venv/.installed", "ci-preview", "STACK=local"],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"},
+def make(root: Path, target: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a target in a copy that has only what it reads. `gh` is a fake, and `holdfast rehearse` prints a recorded run."""
+    if not (root / "bin").exists():
+        for name in ("Makefile", "stacks", "policies", ".venv", "holdfast"):
+            (root / name).symlink_to(PROJECT / name)
+        (root / "bin").mkdir()
+        FakeGitHub().install(root / "bin")
+        command = root / "bin/holdfast"
+        command.write_text(
+            '#!/bin/sh\n[ "$1" != tools ] || exit 0\n'
+            f'[ "$1" != rehearse ] || {{ cat {FIXTURES}/rehearsal.txt; exit $CODE; }}\n'
+            f'exec {PROJECT}/.venv/bin/holdfast "$@"\n'
+        )
+        command.chmod(0o755)
+    return subprocess.run(
+        ["make", "--old-file=.venv/.installed", f"RUN={root}/bin/holdfast", target],
+        cwd=root,
+        env={
+            **os.environ,
+            "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(PROJECT),
+            "STACK": "local",
+            "REPOSITORY": "o/r",
+            **variables,
+        },
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_comment_about_a_rehearsal_is_the_golden_text(tmp_path: Path) -> None:
+    ran = make(tmp_path, "ci-rehearse", CODE="0")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    called = (tmp_path / "called").read_text().split()
-    assert called[:3] == ["preview", "--stack", "local"], "it previews the stack"
-    assert "dist/ci/local.plan.json" in called, "and saves the plan that a deployment carries out"
     found = (tmp_path / "dist/ci/local.md").read_text()
     # The list prices are in the text: `cp` the found text over the golden one when they change.
-    assert found == (FIXTURES / "comment.md").read_text(), "what a reviewer reads"
+    assert found == (FIXTURES / "rehearsal.md").read_text(), "what a reviewer of a fork reads"
+    failed = make(tmp_path, "ci-rehearse", CODE="3")
+    assert failed.returncode != 0, "the check of the pull request is red"
+    assert "## `local`: the rehearsal failed" in (tmp_path / "dist/ci/local.md").read_text(), (
+        "the comment, too"
+    )
+
+
+def test_a_comment_is_posted_once_and_updated_up_to_the_limit_of_github(tmp_path: Path) -> None:
+    (tmp_path / "dist/ci").mkdir(parents=True)
+    file = tmp_path / "dist/ci/local.md"
+    missing = make(tmp_path, "ci-post", PULL_REQUEST="7")
+    assert "Run `make ci-preview`" in missing.stderr, "nothing was saved, so nothing is posted"
+    plan = Plan(
+        resources="\n".join(f"+ line {n} 'é" for n in range(9000)), policies="", summary="+ 9000 to create"
+    )
+    first = preview_comment("local", plan, succeeded=True, cost=[], walks=[])
+    for text in (first, f"{marker('local')}\nshort\n"):
+        file.write_text(text)
+        assert make(tmp_path, "ci-post", PULL_REQUEST="7").returncode == 0, "GitHub accepts it"
+    github = FakeGitHub.read(tmp_path / "bin")
+    assert [each["body"] for each in github.comments] == ["of a reviewer", text], "one comment, the newest"
+    file.write_text(f"{marker('local')}\n{'x' * MOST_CHARACTERS}")
+    refused = make(tmp_path, "ci-post", PULL_REQUEST="7")
+    assert refused.returncode != 0, "a refusal of GitHub is no success"
+    assert "HTTP 422" in refused.stderr, "and is shown"
+
+
+def test_a_fork_writes_to_its_own_pull_request_and_to_no_comment_of_a_person(tmp_path: Path) -> None:
+    (tmp_path / "dist/ci").mkdir(parents=True)
+    # Names and texts are what a fork chooses: a shell would run two of them, two would rewrite a reviewer's comment.
+    branch = "x&head=o:main$(touch${IFS}pwned)`touch${IFS}pwned`"
+    files = {
+        "local.md": f"{marker('local')}\nfound\n",
+        "$(touch pwned).md": "\nmine",
+        "b.md": "of a reviewer",
+        "c.md": "",
+    }
+    for name, text in files.items():
+        (tmp_path / "dist/ci" / name).write_text(text)
+    make(tmp_path, "help")
+    github = FakeGitHub()
+    github.pulls = {
+        "o:main": [{"number": 1, "head": {"sha": "a"}}],
+        f"fork:{branch}": [{"number": 9, "head": {"sha": "b"}}],
+    }
+    github.save(tmp_path / "bin/github.json")
+    for commit in ("a", "b"):
+        ran = make(tmp_path, "ci-post-fork", HEAD=f"fork:{branch}", COMMIT=commit)
+        assert ran.returncode == 0, ran.stderr
+    found = FakeGitHub.read(tmp_path / "bin")
+    assert found.calls == ["POST repos/o/r/issues/9/comments"], "the commit that is tested, and nothing else"
+    assert [each["body"] for each in found.comments] == ["of a reviewer", files["local.md"]], (
+        "a reviewer's stays"
+    )
+    assert not list(tmp_path.rglob("pwned")), "no name reaches a shell"
 
 
 texts = st.text(st.sampled_from("ab`\n é"), max_size=200)
@@ -90,17 +157,6 @@ def test_a_plan_with_a_code_fence_cannot_end_its_block() -> None:
     assert "~~~~\n```\n# owned\n~~~~" in found, "text of a plan is text, whatever it contains"
 
 
-def test_output_of_a_rehearsal_has_the_same_parts() -> None:
-    found = parse_plan(
-        "The plan\n+ a\n\nPolicies\n  no policy pack ran\n\npreview of aws-dev: 1 to create\n  3 s\n"
-    )
-    assert found == Plan(
-        resources="The plan\n+ a",
-        policies="  no policy pack ran",
-        summary="preview of aws-dev: 1 to create\n  3 s",
-    ), "a fork's comment has them too"
-
-
 @pytest.mark.parametrize(
     ("summary", "differs"),
     [
@@ -112,30 +168,6 @@ def test_output_of_a_rehearsal_has_the_same_parts() -> None:
 )
 def test_drift_is_what_an_update_would_change(summary: str, differs: bool) -> None:
     assert Plan(resources="", policies="", summary=summary).differs is differs, "unchanged is no drift"
-
-
-class FakeGitHub:
-    """Answers `gh api` from memory."""
-
-    def __init__(self) -> None:
-        self.comments: list[dict[str, object]] = [{"id": 1, "body": "of a reviewer"}]
-        self.issues: list[dict[str, object]] = []
-
-    def __call__(self, words: Sequence[str]) -> Answer:
-        _, _, *rest = words
-        path = next(word for word in rest if word.startswith("repos/"))
-        listed = self.comments if "comments" in path else self.issues
-        if "--paginate" in rest:
-            shown = [each for each in listed if each.get("state", "open") == "open"]
-            # One array for each page.
-            return Answer(code=0, output=json.dumps(shown[:1]) + json.dumps(shown[1:]), errors="")
-        fields = json.loads(Path(rest[rest.index("--input") + 1]).read_text())
-        if "POST" in rest:
-            listed.append({"id": len(listed) + 1, "number": len(listed) + 1, **fields})
-        else:
-            number = int(path.rsplit("/", 1)[1])
-            listed[number - 1].update(fields)
-        return Answer(code=0, output="", errors="")
 
 
 def test_a_second_run_updates_its_comment_and_leaves_others() -> None:
@@ -170,32 +202,28 @@ def test_a_refusal_of_github_names_the_permission() -> None:
         refused.upsert_comment(7, "text")
 
 
-def test_workflows_call_targets_that_exist() -> None:
-    targets = set((PROJECT / "Makefile").read_text().split())
-    called = {
-        word
-        for file in WORKFLOWS
-        for line in file.read_text().splitlines()
-        if "make " in line and not line.strip().startswith("#")
-        for word in line.partition("make ")[2].replace(";", " ").split()
-        if word.replace("-", "").isalpha() and word.islower()
-    }
-    known = {word for word in called if f"{word}:" in targets}
-    assert {"ci-preview", "ci-post", "ci-rehearse", "ci-deploy", "ci-drift"} <= known, (
-        "each workflow has its target"
-    )
+def test_the_workflows_call_each_target_that_is_made_for_them() -> None:
+    made = set(re.findall(r"(?m)^(ci-[a-z-]+):", (PROJECT / "Makefile").read_text()))
+    called = {word for file in WORKFLOWS for word in re.findall(r"make (ci-[a-z-]+)", file.read_text())}
+    assert called == made, "a workflow calls what is there, and nothing is there for no workflow"
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 def test_a_workflow_that_updates_a_stack_waits_for_the_one_before(file: Path) -> None:
-    jobs = yaml.safe_load(file.read_text())["jobs"].values()
-    for job in jobs:
+    workflow = yaml.safe_load(file.read_text())
+    for job in workflow["jobs"].values():
         if any("ci-deploy" in str(step.get("run")) for step in job["steps"]):
             assert job["concurrency"] == {
                 "group": "update-${{ matrix.stack }}",
                 "cancel-in-progress": False,
             }, "two updates of a stack never meet, and none is interrupted"
             assert job["environment"] == "deploy-${{ matrix.stack }}", "its reviewers approve"
+            assert workflow["concurrency"] == {
+                "group": "deploy-${{ github.ref_type }}",
+                "cancel-in-progress": False,
+            }, (
+                "a plan is made after the update before it: tags go to the same stacks, and so do pushes to main"
+            )
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,7 +16,7 @@ from holdfast.infra.cost.report import cost_change, cost_report, summary
 from holdfast.infra.cost.spot_prices import read_spot_prices
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.prices import CostRange, exactly
+from holdfast.scheduling.prices import CostRange, exactly, price_facts
 from tests.support.builders.configurations import (
     AWS_REGION,
     aws_document,
@@ -24,6 +25,7 @@ from tests.support.builders.configurations import (
     gcp_platform,
     list_of,
     nap_platform,
+    section,
     tier,
 )
 
@@ -81,8 +83,34 @@ def test_aws_charges_follow_the_network_and_the_support_of_the_version() -> None
 
 
 @pytest.mark.parametrize("platform", [gcp_platform, nap_platform], ids=["gcp", "azure"])
-def test_a_new_network_has_a_gateway(platform: Callable[[], Platform]) -> None:
-    assert "NAT gateway" in idle(platform()), "nodes have no addresses of their own"
+def test_a_new_network_has_a_gateway_and_its_address(platform: Callable[[], Platform]) -> None:
+    charged = idle(platform())
+    assert "NAT gateway" in charged, "nodes have no addresses of their own"
+    assert "public address" in charged, "the gateway has one, and each cloud charges for it"
+
+
+def test_a_zonal_cluster_on_google_cloud_may_cost_nothing() -> None:
+    zonal = gcp_platform(lambda d: section(d, "cluster").update(location="us-central1-a"))
+    assert idle(zonal)["GKE free tier"] == "-0.10 to 0.00", "of one cluster of each billing account"
+    assert "GKE free tier" not in idle(gcp_platform()), "which no regional cluster gets"
+
+
+#: The clouds' own pages.
+OWN_WORDS = {"aws.amazon.com", "cloud.google.com", "techcommunity.microsoft.com"}
+
+
+def test_every_charge_is_the_clouds_own_word_or_has_two_sources() -> None:
+    charges = price_facts()["charges"]
+    alone = {
+        name
+        for name, charge in charges.items()
+        if urlsplit(charge["source"]).hostname not in OWN_WORDS and "also" not in charge
+    }
+    assert alone == {"gke-extended", "azure-nat", "azure-endpoint"}, (
+        "find a second source, and say in docs/economics.md which have one only"
+    )
+    page = Path("docs/economics.md").read_text("utf-8")
+    assert all(f"`{name}`" in page for name in alone), "the reader knows the weakest"
 
 
 def test_the_price_of_a_tier_replaces_the_table() -> None:

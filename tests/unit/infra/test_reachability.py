@@ -18,9 +18,9 @@ from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.gcp.pools import pool_summaries as gcp_pools
 from holdfast.infra.local.stack import pool_summaries as local_pools
 from holdfast.infra.program import load_platform, run
-from holdfast.infra.reachability import pool_facts, reachability_problems
+from holdfast.infra.reachability import pool_facts, reachability_problems, reachability_warnings
 from holdfast.policies.inputs.ladders import is_fallback_policy
-from holdfast.policies.rules.reachability import find_unreachable
+from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.scheduling.labels import INSTANCE_TYPE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool, summarize_pool
@@ -31,7 +31,7 @@ from tests.support.builders.configurations import entry, platform_document
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import record
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -201,3 +201,44 @@ def with_shape(resources: Sequence[StackResource], shape: dict[str, JsonValue]) 
         else each
         for each in resources
     ]
+
+
+@pytest.mark.parametrize(
+    ("stack", "tier", "max_price", "words"),
+    [
+        ("aws-prod", 0, 0.01, "is below what each of its machine types costs ("),
+        ("aws-prod", 0, 1000.0, None),
+        ("gcp-prod", 0, 0.01, None),
+    ],
+    ids=["never met", "met", "a cloud without prices"],
+)
+def test_a_tier_that_max_price_leaves_without_capacity_is_reported_in_the_same_words_by_program_and_pack(
+    stack: str, tier: int, max_price: float, words: str | None
+) -> None:
+    platform, capped = platform_of(stack), list[NamespaceSection]()
+    for namespace in platform.namespaces:
+        document = namespace.model_dump(mode="json", by_alias=True)
+        ladder = document["ladder"]
+        ladder[tier] = {**ladder[tier], "maxPrice": max_price}
+        capped.append(NamespaceSection.model_validate_json(json.dumps(document)))
+    said = list(reachability_warnings(capped, summaries(platform), platform.cloud))
+    noted = [each.message for each in find_notes(with_max_price(program(stack), tier, max_price), {})]
+    assert sorted(said) == sorted(each for each in noted if "maxPrice" in each), f"one text for both: {noted}"
+    assert bool(said) is (words is not None), f"{said}"
+    assert all(words is not None and words in each for each in said), f"{said}"
+    assert not set(find_unreachable(with_max_price(program(stack), tier, max_price), {})) - set(
+        find_unreachable(program(stack), {})
+    ), "jobs pass the tier, and reach the ones below"
+
+
+def with_max_price(stack: Sequence[StackResource], tier: int, max_price: float) -> Sequence[StackResource]:
+    """The stack with a limit on one tier of each ladder."""
+    found: list[StackResource] = []
+    for each in stack:
+        if is_fallback_policy(each.type):
+            spec = obj(each.props["spec"])
+            tiers = [dict(obj(given)) for given in objects(spec["tiers"])]
+            tiers[tier]["maxPrice"] = max_price
+            each = replace(each, props={**each.props, "spec": {**spec, "tiers": tiers}})
+        found.append(each)
+    return found

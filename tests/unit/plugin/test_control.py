@@ -15,7 +15,7 @@ from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import mapping
 from holdfast.scheduling.labels import POOL, STATE, STOP
-from tests.support.builders.fallback_objects import NAMESPACE, UID, jobset
+from tests.support.builders.fallback_objects import NAMESPACE, UID, child_job, jobset
 from tests.support.builders.job_states import running, suspending
 from tests.support.fakes.namespace_requests import NamespaceRequests, merged
 from tests.support.json_objects import obj, objects
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 JOB: Final = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{NAMESPACE}/jobsets/train"
+CHILD: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/train-worker-0"
 POLICY: Final = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/fallbackpolicies/ladder"
 KEY: Final = JobKey("JobSet", NAMESPACE, "train")
 LADDER: Final[Json] = {"spec": {"tiers": [{"pool": "spot-a"}, {"pool": "spot-b"}, {"pool": "on-demand"}]}}
@@ -49,7 +50,7 @@ def notes_of(found: NamespaceRequests) -> Json:
 
 
 def controller(found: NamespaceRequests) -> None:
-    """Suspend a job that is asked to stop, as the fallback controller and JobSet do."""
+    """Suspend a job that is asked to stop, as the fallback controller, JobSet and the Job controller do."""
     there = found.objects[JOB]
     is_asked = notes_of(found).get(STOP) == "true"
     if is_asked and obj(there["spec"])["suspend"] is not True:
@@ -59,6 +60,9 @@ def controller(found: NamespaceRequests) -> None:
             "status": {"conditions": [{"type": "Suspended", "status": "True"}]},
         }
         found.objects[JOB] = merged(there, stopped)
+    found.objects[CHILD] = child_job(
+        found.objects[JOB], suspend=obj(found.objects[JOB]["spec"])["suspend"] is True
+    )
 
 
 def selected(found: NamespaceRequests) -> object:

@@ -10,9 +10,8 @@ from holdfast.components.admission.job_admission import (
 )
 from holdfast.components.admission.jobset import MOST_RESTARTS
 from holdfast.components.admission.rules import NodeSelection, gke_rules, karpenter_rules
-from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_PROVISIONING, GKE_SPOT
-from holdfast.scheduling.ladder import MOST_FAILURES
+from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIERS
 from tests.support.builders.training_jobs import POOLS
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj

@@ -56,7 +56,11 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
     found = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in found.of(kind)}
-        wanted = {f"training-{each}-{what}" for each in KINDS for what in ("can-fall-back", "warnings")}
+        wanted = {
+            f"training-{each}-{what}"
+            for each in KINDS
+            for what in ("can-fall-back", "not-checked", "warnings")
+        }
         assert names == wanted, f"one {kind} for each"
     for binding in found.of(BINDING):
         assert binding.depends_on, "a policy without a binding has no effect"
@@ -75,6 +79,11 @@ def rejecting() -> list[Manifest]:
 
 def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
     assert len(rejecting()) == len(KINDS), "the others warn"
+    for each in job_validations(RULES, CAPACITY):
+        creates_only = "UPDATE" not in json.dumps(each.policy["matchConstraints"])
+        assert (each.policy["failurePolicy"] == "Fail") == creates_only, (
+            f"{each.name}: an error is a warning when a job is created, and never keeps one from being deleted"
+        )
     for each in rejecting():
         assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (

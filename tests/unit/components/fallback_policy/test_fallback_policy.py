@@ -169,9 +169,14 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
 
 def test_machines_are_written_without_reservations_and_left_out_if_unknown() -> None:
     known = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.LOCAL)
+    common = {"gpus": 8, "efa": 0, "pods": 110, "devices": {"ephemeral-storage": "100Gi"}, "allDevices": True}
     assert facts_object(known)["machines"] == [
-        {"name": "large", "cpu": "95900m", "memory": "1179638Mi", "gpus": 8, "efa": 0, "pods": 110},
-        {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "efa": 0, "pods": 110},
+        {"name": "large", "cpu": "95900m", "memory": "1179638Mi", **common},
+        {"name": "larger", "cpu": "127900m", "memory": "999990Mi", **common},
     ], "without system reservations; neither exceeds the other in everything"
+    of_gke = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.GKE)
+    for machine in objects(facts_object(of_gke)["machines"]):
+        assert "allDevices" not in machine, "device plugins may add any"
+        assert obj(machine["devices"])["google.com/tpu"] == 0, "but no accelerator"
     assert "machines" not in facts_object(FACTS), "reservations depend on the unknown provisioner"
     assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, "the minimum"

@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
 EXPRESSIONS = [each.expression for each in (*ALERTS, *PANELS)]
 
+#: What the API server counts of policies; tests/cluster/admission/test_unchecked_jobs.py reads it there.
+OF_THE_API_SERVER = {
+    "apiserver_validating_admission_policy_check_total": {
+        "policy",
+        "policy_binding",
+        "error_type",
+        "enforcement_action",
+    }
+}
+
 #: Added by Prometheus to every series that it scrapes from a pod, and to the buckets of a histogram.
 FROM_SCRAPE = {"pod", "le"}
 
@@ -85,17 +95,17 @@ def asked(expression: str) -> Iterator[tuple[str, set[str]]]:
     summed = {
         label.strip() for labels in re.findall(r"by \(([^)]*)\)", expression) for label in labels.split(",")
     }
-    for name, matchers in re.findall(r"(holdfast_\w+)(?:\{([^}]*)\})?", expression):
+    for name, matchers in re.findall(r"((?:holdfast|apiserver)_\w+)(?:\{([^}]*)\})?", expression):
         yield name, {*re.findall(r"(\w+)(?:=~|!=|!~|=)", matchers), *summed}
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_every_query_asks_for_exposed_series_and_labels(expression: str) -> None:
-    series = series_of(exposed_metrics())
+    series = {**series_of(exposed_metrics()), **OF_THE_API_SERVER}
     queries = list(asked(expression))
-    assert queries, f"{expression} asks for none of the controller's metrics"
+    assert queries, f"{expression} asks for no metric that is known here"
     for name, labels in queries:
-        assert name in series, f"the controller exposes no {name}: the graph would be empty"
+        assert name in series, f"nothing exposes {name}: the graph would be empty"
         assert labels - FROM_SCRAPE <= series[name], f"{name} has {series[name]}, not {labels}"
 
 

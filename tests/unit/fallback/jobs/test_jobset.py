@@ -203,24 +203,49 @@ def test_a_failed_job_has_its_failure_cause_and_the_operators_counters() -> None
     assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
 
 
-def test_a_suspension_is_complete_when_jobset_and_pods_are_done() -> None:
+@pytest.mark.parametrize(
+    ("conditions", "suspend", "is_complete", "why"),
+    [
+        (["Suspended"], True, True, "JobSet and the Job controller are done"),
+        ([], False, False, "the JobSet's condition is that of an earlier suspension"),
+        ([], True, False, "the Job controller has not noticed, and may create pods of the old template"),
+        (["Failed"], True, False, "JobSet restarts it in a suspended JobSet too: it would start twice"),
+        (["Complete"], False, True, "what is complete is left as it is"),
+        (["SuccessCriteriaMet"], True, True, "it creates no pods, and never shows that it is suspended"),
+        (["FailureTarget"], True, True, "it creates no pods, and is deleted"),
+    ],
+)
+def test_a_suspension_is_complete_when_each_child_job_creates_no_more_pods(
+    conditions: list[str],
+    suspend: bool,
+    is_complete: bool,
+    why: str,
+) -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    assert observed(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
-        "JobSet is done"
+    status: Json = {"conditions": [condition(each) for each in conditions]}
+    child = child_job(job, suspend=suspend, status=status)
+    assert observed(snapshot(job, children=[child])).is_suspension_complete is is_complete, why
+
+
+def test_a_suspension_is_complete_only_when_jobset_has_noticed_it() -> None:
+    job = jobset(suspend=True)
+    assert not observed(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete, (
+        "JobSet has not even begun"
     )
-    assert observed(snapshot(job, children=[child_job(job)])).is_suspension_complete is False, (
-        "the condition is that of the last suspension: JobSet has not come to this one"
+    templates = [replicated_job(selector=ON_A, replicas=2), replicated_job("later", selector=ON_A)]
+    job = jobset(*templates, suspend=True, status={"conditions": [SUSPENDED]})
+    children = [child_job(job, suspend=True), child_job(job, index=1, suspend=True)]
+    assert not observed(snapshot(job, children=children)).is_suspension_complete, (
+        "a restart may be about to create the last one from the old template"
     )
-    assert observed(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
-    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
-    assert observed(snapshot(job, children=[failing])).is_suspension_complete is False, (
-        "it restarts a suspended JobSet too: resumed before that, it would start twice"
+    later = replicated_job("later", selector=ON_A, dependsOn=[{"name": "worker", "status": "Ready"}])
+    job = jobset(templates[0], later, suspend=True, status={"conditions": [SUSPENDED]})
+    assert observed(snapshot(job, children=children)).is_suspension_complete, (
+        "JobSet creates none whose turn has not come"
     )
-    done = child_job(job, status={"conditions": [condition("Complete")]})
-    assert observed(snapshot(job, children=[done])).is_suspension_complete is True, (
-        "what is complete is left as it is"
-    )
+
+
+def test_a_suspension_is_complete_only_when_the_job_controller_tracks_no_pod() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
     now = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))

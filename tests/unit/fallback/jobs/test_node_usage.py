@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, used_nodes
+from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, node_shares, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
 from holdfast.scheduling.labels import (
@@ -61,6 +63,69 @@ def test_a_process_that_starts_counts_from_when_its_pods_got_their_nodes() -> No
     usage = NodeUsage[str]()
     two = (UsedNode(kind=SPOT, since=T0 + 30 * MINUTE), UsedNode(kind=SPOT, since=T0 - HOUR))
     assert usage.update("job", T0, T0 + HOUR, two) == {SPOT: 90 * MINUTE}, "what is older is in the ledger"
+
+
+def asking(cpu: float, gpus: int = 0) -> Json:
+    """A pod with requests."""
+    requests: Json = {"cpu": f"{round(cpu * 1000)}m", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    return {"spec": {"containers": [{"resources": {"requests": requests}}]}, "status": {"phase": "Running"}}
+
+
+MACHINE: Final[Json] = {"status": {"allocatable": {"cpu": "32", "memory": "64Gi", "nvidia.com/gpu": "8"}}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "shares"),
+    [
+        ({"a": [asking(24, 6)], "b": [asking(4, 1), asking(4, 1)]}, {"a": 0.75, "b": 0.25}),
+        ({"a": [asking(2, 6)], "b": [asking(24, 2)]}, {"a": 0.5, "b": 0.5}),
+        ({"a": [asking(20, 8)], "b": [asking(8)]}, {"a": 0.8, "b": 0.2}),
+        ({"a": [asking(0)], "b": [asking(0), asking(0)]}, {"a": 0.5, "b": 0.5}),
+        ({"a": [asking(1)], "b": []}, {"a": 1.0, "b": 0.0}),
+    ],
+    ids=[
+        "in proportion",
+        "largest parts",
+        "a job without GPUs",
+        "no requests",
+        "a job that has not come yet",
+    ],
+)
+def test_jobs_on_one_node_divide_it_by_the_largest_part_of_it_that_they_request(
+    pods: dict[str, list[Json]], shares: dict[str, float]
+) -> None:
+    assert node_shares(pods, MACHINE) == pytest.approx(shares), "OpenCost divides a node by requests too"
+
+
+@given(
+    visits=st.lists(
+        st.tuples(
+            st.sampled_from("abc"),
+            st.floats(0, 8),
+            st.integers(0, 2),
+            st.integers(0, 20),
+            st.integers(1, 20),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_the_ledgers_of_the_jobs_on_one_node_add_up_to_the_node(
+    visits: list[tuple[str, float, int, int, int]],
+) -> None:
+    usage, found = NodeUsage[str](), dict[str, timedelta]()
+    for minute in range(41):
+        pods: dict[str, list[Json]] = {}
+        for job, cpu, gpus, begin, length in visits:
+            if begin <= minute < begin + length:
+                pods.setdefault(job, []).append(asking(cpu, gpus))
+        shares = node_shares(pods, MACHINE)
+        for job in "abc":
+            used = (UsedNode(kind=SPOT, since=T0, share=shares[job]),) if job in shares else ()
+            found[job] = usage.update(job, T0, T0 + minute * MINUTE, used).get(SPOT, timedelta(0))
+    occupied = {minute for _, _, _, begin, length in visits for minute in range(begin, begin + length)}
+    total = sum(found.values(), timedelta(0))
+    assert abs(total - len(occupied) * MINUTE) < timedelta(seconds=1), f"each minute counts once: {found}"
 
 
 def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None:

@@ -19,6 +19,7 @@ from holdfast.fallback.reconciler.action_executor import (
     PodsPlaced,
     PodsRemain,
     ReservationManager,
+    SuspensionIncomplete,
 )
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.observer import JobContext
@@ -51,6 +52,7 @@ from tests.support.builders.fallback_objects import (
     NOW,
     UID,
     child_job,
+    condition,
     jobset,
     ray_worker,
     rayjob,
@@ -65,6 +67,7 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
+SUSPENDED = jobset(suspend=True, status={"conditions": [condition("Suspended")]})
 STATE_NOW = JobState(uid=UID, phase=Phase.SUSPENDING, pool="spot-b", rank=1, since=NOW)
 SHAPES = (PodShape(count=2, requests={"cpu": "1"}),)
 TAINT = Taint(key="spot", value="true", effect="NoSchedule")
@@ -134,7 +137,8 @@ async def test_writes_of_one_decision_use_the_previous_response() -> None:
 
 @in_event_loop
 async def test_each_write_of_a_state_updates_the_marker_of_the_suspension() -> None:
-    fixture = ExecutorFixture(jobset())
+    fixture = ExecutorFixture(jobset(status={"conditions": [condition("Suspended")]}))
+    await fixture.api.put(JOB, child_job(SUSPENDED, suspend=True, selector={POOL: "spot-b"}))
     context = await fixture.observe()
     running = replace(STATE_NOW, phase=Phase.RUNNING)
     await fixture.actor.execute(context, (WriteState(state=running),))
@@ -161,8 +165,8 @@ async def test_a_changed_job_is_not_written() -> None:
 
 @in_event_loop
 async def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
-    fixture = ExecutorFixture(jobset(suspend=True))
-    context = await fixture.observe()
+    fixture = ExecutorFixture(SUSPENDED)
+    context = await fixture.observe(children=(child_job(SUSPENDED, suspend=True),))
     await fixture.api.put(POD, worker("hidden", node="n"))
     with pytest.raises(PodsRemain, match="hidden"):
         await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
@@ -171,6 +175,42 @@ async def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
     await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
     await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
     assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
+
+
+@pytest.mark.parametrize(
+    "current",
+    [
+        child_job(SUSPENDED),
+        child_job(SUSPENDED, suspend=True, status={}),
+        child_job(SUSPENDED, suspend=True, selector={POOL: "old"}),
+        None,
+    ],
+    ids=[
+        "created unsuspended by a restart",
+        "not noticed by the Job controller",
+        "of an old template",
+        "missing",
+    ],
+)
+@in_event_loop
+async def test_a_job_is_not_resumed_while_a_child_job_that_no_cache_shows_may_create_pods(
+    current: Json | None,
+) -> None:
+    fixture = ExecutorFixture(SUSPENDED)
+    suspended = child_job(SUSPENDED, suspend=True)
+    context = await fixture.observe(children=(suspended,))
+    assert context.seen.is_suspension_complete, "by the caches it may be resumed"
+    await fixture.api.drop(JOB, NAMESPACE, "train-worker-0")
+    if current is not None:
+        await fixture.api.put(JOB, current)
+    with pytest.raises(SuspensionIncomplete):
+        await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
+    assert fixture.writes() == [], "its pods would keep the old selectors"
+    await fixture.api.put(JOB, suspended)
+    await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
+    assert obj(fixture.job()["spec"])["suspend"] is False, (
+        "now its template is merged into a Job without pods"
+    )
 
 
 @in_event_loop

@@ -20,6 +20,7 @@ from holdfast.fallback.reconciler.observer import (
     ApiAbsences,
     ClockJumps,
     GangContention,
+    Observer,
     PodHistories,
 )
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
@@ -30,20 +31,24 @@ from holdfast.fallback.state_machine.observation import (
     Outcome,
     PoolStatus,
 )
-from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, TRAINING
+from holdfast.fallback.state_machine.state import Ledger, write_state
+from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
     NOW,
     UID,
     child_job,
+    condition,
     disrupted,
     jobset,
     node,
     ray_worker,
     rayjob,
+    stamp,
     worker,
 )
+from tests.support.builders.job_states import running
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -142,6 +147,43 @@ def child_at(version: str, **status: int) -> Json:
     """The JobSet's Job in one of its versions."""
     child = child_job(jobset(), status=status)
     return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
+
+
+def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() -> None:
+    caches, clock = training(), [NOW]
+    observer = Observer(
+        caches,
+        PodHistories(caches, now=lambda: clock[0]),
+        GangContention(lambda _: None),
+        claims_are_served=lambda: True,
+        now=lambda: clock[0],
+        monotonic=lambda: clock[0].timestamp(),
+    )
+    state = running(uid=UID, pool="spot-a", ledger=Ledger(counted_from=NOW, counted_until=NOW))
+    caches.jobs["JobSet"].put(jobset(annotations={STATE: write_state(state)}))
+    caches.nodes.put(node("n", labels={POOL: "spot-a"}))
+    # Karpenter claimed the machine an hour before it was ready and the pod was bound.
+    claim: Json = {"creationTimestamp": stamp(NOW - timedelta(hours=1)), "name": "n"}
+    caches.claims.put({"metadata": claim, "status": {"nodeName": "n"}})
+    bound = condition("PodScheduled", at=NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n", conditions=[bound]))
+
+    def node_time() -> timedelta:
+        seen = observer.observe(TRAIN)
+        assert seen is not None, "the job exists"
+        return sum(seen.seen.node_time.values(), timedelta(0))
+
+    assert node_time() == timedelta(0), "the boot of the machine is outside of the ledger"
+    clock[0] += timedelta(hours=1)
+    woken = enqueued_by(caches)
+    caches.pods[OF_RAY].put(ray_worker("r", node="n"))
+    assert set(woken) == {TRAIN, RAY}, "its part of the node differs from now on"
+    assert node_time() == timedelta(hours=1), "until now the node was its own"
+    clock[0] += timedelta(hours=1)
+    woken.clear()
+    caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Succeeded"))
+    assert set(woken) == {TRAIN, RAY}, "the node is its own again"
+    assert node_time() == timedelta(hours=1.5), "neither requests anything, so each had a half"
 
 
 def hold(on: str = "", namespace: str = RESERVATION_NAMESPACE) -> Json:

@@ -85,6 +85,10 @@ def test_pods_that_do_not_terminate_are_reported_and_those_of_lost_machines_dele
     late = observed_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
+    assert "1 pods and 0 child Jobs are left" in decision.events[0].message, "what it waits for"
+    late = observed_suspended(is_suspension_complete=False, now=T0 + SLOW_SUSPENSION_AFTER)
+    (event,) = decide(suspending(), late, policy()).events
+    assert "not finished suspending it" in event.message, "nothing is left, and its operator does nothing"
     early = decide(suspending(), observed_suspended(pods_remaining=1), policy())
     assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is requeued when it has become slow"
     decision = decide(suspending(), observed_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from holdfast.infra.azure.preflight import Subscription, check_subscription
 from holdfast.infra.azure.preflight.checks import preflight_problems
+from holdfast.infra.azure.preflight.existing_cluster import ExistingAks
 from holdfast.infra.azure.preflight.queries import (
     api_server_of,
     connection_error,
     query_subscription,
     unreachable_api_server,
 )
-from holdfast.infra.azure.preflight.subnet import service_endpoints
+from holdfast.infra.azure.preflight.subnet import existing_subnet, service_endpoints, subnet_problems
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import (
     EXISTING_AZURE_NETWORK,
@@ -263,6 +264,22 @@ def test_a_subnet_without_an_endpoint_for_storage_is_refused_with_the_command() 
     assert f"--ids {SUBNET} --service-endpoints Microsoft.Sql Microsoft.Storage" in problem.fix, (
         "the command replaces the list, so it names those that exist"
     )
+
+
+def test_the_subnet_of_an_existing_cluster_needs_the_endpoint_too() -> None:
+    platform = read_azure(
+        {
+            **{key: value for key, value in nap_document().items() if key != "network"},
+            "cluster": {"existing": "shared", "resourceGroup": "platform"},
+        }
+    )
+    cluster = ExistingAks(name="shared", resource_group="platform", subnet_id=SUBNET)
+    assert existing_subnet(platform, cluster) == SUBNET, "where the pools' nodes are"
+    (problem,) = subnet_problems(platform, cluster, frozenset())
+    assert problem.field == "holdfast:platform.cluster.existing", "the stack names no subnet"
+    assert f"--ids {SUBNET} --service-endpoints Microsoft.Storage" in problem.fix, "the owner's command"
+    managed = replace(cluster, subnet_id="")
+    assert existing_subnet(platform, managed) is None, "another problem says that AKS manages its subnet"
 
 
 def test_only_stacks_on_an_existing_subnet_query_it() -> None:

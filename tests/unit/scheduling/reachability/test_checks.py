@@ -294,6 +294,15 @@ def test_message_about_room_names_the_devices_that_pods_request(devices: dict[st
     assert [EPHEMERAL_STORAGE in each for each in reasons] == [named, named], "the rest does not explain it"
 
 
+@pytest.mark.parametrize(("device", "found"), [(EPHEMERAL_STORAGE, []), ("example.com/fpga", ["gang"])])
+def test_shapes_that_run_together_do_not_lack_a_device_that_nodes_may_have(device: str, found: list[str]):
+    job = shape(pods=1, requests=replace(SMALL_PODS, devices={device: 1}))
+    together = check_together((job, job), on_demand())
+    assert [each.check for each in together if isinstance(each, Failed)] == found, (
+        "the pool's disk is not known"
+    )
+
+
 def test_pods_that_never_share_a_node_need_one_each():
     job = shape(pods=9, requests=SMALL_PODS)
     assert checks(job, on_demand()) == [], "four fit on each of eight machines"

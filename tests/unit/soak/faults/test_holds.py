@@ -86,5 +86,5 @@ def test_the_timeline_follows_taints_placeholders_and_nodes() -> None:
     }
     seen.record_placeholder(pod, after(5), is_deleted=False)
     seen.end_missing("Pod", set(), after(7))
-    held = [each for each in seen.reserved("one") if each.since == after(5)]
+    held = [each for each in seen.held("one") if each.since == after(5)]
     assert [(each.node, each.until) for each in held] == [("n", after(7))], "a placeholder reserves its node"

@@ -116,3 +116,18 @@ def test_a_node_with_two_pods_or_a_reservation_counts_once_and_until_it_is_gone(
     assert (span.pool, span.since, span.until) == ("spot-a", after(1), after(80)), (
         "from the first pod to its end"
     )
+
+
+def test_a_node_with_pods_of_two_jobs_is_divided_by_their_pods() -> None:
+    neighbor = record()
+    neighbor = replace(neighbor, trace=replace(neighbor.trace, uid="another"), until=after(61))
+    own = replace(record(), trace=replace(record().trace, uid="train-uid"))
+    spans = spans_of(own, nodes(), [own, neighbor])
+    assert [(each.since, each.until, each.share) for each in spans[:2]] == [
+        (after(1), after(61), 0.5),
+        (after(61), after(200), 1.0),
+    ], "half of each node while the other job has a pod there"
+    found = wrong_bills(
+        own, states(ledger(10, 9), ledger(110, 9 + 51 + 98)), nodes(), TIERS, others=[own, neighbor]
+    )
+    assert found == [], f"two halves for 51 s, then two nodes for 49 s: {found}"

@@ -84,6 +84,7 @@ def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
         ("an FPGA", {"FpgaInfo": {"Fpgas": []}}),
         ("Inferentia", {"InferenceAcceleratorInfo": {"Accelerators": [{"Name": "Inferentia"}]}}),
         ("Trainium", {"NeuronInfo": {"NeuronDevices": [{"Name": "Trainium"}]}}),
+        ("Trainium that EC2 does not describe", {"InstanceType": "trn2u.48xlarge"}),
         ("a transcoder", {"MediaAcceleratorInfo": {"Accelerators": [{"Name": "U30"}]}}),
         ("a fractional GPU", {"GpuInfo": {"Gpus": [{"Name": "L4", "Count": 0}]}}),
         ("a retired generation before Nitro", {"CurrentGeneration": False, "Hypervisor": "xen"}),

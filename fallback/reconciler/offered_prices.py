@@ -1,8 +1,8 @@
-"""Prices of pools and nodes: read from Karpenter's metrics of what it can buy, at regular times.
+"""Prices at this moment: read from Karpenter's metrics of what it can buy, at regular times.
 
 Karpenter's provider for AWS shows the price and the availability of each offering: an instance type, a capacity type and a
 zone. Only the replica of Karpenter that leads shows them, so an answer without any changes nothing. What was read is used for
-an hour.
+an hour. What clouds publish, as ranges and without a cluster, is in `scheduling/prices.py`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def cheapest(node_pool: Json, offerings: Mapping[Offering, OfferedPrice]) -> flo
     return min(available or [each.price for each in suited], default=None)
 
 
-class Prices:
+class OfferedPrices:
     """The prices that Karpenter last showed.
 
     `address`: of its metrics; None for a cluster without them. `changed` is called when prices have changed, and `read` with

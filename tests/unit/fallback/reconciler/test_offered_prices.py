@@ -14,12 +14,12 @@ from aiohttp import web
 from holdfast.components.karpenter.kwok import instance_types_file
 from holdfast.fallback.jobs.node_usage import used_nodes
 from holdfast.fallback.policy.policy import TierFacts
-from holdfast.fallback.reconciler.prices import (
+from holdfast.fallback.reconciler.offered_prices import (
     AVAILABLE_METRIC,
     PRICE_METRIC,
     OfferedPrice,
+    OfferedPrices,
     Offering,
-    Prices,
     cheapest,
     parse_offerings,
 )
@@ -145,7 +145,7 @@ async def _prices_outlive_and_expire() -> None:
         changes[0] += 1
 
     async with Karpenter() as karpenter:
-        prices = Prices(
+        prices = OfferedPrices(
             karpenter.address,
             now=lambda: now[0],
             node_pools=lambda: pools,
@@ -170,7 +170,7 @@ async def _prices_outlive_and_expire() -> None:
         now[0] += timedelta(minutes=11)
         await prices.refresh()
         assert (prices.of_pool("a-spot"), changes) == (None, [2]), "a price of yesterday is none"
-    unreachable = Prices("http://127.0.0.1:1/metrics", now=lambda: T0, node_pools=lambda: pools)
+    unreachable = OfferedPrices("http://127.0.0.1:1/metrics", now=lambda: T0, node_pools=lambda: pools)
     await unreachable.refresh()
     assert unreachable.of_pool("a-spot") is None, "and nothing is raised"
 
@@ -190,8 +190,8 @@ def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_declar
     assert {each.kind.price for each in declared} == {9.0}, "without Karpenter's"
 
 
-async def _prices_of(pool: Json) -> Prices:
+async def _prices_of(pool: Json) -> OfferedPrices:
     async with Karpenter() as karpenter:
-        prices = Prices(karpenter.address, now=lambda: T0, node_pools=lambda: [pool])
+        prices = OfferedPrices(karpenter.address, now=lambda: T0, node_pools=lambda: [pool])
         await prices.refresh()
     return prices

@@ -1,0 +1,1 @@
+"""A stack for GPUs on spot from one command: `holdfast up aws --spot-gpus a100`."""

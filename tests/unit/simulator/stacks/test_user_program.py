@@ -1,0 +1,112 @@
+"""A program of another project is found, checked before anything starts, and imported from its own folder."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.__main__ import main
+from holdfast.rehearsal.lifecycle.program_run import read_existing
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi import Audience
+from holdfast.simulator.stacks.user_program import UserProgram
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def a_project(folder: Path, *, project: str = "name: features\nruntime: python\n", **files: str) -> Path:
+    """A project with a program that does nothing; `files` are by name, with `__` for a dot."""
+    (folder / "Pulumi.yaml").write_text(project)
+    (folder / "__main__.py").write_text("")
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    return folder
+
+
+def stack_of(folder: Path, name: str | None = None, *plugins: str) -> str:
+    program = UserProgram.in_folder(folder)
+    return program.stack(name, plugins=plugins, report=lambda _: None, audience=Audience()).name
+
+
+@pytest.mark.parametrize(
+    ("project", "said"),
+    [
+        ("name: a\nruntime: nodejs\n", "runtime is 'nodejs'; only programs in `python`"),
+        ("name: a\nruntime: {name: go}\n", "runtime is 'go'"),
+        ("runtime: python\n", "name is missing"),
+        ("name: a\nruntime: python\nmain: app\n", "app does not exist"),
+    ],
+)
+def test_a_project_that_is_no_program_in_python_is_refused(tmp_path: Path, project: str, said: str) -> None:
+    with pytest.raises(RehearsalError) as refused:
+        UserProgram.in_folder(a_project(tmp_path, project=project))
+    assert said in str(refused.value), "the message names the field and its value"
+
+
+def test_the_stack_is_the_only_one_or_the_named_one(tmp_path: Path) -> None:
+    assert stack_of(a_project(tmp_path)) == "dev", "a program without stack files has an empty configuration"
+    a_project(tmp_path, Pulumi__prod__yaml="config: {}")
+    assert stack_of(tmp_path) == "prod", "there is no choice"
+    a_project(tmp_path, Pulumi__test__yaml="config: {}")
+    assert stack_of(tmp_path, "test") == "test", "the named one"
+    for name, said in ((None, "name one of prod, test with --stack"), ("other", "no stack 'other'")):
+        with pytest.raises(RehearsalError, match=said):
+            stack_of(tmp_path, name)
+
+
+def test_a_plugin_that_is_missing_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
+    with pytest.raises(RehearsalError, match="pulumi-nosuch is not installed"):
+        stack_of(a_project(tmp_path), None, "nosuch")
+    with pytest.raises(RehearsalError, match="pulumi plugin install resource gcp "):
+        stack_of(tmp_path, None, "gcp")
+
+
+def test_a_program_imports_its_own_components_and_runs_again_from_the_start(tmp_path: Path) -> None:
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("TIMES = []\n")
+    a_project(tmp_path)
+    (tmp_path / "__main__.py").write_text(
+        "import components\ncomponents.TIMES.append(1)\nassert len(components.TIMES) == 1\n"
+    )
+    program = UserProgram.in_folder(tmp_path)
+    with program.importable():
+        program()
+        program()  # as the engine runs it for each command: with modules of the first run it would fail
+    assert "components" not in sys.modules, "nothing of the project is left in this process"
+
+
+def test_existing_objects_come_in_an_order_in_which_they_can_be_made(tmp_path: Path) -> None:
+    made = [
+        ("v1", "ConfigMap", "a"),
+        ("v1", "Namespace", "b"),
+        ("example.com/v1", "CustomResourceDefinition", "c"),
+    ]
+    file = tmp_path / "all.yaml"
+    documents = [f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: {name}}}\n" for api, kind, name in made]
+    file.write_text("---\n".join(["", *documents]))
+    kinds = [each["kind"] for each in read_existing([tmp_path])]
+    assert kinds == ["CustomResourceDefinition", "Namespace", "ConfigMap"], "definitions and namespaces first"
+    (tmp_path / "list.yaml").write_text(
+        "kind: List\nitems: [{apiVersion: v1, kind: Node, metadata: {name: n}}]"
+    )
+    assert len(read_existing([tmp_path])) == 4, "a list is what `kubectl get -o yaml` prints"
+    for text, said in (("kind: Node", "has no apiVersion"), ("a: [", "not YAML")):
+        file.write_text(text)
+        with pytest.raises(RehearsalError, match=said):
+            read_existing([file])
+    with pytest.raises(RehearsalError, match="does not exist"):
+        read_existing([tmp_path / "none.yaml"])
+
+
+def test_options_of_a_program_need_the_folder_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rehearse", "nowhere", "--plugin", "random"]) == 1, "a failure, not a stack that is missing"
+    said = capsys.readouterr().err
+    assert "nowhere/Pulumi.yaml does not exist; --stack, --existing and --plugin need" in said, (
+        "what is missing"
+    )
