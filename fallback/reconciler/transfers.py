@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from holdfast.fallback.api.client import Client, Kind
+    from holdfast.fallback.api.client import Client
     from holdfast.fallback.jobs.snapshot import JobKey
     from holdfast.fallback.state_machine.transfer import RemoteView, TransferAction, TransferRecord
     from holdfast.scheduling.json import Json
@@ -83,7 +83,7 @@ class Transfers:
     async def remove_leftovers(self, cluster: str, namespace: str) -> None:
         """Take the next step to remove each copy in a cluster's namespace that no transfer of this cluster's jobs needs."""
         client = self._remotes[cluster]
-        for found in await _all(client, JOBSET, namespace, COPY_OF):
+        for found in await client.current(JOBSET, namespace=namespace, labels=COPY_OF):
             view = copies.remote_view(found, (), (), self._now()).copy
             if view is None or copies.home_of(found) != self._home_id:
                 continue
@@ -107,7 +107,7 @@ class Transfers:
 
     async def _snapshot(self, key: JobKey) -> Snapshot:
         job = await self._home.get(JOBSET, key.namespace, key.name)
-        children = await _all(self._home, JOB, key.namespace, pod_selectors(key)[0])
+        children = await self._home.current(JOB, namespace=key.namespace, labels=pod_selectors(key)[0])
         pods = await self._pods_at_home(key)
         return Snapshot(
             job=job,
@@ -117,7 +117,7 @@ class Transfers:
         )
 
     async def _pods_at_home(self, key: JobKey) -> list[Json]:
-        found = await _all(self._home, POD, key.namespace, pod_selectors(key)[0])
+        found = await self._home.current(POD, namespace=key.namespace, labels=pod_selectors(key)[0])
         return [pod for pod in found if job_of_pod(pod) == key]
 
     async def _remote(self, cluster: str, key: JobKey, uid: str) -> RemoteView | None:
@@ -136,8 +136,8 @@ class Transfers:
                     raise
                 found = None
             labels = f"{COPY_OF}={uid}"
-            children = await _all(client, JOB, key.namespace, labels)
-            pods = await _all(client, POD, key.namespace, labels)
+            children = await client.current(JOB, namespace=key.namespace, labels=labels)
+            pods = await client.current(POD, namespace=key.namespace, labels=labels)
         except (ApiError, Unreachable):
             return None
         return copies.remote_view(found, children, pods, self._now())
@@ -195,15 +195,3 @@ async def _create(client: Client, key: JobKey, copy: Json) -> None:
     except ApiError as error:
         if error.status != _CONFLICT:  # an earlier request, or another object, was first: it is read next
             raise
-
-
-async def _all(client: Client, kind: Kind, namespace: str, labels: str) -> list[Json]:
-    """Return every object with these labels, from the API server."""
-    found: list[Json] = []
-    go_on: str | None = None
-    while True:
-        page = await client.page(kind, namespace=namespace, labels=labels, continue_token=go_on)
-        found += page.objects
-        go_on = page.continue_token
-        if go_on is None:
-            return found

@@ -46,6 +46,11 @@ def a_copy(*, permit: str = "Recalled", origin: str = f"v1 home {UID} 2", status
     return jobset(suspend=True, annotations=annotations, status=status)
 
 
+def stopped() -> Json:
+    """The suspended child Job of the job, or of its copy."""
+    return child_job(jobset(), suspend=True)
+
+
 def held(job: Json, *finalizers: str) -> Json:
     """The job with finalizers."""
     return {**job, "metadata": {**obj(job["metadata"]), "finalizers": list(finalizers)}}
@@ -90,8 +95,12 @@ class There:
         pytest.param(There(found=None, is_clear=True), id="nothing"),
         pytest.param(There(found=None, pods=(worker("a"),)), id="a pod without its copy"),
         pytest.param(There(found=None, children=(child_job(jobset()),)), id="a Job without its copy"),
-        pytest.param(There(found=a_copy(), is_quiet=True, is_clear=True), id="stopped"),
-        pytest.param(There(found=a_copy(), pods=(worker("a", of="x"),)), id="a pod of an earlier copy"),
+        pytest.param(There(found=a_copy(), children=(stopped(),), is_quiet=True), id="stopped"),
+        pytest.param(There(found=a_copy(), is_clear=True), id="its operator may still create a child Job"),
+        pytest.param(
+            There(found=a_copy(), children=(stopped(),), pods=(worker("a", of="x"),)),
+            id="a pod of an earlier copy",
+        ),
         pytest.param(There(found=a_copy(status={}), is_clear=True), id="not stopped by its operator yet"),
         pytest.param(
             There(
@@ -133,10 +142,11 @@ def test_a_job_is_seen_with_its_record_and_what_its_user_declares_lost() -> None
     annotations = {TRANSFER: write_record(RECORD), LOST_COPY: "2"}
     job = held(jobset(suspend=True, annotations=annotations, status=SUSPENDED), TRANSFER)
 
-    view = home_view(snapshot(job), wanted="elsewhere")
+    view = home_view(snapshot(job, children=[stopped()]), wanted="elsewhere")
     assert (view.record, view.is_held, view.abandoned) == (RECORD, True, 2), "as it is written"
     assert view.is_quiet, "it is suspended and has no pod"
-    assert not home_view(snapshot(job, worker("a")), wanted="").is_quiet, "a pod is left"
+    left = home_view(snapshot(job, worker("a"), children=[stopped()]), wanted="")
+    assert not left.is_quiet, "a pod is left"
     assert record_of(held(jobset(), TRANSFER)).stage is Stage.RETURNING, "a lost record may need any copy"
     assert record_of(jobset()).stage is Stage.HOME, "a job without finalizer needs none"
 

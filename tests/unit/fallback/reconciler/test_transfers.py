@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from holdfast.fallback.api.client import JOBSET, POD, ApiError, Client, Unreachable
+from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
 from holdfast.fallback.state_machine.transfer import CreateCopy, Stage
 from holdfast.scheduling.labels import COPY_OF, PERMIT, TRANSFER
-from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, condition, jobset, worker
+from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, child_job, condition, jobset, worker
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi
 from tests.support.json_objects import obj
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.fallback.state_machine.transfer import TransferAction
-    from holdfast.scheduling.json import Json
     from tests.support.fakes.api_server import Sent
 
 KEY: Final = JobKey("JobSet", NAMESPACE, "train")
-SUSPENDED: Final[Json] = {"conditions": [condition("Suspended")]}
 
 
 class TwoApis:
@@ -41,10 +39,8 @@ class TwoApis:
         action = None
         with suppress(ApiError, Unreachable, SomethingRemains):
             action = await self.transfers.step(KEY, cluster=cluster, pool="spot-b")
-        copy = self.there.get(JOBSET, NAMESPACE, "train")
-        if copy is not None:
-            conditions = [condition("Suspended", status=str(copy["spec"]["suspend"]))]
-            await self.there.put(JOBSET, {**copy, "status": {"conditions": conditions}})
+        for api in (self.home, self.there):
+            await operators_work(api)
         return action
 
     async def drive(self, cluster: str, until: Callable[[], bool]) -> int:
@@ -66,10 +62,26 @@ class TwoApis:
         return "" if copy is None else copy["metadata"]["annotations"].get(PERMIT, "")
 
 
+async def operators_work(api: FakeApi) -> None:
+    """Let the operators of one cluster carry out what its JobSet says, and remove what it has left."""
+    job = api.get(JOBSET, NAMESPACE, "train")
+    if job is None:
+        for child in api.of(JOB):
+            await api.drop(JOB, NAMESPACE, child["metadata"]["name"])
+        return
+    child = child_job(job, suspend=job["spec"]["suspend"])
+    metadata = obj(child["metadata"])
+    labels = {**obj(metadata["labels"]), **obj(job["metadata"].get("labels"))}
+    await api.put(JOB, {**child, "metadata": {**metadata, "labels": labels}})
+    conditions = [condition("Suspended", status=str(job["spec"]["suspend"]))]
+    await api.put(JOBSET, {**job, "status": {"conditions": conditions}})
+
+
 async def started() -> TwoApis:
     """The fixture, with the job at home."""
     fixture = TwoApis()
-    await fixture.home.put(JOBSET, jobset(suspend=True, status=SUSPENDED))
+    await fixture.home.put(JOBSET, jobset(suspend=True))
+    await operators_work(fixture.home)
     return fixture
 
 
@@ -155,7 +167,6 @@ async def test_copies_of_deleted_jobs_and_of_this_cluster_alone_are_removed() ->
 
     await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE)
     assert fixture.permit() == "Recalled", "a copy stops before it is deleted"
-    copy = fixture.there.get(JOBSET, NAMESPACE, "train") or {}
-    await fixture.there.put(JOBSET, {**copy, "status": SUSPENDED})
+    await operators_work(fixture.there)
     await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE)
     assert fixture.there.of(JOBSET) == [], "its job does not exist any more"
