@@ -162,7 +162,10 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
             *_role("fallback-copies", COPY_RULES, {"kind": "ServiceAccount", **account}),
         )
         wait_until_enforced(there.client, _refuses_granted_copies)
+        # Only updates are judged.
+        home.apply(jobset("held"))
         wait_until_enforced(home.client, _refuses_to_run_held_jobs)
+        home.clear()
         with running_proxy(_kubeconfig(there), folder) as front:
             yield TwoClusters(home=home, there=there, front=front)
 
@@ -203,15 +206,9 @@ def _refuses_granted_copies(client: KubeClient) -> bool:
 
 
 def _refuses_to_run_held_jobs(client: KubeClient) -> bool:
-    client.apply(jobset("held"), field_manager="test")
-    held: Json = {"metadata": {"finalizers": [TRANSFER]}}
-    try:
-        client.merge_patch(JOBSET, "JobSet", "held", held, namespace=NAMESPACE)
-    except KubeError as error:
-        client.delete(JOBSET, "JobSet", "held", namespace=NAMESPACE)
-        return HOME_POLICY in str(error)
-    client.merge_patch(JOBSET, "JobSet", "held", {"metadata": {"finalizers": None}}, namespace=NAMESPACE)
-    return False
+    job = jobset("held")
+    held = {**job, "metadata": {**obj(job["metadata"]), "finalizers": [TRANSFER]}}
+    return _is_refused(client, held, HOME_POLICY)
 
 
 def _is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
