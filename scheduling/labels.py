@@ -37,6 +37,21 @@ STATE: Final = "fallback.holdfast.dev/state"
 # Annotation on a job that follows: the controller suspended it, and resumes it on a pool. Every version can read it.
 SUSPENDED_FOR: Final = "fallback.holdfast.dev/suspended-for"
 
+# On a job that is transferred to another cluster: the annotation with the transfer's record, and the finalizer that keeps the
+# job until no copy of it can run.
+TRANSFER: Final = "fallback.holdfast.dev/transfer"
+
+# Annotation on such a job: its user declares that the copy of this epoch is lost with its cluster.
+LOST_COPY: Final = "fallback.holdfast.dev/lost-copy"
+
+# Annotations on a copy of a job: the uids of the job's cluster and of the job, and the epoch; and whether the copy may run.
+# The first is also a label of the copy, its child Jobs and its pods, with the uid of the job.
+COPY_OF: Final = "fallback.holdfast.dev/copy-of"
+PERMIT: Final = "fallback.holdfast.dev/permit"
+
+# The values of PERMIT. One never goes back to an earlier one.
+PERMITS: Final = ("Waiting", "Granted", "Recalled")
+
 # Annotation on a job that follows: what admission removed from the manifest, as JSON.
 ORIGINAL: Final = "fallback.holdfast.dev/original"
 

@@ -33,6 +33,7 @@ from holdfast.scheduling.labels import (
     SUCCESSOR_OF,
     SUSPENDED_FOR,
     TIER,
+    TRANSFER,
 )
 
 if TYPE_CHECKING:
@@ -64,11 +65,14 @@ _SERVER_FIELDS: Final = ("generation", "managedFields", "resourceVersion")
 _RESERVATION_EFFECT: Final = "NoSchedule"
 
 
-def policy_spec(placeholder_image: str) -> Json:
-    """Return the specification of the policy; `placeholder_image` is the only image that placeholders run."""
+def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
+    """Return the specification of the policy; `placeholder_image` is the only image that placeholders run.
+
+    `transfers`: the controller may transfer JobSets to other clusters.
+    """
     validations: list[JsonValue] = [
         {"expression": f"!({applies}) || ({allowed})", "message": message, "reason": "Forbidden"}
-        for applies, allowed, message in _validations(placeholder_image)
+        for applies, allowed, message in _validations(placeholder_image, transfers=transfers)
     ]
     return {
         "failurePolicy": "Fail",
@@ -77,7 +81,9 @@ def policy_spec(placeholder_image: str) -> Json:
                 _rule("", "v1", ["CREATE", "UPDATE"], "pods", "pods/status", "events"),
                 _rule("", "v1", ["UPDATE"], "nodes"),
                 _rule("batch", "v1", ["DELETE"], "jobs"),
-                _rule("jobset.x-k8s.io", "*", ["UPDATE"], "jobsets"),
+                _rule(
+                    "jobset.x-k8s.io", "*", ["UPDATE"], "jobsets", *(["jobsets/status"] if transfers else [])
+                ),
                 _rule("ray.io", "*", ["CREATE", "UPDATE"], "rayjobs"),
             ]
         },
@@ -101,7 +107,7 @@ _NEW: Final = "variables.new"
 _OLD: Final = "variables.old"
 
 
-def _validations(placeholder_image: str) -> Iterable[tuple[str, str, str]]:
+def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[str, str, str]]:
     """Yield when a validation applies, what is allowed, and the message otherwise."""
     yield (
         _is("nodes"),
@@ -126,7 +132,10 @@ def _validations(placeholder_image: str) -> Iterable[tuple[str, str, str]]:
         _is("pods/status"),
         _all(
             _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
-            _same(_without(".status", "phase", "conditions", "observedGeneration"), _foreign_conditions()),
+            _same(
+                _without(".status", "phase", "conditions", "observedGeneration"),
+                _conditions_but("DisruptionTarget"),
+            ),
             f'{_NEW}.status.phase == "Failed"',
         ),
         "the controller changes a pod's status only to end it, with the condition DisruptionTarget",
@@ -138,9 +147,20 @@ def _validations(placeholder_image: str) -> Iterable[tuple[str, str, str]]:
     )
     yield (
         _is("jobsets"),
-        _all(_same_job_metadata(), _same(*_jobset_spec())),
+        _all(_same_job_metadata(transfers=transfers), _same(*_jobset_spec())),
         "the controller changes a JobSet only by its suspension, pool, reservation and state",
     )
+    if transfers:
+        yield (
+            _is("jobsets/status"),
+            _all(
+                _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
+                _same(_rest("OBJECT.?status.orValue({})", ["conditions", "terminalState"])),
+                _same(_conditions_but("Completed", "Failed")),
+                f"{_NEW}.metadata.?finalizers.orValue([]).exists(f, f == {text(TRANSFER)})",
+            ),
+            "the controller changes a JobSet's status only to end it as its copy in another cluster has ended",
+        )
     yield (
         _is("rayjobs", "UPDATE"),
         _all(_same_job_metadata(), _same(*_rayjob_spec())),
@@ -233,19 +253,24 @@ def _reservation() -> str:
     return f"size({mine}) <= 1 && {mine}.all(t, {taint})"
 
 
-def _foreign_conditions() -> str:
-    return 'OBJECT.status.?conditions.orValue([]).filter(c, c.type != "DisruptionTarget")'
+def _conditions_but(*kinds: str) -> str:
+    return f"OBJECT.?status.?conditions.orValue([]).filter(c, !(c.type in {texts(kinds)}))"
 
 
 def _annotation(key: str) -> str:
     return f'{_NEW}.metadata.?annotations[?{text(key)}].orValue("")'
 
 
-def _same_job_metadata() -> str:
+def _same_job_metadata(*, transfers: bool = False) -> str:
+    annotations = (*JOB_ANNOTATIONS, TRANSFER) if transfers else JOB_ANNOTATIONS
+    finalizers = f"OBJECT.metadata.?finalizers.orValue([]).filter(f, f != {text(TRANSFER)})"
     return _same(
         _without("", "metadata", "spec", "status"),
-        _without(".metadata", *_SERVER_FIELDS, "annotations", "labels"),
-        _without_key("annotations", *JOB_ANNOTATIONS),
+        _without(
+            ".metadata", *_SERVER_FIELDS, "annotations", "labels", *(["finalizers"] if transfers else [])
+        ),
+        *([finalizers] if transfers else []),
+        _without_key("annotations", *annotations),
         _without_key("labels", *JOB_LABELS),
     )
 

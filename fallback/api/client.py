@@ -191,6 +191,17 @@ class Client:
         answer = await self._send("GET", kind.collection(namespace), query=query)
         return Page(answer)
 
+    async def current(self, kind: Kind, *, namespace: str, labels: str) -> list[Json]:
+        """Return all of a kind's current objects with these labels, from the server and not from a cache."""
+        found: list[Json] = []
+        go_on: str | None = None
+        while True:
+            page = await self.page(kind, namespace=namespace, labels=labels, continue_token=go_on)
+            found += page.objects
+            go_on = page.continue_token
+            if go_on is None:
+                return found
+
     def watch(self, kind: Kind, *, labels: str | None, version: str, seconds: int) -> AsyncGenerator[bytes]:
         """Yield the changes to a kind's objects since `version`, one JSON document each, for `seconds`."""
         query = {

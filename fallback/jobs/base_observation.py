@@ -21,8 +21,9 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.state_machine.transfer import may_run, read_permit
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import FIRST_CREATED, FOLLOWS, FOLLOWS_VALUE, STOP
+from holdfast.scheduling.labels import COPY_OF, FIRST_CREATED, FOLLOWS, FOLLOWS_VALUE, PERMIT, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,7 +121,8 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         created=_created(job) or snapshot.now,
         now=snapshot.now,
         follows=_follows(job),
-        stop_requested=_follows(job) and mapping(metadata_of(job).get("annotations")).get(STOP) == "true",
+        stop_requested=_follows(job) and (_annotation(job, STOP) == "true" or _awaits_permit(job)),
+        awaits_permit=_awaits_permit(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
         is_managed_by_kueue=is_managed_by_kueue(job, snapshot.workloads),
         losses=losses_of(history),
@@ -133,6 +135,15 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         max_cost=max_cost_of(job),
         work_done=work_done_of(job, snapshot.pods),
     )
+
+
+def _awaits_permit(job: Json) -> bool:
+    """Whether a job is a copy from another cluster, which may not run."""
+    return bool(_annotation(job, COPY_OF)) and not may_run(read_permit(_annotation(job, PERMIT)))
+
+
+def _annotation(job: Json, key: str) -> str:
+    return text(mapping(metadata_of(job).get("annotations")).get(key))
 
 
 def _created(job: Json) -> datetime | None:

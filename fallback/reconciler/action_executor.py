@@ -244,18 +244,10 @@ class ActionExecutor:
         return [pod for pod in found if job_of_pod(pod) == context.key]
 
     async def _current(self, kind: Kind, key: JobKey, selectors: Iterable[str]) -> list[Json]:
-        found: list[Json] = []
-        for labels in selectors:
-            go_on: str | None = None
-            while True:
-                page = await self._client.page(
-                    kind, namespace=key.namespace, labels=labels, continue_token=go_on
-                )
-                found += page.objects
-                go_on = page.continue_token
-                if go_on is None:
-                    break
-        return found
+        lists = [
+            await self._client.current(kind, namespace=key.namespace, labels=labels) for labels in selectors
+        ]
+        return [each for found in lists for each in found]
 
     async def _require_suspended(self, context: JobContext) -> None:
         """Observe the job's child Jobs, then its pods, as the API server has them now: suspended Jobs create no pods."""

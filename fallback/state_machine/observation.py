@@ -140,8 +140,9 @@ class Observation:
         monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
         shifted by it, and the shifted state is recorded.
     The job's spec and status
-        `follows`: it follows the ladder. `stop_requested`: its user asks to stop it. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried
-        the suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
+        `follows`: it follows the ladder. `stop_requested`: its user asks to stop it, or `awaits_permit`: it is a copy that its
+        home cluster does not permit to run. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried the
+        suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
         be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
         None; `failure_cause`: why a FAILED job failed, if known. `can_be_recreated`: the job asks to be created again
         when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`. `pool`: what its template selects now, None for
@@ -177,6 +178,7 @@ class Observation:
 
     follows: bool = True
     stop_requested: bool = False
+    awaits_permit: bool = False
     suspended: bool = False
     is_suspension_complete: bool = False
     can_be_suspended: bool = True

@@ -50,7 +50,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> Step
 
 
 def step_stop(state: JobState | None, observation: Observation) -> Step | None:
-    """Stop a job whose user asks for it with the annotation; None if it does not, or cannot be suspended now."""
+    """Stop a job that must stop by an annotation of its user or its home; None if none asks, or it cannot be suspended now."""
     pool = observation.pool if state is None or not state.suspended_by_us else state.pool
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
     if not observation.stop_requested or is_ended or pool is None:
@@ -61,10 +61,12 @@ def step_stop(state: JobState | None, observation: Observation) -> Step | None:
         has_outdated = observation.is_suspension_complete and observation.outdated_children > 0
         actions = (DeleteChildren(),) if has_outdated and not observation.pods_remaining else ()
         is_news = state is None or state.phase is not Phase.STOPPED
-        return Step(state=stopped, actions=actions, events=(_stopped_event(),) if is_news else ())
+        return Step(state=stopped, actions=actions, events=(_stopped_event(observation),) if is_news else ())
     if not observation.can_be_suspended or observation.not_suspendable_reason is not None:
         return None
-    return Step(state=stopped, actions=(Suspend(state=stopped, pool=pool),), events=(_stopped_event(),))
+    return Step(
+        state=stopped, actions=(Suspend(state=stopped, pool=pool),), events=(_stopped_event(observation),)
+    )
 
 
 def step_taken_over(state: JobState, observation: Observation) -> Step:
@@ -84,7 +86,15 @@ def step_taken_over(state: JobState, observation: Observation) -> Step:
     )
 
 
-def _stopped_event() -> JobEvent:
+def _stopped_event(observation: Observation) -> JobEvent:
+    if observation.awaits_permit:
+        return JobEvent(
+            reason=EventReason.STOPPED,
+            message=(
+                "The job is a copy that its home cluster does not permit to run: it stays suspended until home resumes or "
+                "deletes it."
+            ),
+        )
     return JobEvent(
         reason=EventReason.STOPPED,
         message=(

@@ -27,6 +27,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/kubernetes_provider": 100,
     "tests/cluster/operator_runner": 90,
     "tests/cluster/plugin": 90,
+    "tests/cluster/transfers": 90,
     "tests/cluster/reachability": 80,
     "tests/engine/test_aks_pools.py": 70,
     "tests/cluster/aks": 60,

@@ -116,6 +116,7 @@ class ObservationFields(TypedDict, total=False):
     clock_jump: timedelta
     follows: bool
     stop_requested: bool
+    awaits_permit: bool
     suspended: bool
     is_suspension_complete: bool
     can_be_suspended: bool

@@ -65,13 +65,13 @@ def _metadata(name: str, namespace: str | None) -> Json:
     return {"name": name} if namespace is None else {"name": name, "namespace": namespace}
 
 
-def limit_controller(client: KubeClient) -> None:
+def limit_controller(client: KubeClient, *, transfers: bool = False) -> None:
     """Create the controller's account and permissions, and enforce the policy on its writes.
 
     Its namespaces must exist, and the kinds of jobs: the policy names them.
     """
     account: Json = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(_account())}
-    policy: Json = {"metadata": {"name": NAME}, "spec": policy_spec(PLACEHOLDER_IMAGE)}
+    policy: Json = {"metadata": {"name": NAME}, "spec": policy_spec(PLACEHOLDER_IMAGE, transfers=transfers)}
     binding: Json = {"metadata": {"name": NAME}, "spec": binding_spec()}
     for manifest in (
         account,

@@ -178,6 +178,14 @@ def test_a_job_is_stopped_by_its_annotation_in_the_middle_of_a_move(state: JobSt
     assert kinds(waits) == [WriteState], "child Jobs with pods are left to their operator"
 
 
+def test_a_copy_without_a_permit_stays_stopped_until_its_home_resumes_it() -> None:
+    waits = observed_suspended(stop_requested=True, awaits_permit=True, pool="a-spot")
+    decision = decide(None, waits, policy())
+    assert "home" in decision.events[0].message, "its user cannot resume it, and must not look for a way"
+    granted = decide(state_of(decision), observed(pods_placed=0), policy())
+    assert state_of(granted).phase is Phase.WAITING, "from then on it follows the ladder of its cluster"
+
+
 def test_a_job_that_its_user_resumes_is_not_charged_for_the_restart_of_an_outage_before() -> None:
     hit = suspending(restart_expected=True, evictions=1)
     stopped = state_of(decide(hit, observed_suspended(stop_requested=True), policy()))

@@ -1,0 +1,223 @@
+"""The admission policies that keep a job and its copies from running in two clusters at once, for every client.
+
+One is about jobs at home, the other about copies of jobs of other clusters, and about what the controllers of those clusters may
+do here. Both compare objects as `holdfast.fallback.state_machine.transfer` has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import (
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
+
+from holdfast.components.admission.expressions import text, texts
+from holdfast.components.fallback_controller.access import rule
+from holdfast.components.fallback_controller.write_policy import ACCOUNT
+from holdfast.scheduling.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        ValidatingAdmissionPolicyBindingSpecArgsDict,
+        ValidatingAdmissionPolicySpecArgsDict,
+    )
+
+    from holdfast.scheduling.json import Json, JsonValue
+
+#: What home's controller may do with copies, in each training namespace of the other cluster.
+COPY_RULES: Final[Sequence[Json]] = (
+    rule("", ["pods"], ["list"]),
+    rule("batch", ["jobs"], ["list"]),
+    rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list", "patch"]),
+)
+
+#: What it needs in training namespaces at home, beside the rights that every controller has.
+TRANSFER_RULES: Final[Sequence[Json]] = (
+    rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
+    rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
+)
+
+#: The names of the policies and of their bindings.
+HOME_POLICY: Final = "fallback-transfers"
+COPIES_POLICY: Final = "fallback-copies"
+
+_WAITING, _GRANTED, _RECALLED = PERMITS
+
+_CREATES: Final = 'request.operation == "CREATE"'
+_UPDATES: Final = 'request.operation == "UPDATE"'
+_DELETES: Final = 'request.operation == "DELETE"'
+
+# What the API server sets in each update.
+_SERVER_FIELDS: Final = ("annotations", "generation", "managedFields", "resourceVersion")
+
+
+def home_policy_spec() -> Json:
+    """Return the policy for jobs at home: while a copy may run, the job stays suspended and keeps its finalizer."""
+    held = f"finalizers.orValue([]).exists(f, f == {text(TRANSFER)})"
+    is_held, was_held = f"object.metadata.?{held}", f"oldObject.metadata.?{held}"
+    return _policy(
+        ["UPDATE"],
+        condition=("held", f"{is_held} || {was_held}"),
+        validations=(
+            (
+                f"!({is_held}) || object.spec.?suspend.orValue(false)",
+                "a copy of the job may run in another cluster, so the job stays suspended here",
+            ),
+            (
+                f"{is_held} || request.userInfo.username == {text(ACCOUNT)}",
+                f"only the fallback controller removes the finalizer {TRANSFER}, once no copy can run",
+            ),
+        ),
+    )
+
+
+def copies_policy_spec(accounts: Sequence[str]) -> Json:
+    """Return the policy for copies; `accounts` are the user names of the controllers of other clusters."""
+    new, old = _permit("object"), _permit("oldObject")
+    return _policy(
+        ["CREATE", "UPDATE", "DELETE"],
+        condition=(
+            "copies",
+            f"{_is_account(accounts)} || {_origin('object')} != '' || {_origin('oldObject')} != ''",
+        ),
+        validations=(
+            (
+                f"!({_is_account(accounts)}) || ({_DELETES} ? {_origin('oldObject')} : {_origin('object')}) != ''",
+                "the controller of another cluster writes only copies of its jobs",
+            ),
+            (
+                f"!({_is_account(accounts)} && {_UPDATES}) || ({_only_permit_and_suspension()})",
+                "the controller of another cluster changes a copy only by its permit and its suspension",
+            ),
+            (
+                f"!({_CREATES}) || ({new} == {text(_WAITING)} && object.spec.?suspend.orValue(false))",
+                f"a copy is created suspended, with the permit {_WAITING}",
+            ),
+            (
+                f"!({_UPDATES}) || {_origin('object')} == {_origin('oldObject')}",
+                f"the annotation {COPY_OF} of a copy cannot be changed, and is not added to a job",
+            ),
+            (
+                f"!({_UPDATES}) || {new} == {old} || ({_is_account(accounts)} && {_follows(new, old)})",
+                f"only home's controller changes the permit, from {_WAITING} over {_GRANTED} to {_RECALLED}",
+            ),
+            (
+                f"!({_UPDATES}) || {new} == {text(_GRANTED)} || object.spec.?suspend.orValue(false)",
+                f"a copy runs only with the permit {_GRANTED} of its home",
+            ),
+            (
+                f"!({_DELETES}) || ({old} == {text(_RECALLED)} && oldObject.spec.?suspend.orValue(false))",
+                "a copy is deleted by its home, after it is recalled: delete the job in its home cluster",
+            ),
+        ),
+    )
+
+
+def binding_spec(name: str) -> Json:
+    """Return the specification of a policy's binding: violations are refused and recorded in the audit log."""
+    return {"policyName": name, "validationActions": ["Deny", "Audit"]}
+
+
+def _policy(
+    operations: Sequence[str], *, condition: tuple[str, str], validations: Iterable[tuple[str, str]]
+) -> Json:
+    rules: list[JsonValue] = [
+        {
+            "apiGroups": ["jobset.x-k8s.io"],
+            "apiVersions": ["*"],
+            "operations": list(operations),
+            "resources": ["jobsets"],
+        }
+    ]
+    return {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules},
+        "matchConditions": [{"name": condition[0], "expression": condition[1]}],
+        "validations": [
+            {"expression": expression, "message": message, "reason": "Forbidden"}
+            for expression, message in validations
+        ],
+    }
+
+
+def _is_account(accounts: Sequence[str]) -> str:
+    return f"request.userInfo.username in {texts(accounts)}"
+
+
+def _annotation(obj: str, key: str) -> str:
+    """Return an annotation's text; empty for none, and for an object that the request does not have."""
+    return f'({obj} == null ? "" : {obj}.metadata.?annotations[?{text(key)}].orValue(""))'
+
+
+def _origin(obj: str) -> str:
+    return _annotation(obj, COPY_OF)
+
+
+def _permit(obj: str) -> str:
+    return _annotation(obj, PERMIT)
+
+
+def _follows(new: str, old: str) -> str:
+    order = texts(PERMITS)
+    return f"({new} in {order} && {old} in {order} && {order}.indexOf({new}) > {order}.indexOf({old}))"
+
+
+def _only_permit_and_suspension() -> str:
+    parts = (
+        _without("", "metadata", "spec", "status"),
+        _without(".metadata", *_SERVER_FIELDS),
+        _rest("OBJECT.metadata.?annotations.orValue({})", PERMIT),
+        _without(".spec", "suspend"),
+    )
+    return " && ".join(
+        f"({part.replace('OBJECT', 'dyn(object)')} == {part.replace('OBJECT', 'dyn(oldObject)')})"
+        for part in parts
+    )
+
+
+def _without(path: str, *keys: str) -> str:
+    return _rest(f"OBJECT{path}", *keys)
+
+
+def _rest(value: str, *keys: str) -> str:
+    return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferPolicyArgs:
+    """`accounts`: the user names with which the controllers of other clusters write here; empty for none."""
+
+    accounts: Sequence[str] = ()
+
+
+class TransferPolicy(ComponentResource):
+    """What keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
+
+    Creates a ValidatingAdmissionPolicy with its binding for the jobs at home, and one for copies of jobs of other clusters.
+    """
+
+    def __init__(self, name: str, args: TransferPolicyArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:TransferPolicy", name, None, opts)
+        for part, policy_name, spec in (
+            ("home", HOME_POLICY, home_policy_spec()),
+            ("copies", COPIES_POLICY, copies_policy_spec(args.accounts)),
+        ):
+            policy = ValidatingAdmissionPolicy(
+                f"{name}-{part}",
+                metadata={"name": policy_name},
+                spec=cast("ValidatingAdmissionPolicySpecArgsDict", spec),
+                opts=ResourceOptions(parent=self),
+            )
+            ValidatingAdmissionPolicyBinding(
+                f"{name}-{part}-binding",
+                metadata={"name": policy_name},
+                spec=cast("ValidatingAdmissionPolicyBindingSpecArgsDict", binding_spec(policy_name)),
+                opts=ResourceOptions(parent=self, depends_on=[policy]),
+            )
+        self.register_outputs({})

@@ -1,0 +1,239 @@
+"""Copies of a JobSet in other clusters: the manifest of one, both sides of a transfer as views, and the patches of its steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, objects, stamp, text, uid_of
+from holdfast.fallback.jobs.jobset import JobSetKind, templates_with_pool
+from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.transfer import (
+    CopyView,
+    HomeView,
+    Permit,
+    RemoteView,
+    Stage,
+    TransferRecord,
+    may_run,
+    read_permit,
+    read_transfer,
+    write_record,
+)
+from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.scheduling.labels import (
+    CHECKPOINT_REQUESTED,
+    COPY_OF,
+    LOST_COPY,
+    PERMIT,
+    STATE,
+    STOP,
+    SUSPENDED_FOR,
+    TIER,
+    TRANSFER,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from holdfast.fallback.state_machine.transfer import SetPermit
+
+_VERSION: Final = "v1"
+_PARTS: Final = 4
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# What belongs to the job at home alone.
+_HOME_ANNOTATIONS: Final = frozenset(
+    {STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, STOP, TRANSFER, LOST_COPY, _APPLIED}
+)
+
+# A copy that its operator deletes after a time would take its outcome with it.
+_HOME_FIELDS: Final = frozenset({"ttlSecondsAfterFinished"})
+
+_CONDITIONS: Final = {Outcome.COMPLETED: "Completed", Outcome.FAILED: "Failed"}
+
+
+def copy_of(job: Json, *, home: str, epoch: int, pool: str) -> Json:
+    """Return the copy of a job for a pool of another cluster: suspended, without a permit. `home`: the uid of the job's cluster."""
+    uid = uid_of(job)
+    metadata, spec = metadata_of(job), mapping(job.get("spec"))
+    labels = {key: value for key, value in mapping(metadata.get("labels")).items() if key != TIER}
+    annotations = {
+        key: value
+        for key, value in mapping(metadata.get("annotations")).items()
+        if key not in _HOME_ANNOTATIONS
+    }
+    templates = templates_with_pool(job, pool, tolerate_reservation=False)
+    labelled = [_labelled(each, uid) for each in objects(templates["replicatedJobs"])]
+    return {
+        "apiVersion": JobSetKind.api_version,
+        "kind": JobSetKind.kind,
+        "metadata": {
+            "name": metadata.get("name"),
+            "namespace": metadata.get("namespace"),
+            "labels": {**labels, COPY_OF: uid},
+            "annotations": {
+                **annotations,
+                COPY_OF: f"{_VERSION} {home} {uid} {epoch}",
+                PERMIT: Permit.WAITING.value,
+            },
+        },
+        "spec": {
+            **{key: value for key, value in spec.items() if key not in _HOME_FIELDS},
+            "suspend": True,
+            "replicatedJobs": labelled,
+        },
+    }
+
+
+def _labelled(replicated_job: Json, uid: str) -> Json:
+    """Return a replicated job whose child Jobs and pods have the label of the copy."""
+    job = mapping(replicated_job.get("template"))
+    job_spec = mapping(job.get("spec"))
+    pod = _with_label(mapping(job_spec.get("template")), uid)
+    return {
+        **replicated_job,
+        "template": {**_with_label(job, uid), "spec": {**job_spec, "template": pod}},
+    }
+
+
+def _with_label(template: Json, uid: str) -> Json:
+    metadata = mapping(template.get("metadata"))
+    return {
+        **template,
+        "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), COPY_OF: uid}},
+    }
+
+
+def home_view(snapshot: Snapshot, *, wanted: str) -> HomeView:
+    """Return the job at home; `wanted`: the cluster that its ladder wants it in, empty for home."""
+    job = snapshot.job
+    metadata = metadata_of(job)
+    annotations = mapping(metadata.get("annotations"))
+    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    lost = text(annotations.get(LOST_COPY))
+    return HomeView(
+        uid=uid_of(job),
+        record=read_transfer(text(annotations.get(TRANSFER)), uid_of(job)),
+        is_held=is_held(job),
+        is_deleted=bool(metadata.get("deletionTimestamp")),
+        is_suspended=seen.suspended,
+        is_quiet=seen.suspended
+        and seen.is_suspension_complete
+        and not seen.pods_remaining
+        and not seen.outdated_children,
+        is_ended=seen.outcome is not None,
+        wanted=wanted,
+        abandoned=int(lost) if lost.isdecimal() else None,
+    )
+
+
+def record_of(job: Json) -> TransferRecord:
+    """Return a job's record; one that is lost may need any copy, so it is one of no epoch that needs them all."""
+    found = read_transfer(text(mapping(metadata_of(job).get("annotations")).get(TRANSFER)), uid_of(job))
+    if found is not None:
+        return found
+    return TransferRecord(uid=uid_of(job), stage=Stage.RETURNING if is_held(job) else Stage.HOME)
+
+
+def key_of(job: Json) -> JobKey:
+    """Return the key of a JobSet."""
+    return JobKey(JobSetKind.kind, namespace_of(job), name_of(job))
+
+
+def home_of(found: Json) -> str:
+    """Return the identity of the cluster that an object is a copy from, empty for no copy."""
+    parts = text(mapping(metadata_of(found).get("annotations")).get(COPY_OF)).split(" ")
+    return parts[1] if len(parts) == _PARTS else ""
+
+
+def is_held(job: Json) -> bool:
+    """Whether a job has the finalizer of a transfer."""
+    return TRANSFER in _finalizers(job)
+
+
+def remote_view(
+    found: Json | None, children: Sequence[Json], pods: Sequence[Json], now: datetime
+) -> RemoteView:
+    """Return what another cluster has of a job: the object with its name, and the child Jobs and pods of its copies."""
+    is_clear = not children and all(has_ended(pod) for pod in pods)
+    if found is None:
+        return RemoteView(is_clear=is_clear)
+    annotations = mapping(metadata_of(found).get("annotations"))
+    parts = text(annotations.get(COPY_OF)).split(" ")
+    is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
+    snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes={}, claims=None)
+    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    is_stopped = seen.outcome is not None or (seen.suspended and seen.is_suspension_complete)
+    view = CopyView(
+        uid=uid_of(found),
+        version=text(metadata_of(found).get("resourceVersion")),
+        origin=parts[2] if is_copy else "",
+        epoch=int(parts[3]) if is_copy else 0,
+        permit=read_permit(text(annotations.get(PERMIT))),
+        is_quiet=is_stopped and all(has_ended(pod) for pod in pods),
+        outcome=seen.outcome,
+    )
+    return RemoteView(copy=view, is_clear=is_clear)
+
+
+def record_patch(job: Json, record: TransferRecord, *, hold: bool) -> Json:
+    """Return the patch of the record and the finalizer in one update of the job that was observed."""
+    others: list[JsonValue] = [each for each in _finalizers(job) if each != TRANSFER]
+    return {
+        "metadata": {
+            **_fence(job),
+            "annotations": {TRANSFER: write_record(record)},
+            "finalizers": [*others, TRANSFER] if hold else others,
+        }
+    }
+
+
+def suspension_patch(job: Json) -> Json:
+    """Return the patch that suspends the job that was observed."""
+    return {"metadata": _fence(job), "spec": {"suspend": True}}
+
+
+def outcome_patch(job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
+    """Return the patch of the job's status that ends it as its copy has ended."""
+    kind = _CONDITIONS[outcome]
+    conditions = objects(mapping(job.get("status")).get("conditions"))
+    ended: Json = {
+        "type": kind,
+        "status": "True",
+        "reason": "CopyEnded",
+        "message": f"The copy of the job in {cluster} has ended.",
+        "lastTransitionTime": stamp(at),
+    }
+    return {
+        "metadata": _fence(job),
+        "status": {
+            "conditions": [*(each for each in conditions if each.get("type") != kind), ended],
+            "terminalState": kind,
+        },
+    }
+
+
+def permit_patch(action: SetPermit) -> Json:
+    """Return the patch of a copy's permit and suspension, for the copy and the version that were observed."""
+    return {
+        "metadata": {
+            "uid": action.copy,
+            "resourceVersion": action.version,
+            "annotations": {PERMIT: action.permit.value},
+        },
+        "spec": {"suspend": not may_run(action.permit)},
+    }
+
+
+def _finalizers(job: Json) -> list[str]:
+    found = metadata_of(job).get("finalizers")
+    return [text(each) for each in found] if isinstance(found, list) else []
+
+
+def _fence(job: Json) -> Json:
+    metadata = metadata_of(job)
+    return {"uid": metadata.get("uid"), "resourceVersion": metadata.get("resourceVersion")}

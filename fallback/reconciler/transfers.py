@@ -1,0 +1,197 @@
+"""Carries out transfers: reads a job's copy in another cluster, and writes the next step there or at home.
+
+Reads go to the API servers, never to a cache: a step may rest on an object that is absent. While a cluster does not answer,
+the steps that depend on it wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Unreachable
+from holdfast.fallback.api.objects import name_of, uid_of
+from holdfast.fallback.jobs import copies
+from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
+from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.reconciler.caches import pod_selectors
+from holdfast.fallback.state_machine.transfer import (
+    CreateCopy,
+    DeleteCopy,
+    Look,
+    RecordOutcome,
+    SetPermit,
+    SuspendAtHome,
+    WriteRecord,
+    decide_leftover,
+    decide_transfer,
+)
+from holdfast.scheduling.labels import COPY_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from holdfast.fallback.api.client import Client
+    from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.state_machine.transfer import RemoteView, TransferAction, TransferRecord
+    from holdfast.scheduling.json import Json
+
+_CONFLICT: Final = 409
+
+
+class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
+    """What must be gone before a step is still there: nothing was written."""
+
+
+async def cluster_id(client: Client) -> str:
+    """Return the identity of a cluster: the uid of its first namespace, which exists as long as the cluster."""
+    return uid_of(await client.get(NAMESPACE, None, "kube-system"))
+
+
+class Transfers:
+    """Transfers of the jobs of this cluster. `home_id`: its identity; `remotes`: clients of the other clusters by name."""
+
+    def __init__(
+        self,
+        home: Client,
+        remotes: Mapping[str, Client],
+        *,
+        home_id: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._home = home
+        self._remotes = remotes
+        self._home_id = home_id
+        self._now = now
+
+    async def step(self, key: JobKey, *, cluster: str, pool: str = "") -> TransferAction | None:
+        """Take the next step of a job that its ladder wants in a pool of a cluster, or at home (empty); return the step.
+
+        Raises ApiError and Unreachable if it fails, SomethingRemains if it must wait for pods. Call it again after each step.
+        """
+        snapshot = await self._snapshot(key)
+        view = copies.home_view(snapshot, wanted=cluster)
+        needed = set(self._remotes) if view.record is None and view.is_held else {cluster}
+        needed |= {view.record.cluster} if view.record is not None else set[str]()
+        remotes = {name: await self._remote(name, key, view.uid) for name in sorted(needed - {""})}
+        action = decide_transfer(view, remotes)
+        if action is not None:
+            await self._do(snapshot, action, view.record, cluster, pool)
+        return action
+
+    async def remove_leftovers(self, cluster: str, namespace: str) -> None:
+        """Take the next step to remove each copy in a cluster's namespace that no transfer of this cluster's jobs needs."""
+        client = self._remotes[cluster]
+        for found in await client.current(JOBSET, namespace=namespace, labels=COPY_OF):
+            view = copies.remote_view(found, (), (), self._now()).copy
+            if view is None or copies.home_of(found) != self._home_id:
+                continue
+            key = copies.key_of(found)
+            remote = await self._remote(cluster, key, view.origin)
+            record = await self._record(key, view.origin)
+            copy = remote.copy if remote is not None else None
+            action = None if copy is None else decide_leftover(copy, cluster, record)
+            if action is not None:
+                await self._write_there(client, key, action)
+
+    async def _record(self, key: JobKey, uid: str) -> TransferRecord | None:
+        """Return the record of the job with this uid; None if there is no such job."""
+        try:
+            job = await self._home.get(JOBSET, key.namespace, key.name)
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
+        return copies.record_of(job) if uid_of(job) == uid else None
+
+    async def _snapshot(self, key: JobKey) -> Snapshot:
+        job = await self._home.get(JOBSET, key.namespace, key.name)
+        children = await self._home.current(JOB, namespace=key.namespace, labels=pod_selectors(key)[0])
+        pods = await self._pods_at_home(key)
+        return Snapshot(
+            job=job,
+            now=self._now(),
+            pods=tuple(pods),
+            children=tuple(each for each in children if job_of_child(each) == key),
+        )
+
+    async def _pods_at_home(self, key: JobKey) -> list[Json]:
+        found = await self._home.current(POD, namespace=key.namespace, labels=pod_selectors(key)[0])
+        return [pod for pod in found if job_of_pod(pod) == key]
+
+    async def _remote(self, cluster: str, key: JobKey, uid: str) -> RemoteView | None:
+        """Return what a cluster has of a job; None while it does not answer.
+
+        The copy is read before its child Jobs, and these before the pods: what is gone creates nothing that comes later.
+        """
+        client = self._remotes.get(cluster)
+        if client is None:
+            return None
+        try:
+            try:
+                found = await client.get(JOBSET, key.namespace, key.name)
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+                found = None
+            labels = f"{COPY_OF}={uid}"
+            children = await client.current(JOB, namespace=key.namespace, labels=labels)
+            pods = await client.current(POD, namespace=key.namespace, labels=labels)
+        except (ApiError, Unreachable):
+            return None
+        return copies.remote_view(found, children, pods, self._now())
+
+    async def _do(
+        self,
+        snapshot: Snapshot,
+        action: TransferAction,
+        record: TransferRecord | None,
+        cluster: str,
+        pool: str,
+    ) -> None:
+        job, key = snapshot.job, copies.key_of(snapshot.job)
+        there = record.cluster if record is not None else cluster
+        match action:
+            case WriteRecord():
+                await self._require(action.look, key, uid_of(job), there)
+                await self._patch(key, copies.record_patch(job, action.record, hold=action.is_held))
+            case SuspendAtHome():
+                await self._patch(key, copies.suspension_patch(job))
+            case RecordOutcome():
+                patch = copies.outcome_patch(job, action.outcome, there, self._now())
+                await self._patch(key, patch, subresource="status")
+            case CreateCopy():
+                copy = copies.copy_of(job, home=self._home_id, epoch=action.epoch, pool=pool)
+                await _create(self._remotes[there], key, copy)
+            case SetPermit() | DeleteCopy():
+                await self._write_there(self._remotes[there], key, action)
+
+    async def _require(self, look: Look, key: JobKey, uid: str, cluster: str) -> None:
+        if look is Look.QUIET_AT_HOME:
+            left = [name_of(pod) for pod in await self._pods_at_home(key) if not has_ended(pod)]
+            if left:
+                raise SomethingRemains(f"{len(left)} pods of the job are left, for example {left[0]}")
+        if look is Look.NOTHING_THERE:
+            for name in [cluster] if cluster else sorted(self._remotes):
+                remote = await self._remote(name, key, uid)
+                has_copy = remote is None or (remote.copy is not None and remote.copy.origin == uid)
+                if remote is None or has_copy or not remote.is_clear:
+                    raise SomethingRemains(f"{name} does not answer, or has something of the job's copy")
+
+    async def _patch(self, key: JobKey, patch: Json, *, subresource: str | None = None) -> None:
+        await self._home.patch(JOBSET, key.namespace, key.name, patch, subresource=subresource)
+
+    async def _write_there(self, client: Client, key: JobKey, action: SetPermit | DeleteCopy) -> None:
+        if isinstance(action, SetPermit):
+            await client.patch(JOBSET, key.namespace, key.name, copies.permit_patch(action))
+        else:
+            await client.delete(JOBSET, key.namespace, key.name, uid=action.copy, version=action.version)
+
+
+async def _create(client: Client, key: JobKey, copy: Json) -> None:
+    try:
+        await client.create(JOBSET, key.namespace, copy)
+    except ApiError as error:
+        if error.status != _CONFLICT:  # an earlier request, or another object, was first: it is read next
+            raise

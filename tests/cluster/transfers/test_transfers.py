@@ -1,0 +1,179 @@
+"""Transfers between two real control planes, each with JobSet, through a proxy that cuts and loses."""
+
+from __future__ import annotations
+
+from itertools import count
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.jobs import copies
+from holdfast.scheduling.labels import TRANSFER
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.soak.fault_proxy import Fault
+from tests.support.clusters.reconciler import JOBSET, NAMESPACE, wait_until
+from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from tests.soak.fault_proxy import ApiRequest
+    from tests.support.clusters.reconciler import LoopCluster
+    from tests.support.clusters.transfers import TwoClusters
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+
+def is_gone(cluster: LoopCluster, name: str) -> bool:
+    """Whether a cluster has neither a job with this name nor a pod of it."""
+    return not cluster.job(name) and not cluster.pods(name)
+
+
+def go_away(clusters: TwoClusters, name: str) -> None:
+    """Move a job that runs at home to the other cluster."""
+    clusters.apply_job(name)
+    clusters.drive(
+        name, cluster=CLUSTER, until=lambda: clusters.there.runs_on(name, POOL), what=f"{name} runs there"
+    )
+
+
+def write(cluster: LoopCluster, name: str, patch: dict[str, object]) -> str | None:
+    """Write to a job as its administrator; return the refusal, None if it is written."""
+    try:
+        cluster.client.merge_patch(JOBSET, "JobSet", name, patch, namespace=NAMESPACE)  # type: ignore[arg-type]  # of strings
+    except KubeError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("fault", [Fault.PASS, Fault.LOSE, Fault.LOSE_ANSWER])
+def test_a_job_runs_there_and_again_at_home_whatever_every_other_write_meets(
+    clusters: TwoClusters, fault: Fault
+) -> None:
+    name, writes, beside = f"away-{fault.value.replace('_', '-')}", count(), list[str]()
+
+    def every_other(request: ApiRequest) -> Fault:
+        if not request.is_write:
+            return Fault.PASS
+        if clusters.home.pods(name):
+            beside.append(f"{request.method} while the job has pods at home")
+        return Fault.PASS if next(writes) % 2 else fault
+
+    clusters.front.decide = every_other
+    go_away(clusters, name)
+
+    refusal = write(clusters.home, name, {"spec": {"suspend": False}})
+    assert refusal is not None, "a user who resumes the job at home would run it twice"
+    assert "may run in another cluster" in refusal, "the message says why"
+    refusal = write(clusters.home, name, {"metadata": {"finalizers": None}})
+    assert refusal is not None, "without the finalizer nothing holds the job"
+    with pytest.raises(KubeError, match="deleted by its home"):
+        clusters.there.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+
+    clusters.drive(name, cluster="", until=lambda: clusters.stage(name) == "Home", what=f"{name} is home")
+    assert is_gone(clusters.there, name), "nothing of the copy is left when the job may run at home"
+    clusters.suspend(name, suspended=False)
+    wait_until(lambda: clusters.home.runs_on(name, "spot-a"), "it runs at home again")
+    assert not beside, f"{beside}"
+    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    wait_until(lambda: is_gone(clusters.home, name), "without a transfer nothing holds a deleted job")
+
+
+def test_a_copy_runs_on_while_the_clusters_are_separated_and_a_deleted_job_waits_for_it(
+    clusters: TwoClusters,
+) -> None:
+    name = "separated"
+    go_away(clusters, name)
+    clusters.front.decide = lambda _: Fault.LOSE
+    for _ in range(3):
+        clusters.step(name, cluster="")
+
+    assert clusters.stage(name) == "Returning", "what home wants is recorded at home"
+    assert clusters.there.runs_on(name, POOL), "a separation stops nothing"
+    assert obj(clusters.home.job(name)["spec"]).get("suspend") is True, "and starts nothing"
+
+    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    clusters.step(name, cluster="")
+    assert obj(clusters.home.job(name)["metadata"]).get("deletionTimestamp"), (
+        "the name stays taken until then"
+    )
+
+    clusters.front.decide = lambda _: Fault.PASS
+    clusters.drive(name, cluster="", until=lambda: is_gone(clusters.home, name), what="the job is deleted")
+    assert is_gone(clusters.there, name), "a deletion at home deletes the copy"
+
+
+def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters) -> None:
+    name = "completes"
+    go_away(clusters, name)
+    for pod in clusters.there.pods(name):
+        clusters.there.client.merge_patch(
+            "v1",
+            "Pod",
+            str(obj(pod["metadata"])["name"]),
+            {"status": {"phase": "Succeeded"}},
+            namespace=NAMESPACE,
+            subresource="status",
+        )
+
+    def is_completed() -> bool:
+        conditions = objects(obj(clusters.home.job(name).get("status")).get("conditions"))
+        return any(each["type"] == "Completed" and each["status"] == "True" for each in conditions)
+
+    clusters.drive(name, cluster=CLUSTER, until=is_completed, what="the job has completed at home")
+    clusters.drive(
+        name, cluster=CLUSTER, until=lambda: clusters.stage(name) == "Home", what="the copy is removed"
+    )
+    assert is_gone(clusters.there, name), "the outcome is at home, so nothing is left there"
+    assert TRANSFER not in str(obj(clusters.home.job(name)["metadata"]).get("finalizers")), "nothing holds it"
+    assert not clusters.home.pods(name), "an ended job starts no pod"
+    with pytest.raises(KubeError, match="only to end it as its copy"):
+        clusters.end_at_home(name)
+    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+
+
+def test_a_copy_that_a_late_request_creates_never_runs_and_is_removed(clusters: TwoClusters) -> None:
+    name = "late"
+    clusters.apply_job(name)
+    job = clusters.home.job(name)
+    clusters.there.client.create(copies.copy_of(job, home=HOME_ID, epoch=1, pool=POOL))
+
+    refusal = write(clusters.there, name, {"spec": {"suspend": False}})
+    assert refusal is not None, "no transfer permits it to run"
+    assert "only with the permit" in refusal, "the message says why"
+
+    def is_removed() -> bool:
+        clusters.remove_leftovers()
+        return is_gone(clusters.there, name)
+
+    wait_until(is_removed, "a copy that no record names is removed")
+    assert clusters.stage(name) == "", "the job at home is not touched"
+    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(6))
+def test_a_job_that_its_ladder_sends_to_and_fro_never_runs_twice_whatever_is_drawn(
+    clusters: TwoClusters, seed: int
+) -> None:
+    name, draw = f"drawn-{seed}", Random(seed)
+    faults = [*[Fault.PASS] * 5, Fault.LOSE, Fault.LOSE_ANSWER, Fault.FAIL]
+    clusters.apply_job(name)
+    for _ in range(12):
+        wanted, is_cut = draw.choice([CLUSTER, CLUSTER, ""]), draw.random() < 0.2
+        clusters.front.decide = lambda _, is_cut=is_cut: Fault.LOSE if is_cut else draw.choice(faults)
+        for _ in range(draw.randint(1, 12)):
+            clusters.follow_ladder(name, wanted)
+            clusters.step(name, cluster=wanted)
+            counts = len(clusters.home.pods(name)), len(clusters.there.pods(name))
+            assert 0 in counts, f"pods at home and there: {counts}"
+
+    clusters.front.decide = lambda _: Fault.PASS
+
+    def runs_at_home() -> bool:
+        clusters.follow_ladder(name, "")
+        return clusters.stage(name) in {"", "Home"} and clusters.home.runs_on(name, "spot-a")
+
+    clusters.drive(name, cluster="", until=runs_at_home, what="it runs at home once nothing fails")
+    assert is_gone(clusters.there, name), "and nowhere else"
+    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)

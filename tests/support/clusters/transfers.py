@@ -1,0 +1,219 @@
+"""Two control planes with JobSet, and what the fallback controller of the first may do in each for transfers."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.fallback_controller.access import SUBJECT, role_ref
+from holdfast.components.fallback_controller.transfer_policy import (
+    COPIES_POLICY,
+    COPY_RULES,
+    HOME_POLICY,
+    TRANSFER_RULES,
+    binding_spec,
+    copies_policy_spec,
+    home_policy_spec,
+)
+from holdfast.fallback.api.access import from_kubeconfig
+from holdfast.fallback.api.client import ApiError, Client, Unreachable
+from holdfast.fallback.api.connection import Connection
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
+from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, COPY_OF, PERMIT, TRANSFER
+from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.soak.fault_proxy import FaultProxy, running_proxy
+from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.controller_rights import limit_controller
+from tests.support.clusters.operators import STACK
+from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, jobset, loop_cluster, wait_until
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+
+CLUSTER: Final = "elsewhere"
+POOL: Final = "spot-b"
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_ACCOUNT: Final = "controller-of-home"
+_USER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{_ACCOUNT}"
+_TOKEN_SECONDS: Final = 24 * 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoClusters:
+    """`home` has the jobs, `there` their copies; `front` is between home's controller and the other API server."""
+
+    home: LoopCluster
+    there: LoopCluster
+    front: FaultProxy
+
+    def step(self, name: str, *, cluster: str) -> None:
+        """Let a controller of home that has just started take one step of a job's transfer, whatever becomes of it."""
+        asyncio.run(self._step(name, cluster))
+
+    def drive(self, name: str, *, cluster: str, until: Callable[[], bool], what: str) -> None:
+        """Take steps until a condition holds."""
+
+        def stepped() -> bool:
+            self.step(name, cluster=cluster)
+            return until()
+
+        wait_until(stepped, what)
+
+    def remove_leftovers(self) -> None:
+        """Let home's controller take one step to remove copies that no transfer needs."""
+        asyncio.run(self._remove_leftovers())
+
+    async def _step(self, name: str, cluster: str) -> None:
+        async with self._transfers() as transfers:
+            with suppress(ApiError, Unreachable, SomethingRemains):
+                await transfers.step(JobKey("JobSet", NAMESPACE, name), cluster=cluster, pool=POOL)
+
+    async def _remove_leftovers(self) -> None:
+        async with self._transfers() as transfers:
+            with suppress(ApiError, Unreachable):
+                await transfers.remove_leftovers(CLUSTER, NAMESPACE)
+
+    def _transfers(self) -> _Session:
+        return _Session(self.home.kubeconfig, self.front.kubeconfig)
+
+    def stage(self, name: str) -> str:
+        """The stage of a job's record, empty without one."""
+        annotations = obj(obj(self.home.job(name).get("metadata")).get("annotations"))
+        return str(annotations.get(TRANSFER, "- - - ")).split(" ")[3]
+
+    def suspend(self, name: str, *, suspended: bool) -> None:
+        """Suspend or resume a job at home, as its ladder does."""
+        self.home.client.merge_patch(
+            JOBSET, "JobSet", name, {"spec": {"suspend": suspended}}, namespace=NAMESPACE
+        )
+
+    def follow_ladder(self, name: str, wanted: str) -> None:
+        """Suspend a job at home before it leaves, and resume it where no transfer holds it, as its ladder does."""
+        is_suspended = obj(self.home.job(name)["spec"]).get("suspend") is True
+        if wanted and not is_suspended:
+            self.suspend(name, suspended=True)
+        if not wanted and is_suspended and self.stage(name) in {"", "Home"}:
+            self.suspend(name, suspended=False)
+
+    def apply_job(self, name: str) -> None:
+        """Create a job at home, wait until it runs there, and suspend it."""
+        self.home.apply(jobset(name))
+        wait_until(lambda: self.home.runs_on(name, "spot-a"), f"{name} runs at home")
+        self.suspend(name, suspended=True)
+
+    def end_at_home(self, name: str) -> None:
+        """Write the status of a job at home with the token of its controller, as if a copy of it had failed."""
+        client = KubeClient.from_kubeconfig(self.home.kubeconfig)
+        try:
+            failed: Json = {"status": {"terminalState": "Failed"}}
+            client.merge_patch(JOBSET, "JobSet", name, failed, namespace=NAMESPACE, subresource="status")
+        finally:
+            client.close()
+
+
+class _Session:
+    """The controller's part for transfers, with connections of its own."""
+
+    def __init__(self, home: Path, there: Path) -> None:
+        self._connections = [
+            Connection(lambda: from_kubeconfig(home)),
+            Connection(lambda: from_kubeconfig(there)),
+        ]
+
+    async def __aenter__(self) -> Transfers:
+        home, there = (Client(each) for each in self._connections)
+        return Transfers(home, {CLUSTER: there}, home_id=HOME_ID, now=lambda: datetime.now(UTC))
+
+    async def __aexit__(self, *_: object) -> None:
+        for each in self._connections:
+            await each.close()
+
+
+HOME_ID: Final = "11111111-2222-3333-4444-555555555555"
+
+
+@contextmanager
+def two_clusters(folder: Path) -> Generator[TwoClusters]:
+    """Both clusters with their policies in force, for the length of the block."""
+    (folder / "home").mkdir()
+    (folder / "there").mkdir()
+    with loop_cluster(folder / "home") as home, loop_cluster(folder / "there") as there:
+        limit_controller(home.client, transfers=True)
+        home.apply(
+            *_admission(HOME_POLICY, home_policy_spec()),
+            *_role("fallback-transfers", TRANSFER_RULES, SUBJECT),
+        )
+        account: Json = {"name": _ACCOUNT, "namespace": CONTROLLER_NAMESPACE}
+        there.apply(
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+            *_admission(COPIES_POLICY, copies_policy_spec([_USER])),
+            *_role("fallback-copies", COPY_RULES, {"kind": "ServiceAccount", **account}),
+        )
+        wait_until_enforced(there.client, _refuses_granted_copies)
+        # Only updates are judged.
+        home.apply(jobset("held"))
+        wait_until_enforced(home.client, _refuses_to_run_held_jobs)
+        home.clear()
+        with running_proxy(_kubeconfig(there), folder) as front:
+            yield TwoClusters(home=home, there=there, front=front)
+
+
+def _kubeconfig(there: LoopCluster) -> Path:
+    """A kubeconfig with a short-lived token of home's account in the other cluster."""
+    administrator = there.workspace.kubeconfig(STACK)
+    token = there.client.service_account_token(CONTROLLER_NAMESPACE, _ACCOUNT, _TOKEN_SECONDS)
+    path = administrator.with_name(f"{administrator.name}.{_ACCOUNT}")
+    path.write_text(render_kubeconfig(_ACCOUNT, read_cluster(administrator), {"token": token}))
+    return path
+
+
+def _admission(name: str, spec: Json) -> Sequence[Json]:
+    return [
+        {"apiVersion": _ADMISSION, "kind": kind, "metadata": {"name": name}, "spec": each}
+        for kind, each in (
+            ("ValidatingAdmissionPolicy", spec),
+            ("ValidatingAdmissionPolicyBinding", binding_spec(name)),
+        )
+    ]
+
+
+def _role(name: str, rules: Sequence[Json], subject: Json) -> Sequence[Json]:
+    metadata: Json = {"name": name, "namespace": NAMESPACE}
+    binding: Json = {"roleRef": role_ref("Role", name), "subjects": [subject]}
+    return [
+        {"apiVersion": _RBAC, "kind": "Role", "metadata": metadata, "rules": list(rules)},
+        {"apiVersion": _RBAC, "kind": "RoleBinding", "metadata": metadata, **binding},
+    ]
+
+
+def _refuses_granted_copies(client: KubeClient) -> bool:
+    copy = jobset("planted")
+    annotations: Json = {COPY_OF: "v1 x y 1", PERMIT: "Granted"}
+    planted = {**copy, "metadata": {**obj(copy["metadata"]), "annotations": annotations}}
+    return _is_refused(client, planted, COPIES_POLICY)
+
+
+def _refuses_to_run_held_jobs(client: KubeClient) -> bool:
+    job = jobset("held")
+    held = {**job, "metadata": {**obj(job["metadata"]), "finalizers": [TRANSFER]}}
+    return _is_refused(client, held, HOME_POLICY)
+
+
+def _is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
+    try:
+        client.apply(manifest, field_manager="test", dry_run=True)
+    except KubeError as error:
+        return by in str(error)
+    return False

@@ -1,0 +1,187 @@
+"""Copies of a JobSet: the manifest of one, how both sides are read, and the patches of a transfer's steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.jobs.copies import (
+    copy_of,
+    home_of,
+    home_view,
+    outcome_patch,
+    permit_patch,
+    record_of,
+    record_patch,
+    remote_view,
+)
+from holdfast.fallback.jobs.jobset import JobSetKind
+from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
+from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
+from tests.support.builders.fallback_objects import (
+    NOW,
+    UID,
+    child_job,
+    condition,
+    jobset,
+    snapshot,
+    worker,
+)
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+RECORD = TransferRecord(uid=UID, epoch=2, stage=Stage.AWAY, cluster="elsewhere", copy="c")
+SUSPENDED: Json = {"conditions": [condition("Suspended")]}
+
+
+def a_copy(*, permit: str = "Recalled", origin: str = f"v1 home {UID} 2", status: Json = SUSPENDED) -> Json:
+    """The object with the job's name in the other cluster; suspended unless its status says otherwise."""
+    annotations = {COPY_OF: origin, PERMIT: permit}
+    return jobset(suspend=True, annotations=annotations, status=status)
+
+
+def stopped() -> Json:
+    """The suspended child Job of the job, or of its copy."""
+    return child_job(jobset(), suspend=True)
+
+
+def held(job: Json, *finalizers: str) -> Json:
+    """The job with finalizers."""
+    return {**job, "metadata": {**obj(job["metadata"]), "finalizers": list(finalizers)}}
+
+
+def test_a_copy_is_suspended_without_a_permit_and_has_nothing_of_homes_state() -> None:
+    annotations = {STATE: "{}", TRANSFER: "v1", "example.com/team": "vision"}
+    job = jobset(annotations=annotations, labels={TIER: "spot-a"}, ttlSecondsAfterFinished=60)
+    copy = copy_of(job, home="home", epoch=3, pool="a100-spot")
+
+    metadata, spec = obj(copy["metadata"]), obj(copy["spec"])
+    assert obj(metadata["annotations"]) == {
+        "example.com/team": "vision",
+        COPY_OF: f"v1 home {UID} 3",
+        PERMIT: "Waiting",
+    }, "the state of its tier at home means nothing there"
+    assert TIER not in obj(metadata["labels"]), "nor does the label of that tier"
+    assert not {"uid", "resourceVersion"} & set(metadata), "it is another object"
+    assert spec["suspend"] is True, "a request that arrives late must start nothing"
+    assert "ttlSecondsAfterFinished" not in spec, "its operator must not delete it with its outcome"
+    (template,) = [obj(each["template"]) for each in objects(spec["replicatedJobs"])]
+    pods = obj(obj(template["spec"])["template"])
+    for each in (template, pods):
+        assert obj(obj(each["metadata"])["labels"])[COPY_OF] == UID, "its Jobs and pods are found by it"
+    assert obj(obj(pods["spec"])["nodeSelector"]) == {"holdfast.dev/pool": "a100-spot"}, "its tier there"
+
+
+@dataclass(frozen=True, kw_only=True)
+class There:
+    """What the other cluster has, and how it is seen."""
+
+    found: Json | None
+    children: tuple[Json, ...] = ()
+    pods: tuple[Json, ...] = ()
+    is_quiet: bool = False
+    is_clear: bool = False
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param(There(found=None, is_clear=True), id="nothing"),
+        pytest.param(There(found=None, pods=(worker("a"),)), id="a pod without its copy"),
+        pytest.param(There(found=None, children=(child_job(jobset()),)), id="a Job without its copy"),
+        pytest.param(There(found=a_copy(), children=(stopped(),), is_quiet=True), id="stopped"),
+        pytest.param(There(found=a_copy(), is_clear=True), id="its operator may still create a child Job"),
+        pytest.param(
+            There(found=a_copy(), children=(stopped(),), pods=(worker("a", of="x"),)),
+            id="a pod of an earlier copy",
+        ),
+        pytest.param(There(found=a_copy(status={}), is_clear=True), id="not stopped by its operator yet"),
+        pytest.param(
+            There(
+                found=a_copy(status={"conditions": [condition("Completed")]}), is_quiet=True, is_clear=True
+            ),
+            id="completed",
+        ),
+    ],
+)
+def test_a_copy_is_quiet_and_a_cluster_clear_only_without_any_pod(there: There) -> None:
+    view = remote_view(there.found, there.children, there.pods, NOW)
+
+    assert view.is_clear is there.is_clear, "home must not run the job beside what is left"
+    assert (view.copy is not None and view.copy.is_quiet) is there.is_quiet, (
+        "a copy is deleted once it is quiet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "origin", "permit"),
+    [
+        (a_copy(permit="Granted"), UID, Permit.GRANTED),
+        (a_copy(permit="granted"), UID, Permit.WAITING),
+        (a_copy(origin=""), "", Permit.RECALLED),
+        (a_copy(origin=f"v2 home {UID} 2"), "", Permit.RECALLED),
+        (a_copy(origin=f"v1 home {UID} two"), "", Permit.RECALLED),
+    ],
+)
+def test_annotations_that_cannot_be_read_make_no_copy_and_permit_nothing(
+    found: Json, origin: str, permit: Permit
+) -> None:
+    view = remote_view(found, (), (), NOW)
+
+    assert view.copy is not None, "the name is taken in any case"
+    assert (view.copy.origin, view.copy.permit) == (origin, permit), "a doubt must start nothing"
+
+
+def test_a_job_is_seen_with_its_record_and_what_its_user_declares_lost() -> None:
+    annotations = {TRANSFER: write_record(RECORD), LOST_COPY: "2"}
+    job = held(jobset(suspend=True, annotations=annotations, status=SUSPENDED), TRANSFER)
+
+    view = home_view(snapshot(job, children=[stopped()]), wanted="elsewhere")
+    assert (view.record, view.is_held, view.abandoned) == (RECORD, True, 2), "as it is written"
+    assert view.is_quiet, "it is suspended and has no pod"
+    left = home_view(snapshot(job, worker("a"), children=[stopped()]), wanted="")
+    assert not left.is_quiet, "a pod is left"
+    assert record_of(held(jobset(), TRANSFER)).stage is Stage.RETURNING, "a lost record may need any copy"
+    assert record_of(jobset()).stage is Stage.HOME, "a job without finalizer needs none"
+
+
+def test_patches_are_for_the_version_that_was_read_and_keep_what_others_wrote() -> None:
+    job = held(jobset(suspend=True, status=SUSPENDED), "example.com/theirs")
+    fence = {"uid": UID, "resourceVersion": "41"}
+
+    metadata = obj(record_patch(job, RECORD, hold=True)["metadata"])
+    assert metadata["finalizers"] == ["example.com/theirs", TRANSFER], "a patch replaces the whole list"
+    assert obj(record_patch(held(job, TRANSFER), RECORD, hold=False)["metadata"])["finalizers"] == [], (
+        "the job is free once no copy can run"
+    )
+    status = obj(outcome_patch(job, Outcome.FAILED, "elsewhere", NOW)["status"])
+    kinds = [each["type"] for each in objects(status["conditions"])]
+    assert (kinds, status["terminalState"]) == (["Suspended", "Failed"], "Failed"), "as JobSet writes it"
+    patches = (metadata, obj(outcome_patch(job, Outcome.FAILED, "elsewhere", NOW)["metadata"]))
+    assert all(fence.items() <= each.items() for each in patches), "a change in between must refuse them"
+    granted = permit_patch(SetPermit(copy="c", version="7", permit=Permit.GRANTED))
+    assert obj(granted["metadata"]) == {
+        "uid": "c",
+        "resourceVersion": "7",
+        "annotations": {PERMIT: "Granted"},
+    }
+    assert obj(granted["spec"]) == {"suspend": False}, "it runs in the update that permits it"
+    assert home_of(a_copy()) == "home", "leftovers are those of the own cluster"
+
+
+@pytest.mark.parametrize(("permit", "is_stopped"), [("Waiting", True), ("Granted", False), ("", True)])
+def test_a_copy_without_a_permit_is_seen_as_stopped(permit: str, is_stopped: bool) -> None:
+    seen, _ = JobSetKind().observe(snapshot(a_copy(permit=permit)), PodHistory())
+
+    assert (seen.stop_requested, seen.awaits_permit) == (is_stopped, is_stopped), (
+        "the other controller obeys home"
+    )
+    assert not JobSetKind().observe(snapshot(jobset()), PodHistory())[0].awaits_permit, (
+        "no other job needs one"
+    )
