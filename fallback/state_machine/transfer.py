@@ -2,7 +2,7 @@
 
 The job's own cluster is its home. There the job stays, suspended, while a copy of it runs in the other cluster. Home's
 controller takes every step; the other cluster's controller treats the copy as a job of its own as long as `may_run` allows
-it. docs/adr/0048-transfer-to-another-cluster.md has the protocol and its reasons.
+it. docs/adr/0044-transfer-to-another-cluster.md has the protocol and its reasons.
 """
 
 from __future__ import annotations
