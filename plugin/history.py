@@ -121,6 +121,8 @@ def _phase(state: JobState, now: datetime) -> Iterator[str]:
         yield _PURPOSES[state.purpose].format(pool=state.pool)
     if state.phase is Phase.PAUSED:
         yield _PURPOSES[Purpose.YIELD].format(pool=state.pool)
+    if state.phase is Phase.AWAY:
+        yield "It is suspended here: a copy of it runs, or waits for nodes, in another cluster."
     if state.phase is Phase.STOPPED:
         yield "It is suspended, and the controller does not resume it. `kubectl holdfast resume` does."
     if state.phase is Phase.GIVEN_UP:

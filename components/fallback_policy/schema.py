@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.shape_schema import shapes_schema
 from holdfast.components.fallback_policy.tier_schema import (
-    DNS_LABEL,
     duration,
     duration_or_never,
     text,
@@ -53,7 +52,7 @@ def status_schema() -> Json:
                     "type": "object",
                     "required": ["pool"],
                     "properties": {
-                        "pool": DNS_LABEL,
+                        "pool": text(2 * 63 + 1, "The pool, with its cluster if that is another one."),
                         "jobs": {**count(), "description": "How many jobs are on the tier."},
                         "waiting": {**count(), "description": "How many of them wait for its capacity."},
                         "nodeHours": {

@@ -283,9 +283,6 @@ def price(description: str) -> Json:
     }
 
 
-_LONGEST_CLUSTER = 253
-
-
 def tier_schema() -> Json:
     """Return the schema of one tier."""
     return {
@@ -310,14 +307,12 @@ def tier_schema() -> Json:
                 "What one of the tier's nodes may cost per hour, for example 4.5: while they cost more, the tier has no capacity."
             ),
             "facts": facts_schema(),
-            "cluster": text(_LONGEST_CLUSTER, "Reserved for ladders across clusters. Do not set it."),
-        },
-        # Reserved: otherwise a later meaning of the field would change existing ladders.
-        "x-kubernetes-validations": [
-            {
-                "rule": "!has(self.cluster)",
-                "message": "all pools of a ladder are in its own cluster: remove cluster",
+            "cluster": {
+                **DNS_LABEL,
+                "description": "The cluster of the pool, if that is not the ladder's own: a copy of the job runs there.",
             },
+        },
+        "x-kubernetes-validations": [
             {
                 "rule": "!has(self.price) || !has(self.maxPrice) || self.price <= self.maxPrice",
                 "message": "a tier whose nodes cost more than its maxPrice has no capacity: raise maxPrice, or correct price",
@@ -326,16 +321,23 @@ def tier_schema() -> Json:
     }
 
 
+# The last tier, whose pool may have the name of a pool elsewhere.
+_IS_LAST: Final = "(t.pool == self[self.size() - 1].pool && !has(t.cluster))"
+
+
 def tiers_rules() -> list[Json]:
     """Return the rules over all tiers: jobs can reach the last tier, and no tier follows it."""
     return [
         {
-            "rule": "self.all(t, self.filter(other, other.pool == t.pool).size() == 1)",
+            "rule": (
+                "self.all(t, self.filter(other, other.pool == t.pool && "
+                "has(other.cluster) == has(t.cluster) && (!has(t.cluster) || other.cluster == t.cluster)).size() == 1)"
+            ),
             "message": "each pool may be in a ladder once: raise its maxFailures instead of repeating it",
         },
         {
             "rule": (
-                "self.all(t, t.pool == self[self.size() - 1].pool || "
+                f"self.all(t, {_IS_LAST} || "
                 f"has(t.procurementTimeout) || (has(t.maxFailures) && t.maxFailures != {UNLIMITED}))"
             ),
             "message": (
@@ -345,7 +347,7 @@ def tiers_rules() -> list[Json]:
         },
         {
             "rule": (
-                "self.all(t, t.pool == self[self.size() - 1].pool || has(t.procurementTimeout) || "
+                f"self.all(t, {_IS_LAST} || has(t.procurementTimeout) || "
                 f"(has(t.facts) && t.facts.capacity == '{ON_DEMAND}'))"
             ),
             "message": f"{NEEDS_TIMEOUT}: {SET_TIMEOUT}",
@@ -363,5 +365,9 @@ def tiers_rules() -> list[Json]:
         {
             "rule": "!has(self[self.size() - 1].maxPrice)",
             "message": "no tier follows the last one: remove its maxPrice, or add the tier that should follow",
+        },
+        {
+            "rule": "!has(self[0].cluster) && !has(self[self.size() - 1].cluster)",
+            "message": "the first and the last tier are in the ladder's own cluster: remove cluster, or move the tier between them",
         },
     ]

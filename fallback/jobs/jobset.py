@@ -259,15 +259,12 @@ class JobSetKind:
         return sight, history
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
-        """Return the patch of one update: the templates select the pool, the JobSet is suspended."""
-        return patches.spec_patch(
-            job,
-            state,
-            {
-                "suspend": True,
-                **templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
-            },
-        )
+        """Return the patch of one update: the templates select the pool, if there is one, and the JobSet is suspended."""
+        spec: Json = {"suspend": True}
+        if action.pool:
+            tolerates = action.tolerate_reservation
+            spec = {**spec, **templates_with_pool(job, action.pool, tolerate_reservation=tolerates)}
+        return patches.spec_patch(job, state, spec)
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is resumed."""

@@ -45,9 +45,18 @@ def with_marks(patch: Json, job: Json, state: JobState) -> Json:
             **metadata,
             "annotations": {**mapping(metadata.get("annotations")), SUSPENDED_FOR: marker},
         }
-    if mapping(metadata_of(job).get("labels")).get(TIER) != state.pool:
-        metadata = {**metadata, "labels": {TIER: state.pool}}
+    tier = tier_label(state.pool)
+    if mapping(metadata_of(job).get("labels")).get(TIER) != tier:
+        metadata = {**metadata, "labels": {TIER: tier}}
     return {**patch, "metadata": metadata}
+
+
+_LONGEST_LABEL: Final = 63
+
+
+def tier_label(pool: str) -> str:
+    """Return the label of a job on a pool's tier: `us-east-2.a100-spot` for a pool in another cluster."""
+    return pool.replace("/", ".")[:_LONGEST_LABEL].rstrip("-.")
 
 
 def checkpoint_request(obj: Json, at: datetime) -> Json:

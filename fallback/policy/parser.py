@@ -12,7 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import (
+    Machine,
+    NoPolicy,
+    Policy,
+    PolicyTier,
+    TierFacts,
+    pool_in,
+    pool_there,
+)
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, UNLIMITED, Failures
@@ -98,6 +106,13 @@ class Fields:
             return self._wrong(name, value, f"an integer from {least} to {most}")
         return value
 
+    def dns_label(self, name: str) -> str:
+        """The name of a pool or cluster, empty if it is missing."""
+        text = self.text(name) or ""
+        if text and not _DNS_LABEL.fullmatch(text):
+            self.refuse(name, "a name of lower-case letters, digits and hyphens")
+        return text.replace("/", " ")
+
     def price(self, name: str) -> float | None:
         """A price per hour."""
         value = self._document.get(name)
@@ -163,6 +178,7 @@ def _quoted(value: JsonValue) -> str:
 
 
 _MOST: Final = 2**31
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _QUANTITY: Final = re.compile(r"[0-9]{1,18}(m|[kMGTP]|[KMGTP]i)?", re.ASCII)
 _MILLI: Final = 1000
 
@@ -241,7 +257,7 @@ def _policy(spec: Fields, problems: Problems) -> Policy:
 
 def _tier(fields: Fields) -> PolicyTier:
     return PolicyTier(
-        pool=fields.text("pool") or "",
+        pool=pool_in(fields.dns_label("cluster"), fields.dns_label("pool")),
         max_failures=fields.integer("maxFailures", UNLIMITED, MOST_FAILURES),
         procurement_timeout=fields.duration("procurementTimeout"),
         facts=read_facts(fields.section("facts")),
@@ -263,7 +279,7 @@ def _check_tiers(tiers: tuple[PolicyTier, ...], problems: Problems) -> None:
     first: Mapping[str, int] = {tier.pool: rank for rank, tier in reversed(list(enumerate(tiers)))}
     for rank, tier in enumerate(tiers):
         at = f"spec.tiers[{rank}]"
-        if not tier.pool:
+        if not pool_there(tier.pool):
             problems.add(f"{at}.pool", "no pool", "the name of a pool", "Name the pool of this tier.")
         elif first[tier.pool] != rank:
             problems.add(
@@ -271,4 +287,11 @@ def _check_tiers(tiers: tuple[PolicyTier, ...], problems: Problems) -> None:
                 f'"{tier.pool}" a second time',
                 "each pool once in a ladder",
                 f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
+            )
+        elif tier.cluster and rank in {0, len(tiers) - 1}:
+            problems.add(
+                f"{at}.cluster",
+                f'"{tier.cluster}" on the {"last" if rank else "first"} tier',
+                "another cluster on tiers between the first and the last",
+                "Remove cluster, or move the tier between two tiers of the ladder's own cluster.",
             )

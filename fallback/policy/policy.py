@@ -53,6 +53,7 @@ class TierFacts:
 class PolicyTier:
     """One tier. `max_failures` 0 means 1: the first failure moves the job. FOREVER or None: no failure does.
 
+    `pool`: by this name the tier is recorded and reported. A pool of another cluster has the cluster in front: `us-east-2/a100-spot`.
     `procurement_timeout` None: wait indefinitely. `price`: what one of its nodes costs per hour, in any currency; None if it
     is not declared. `max_price`: while a node costs more, the tier has no capacity; None for no limit. `is_open`: the job may
     buy nodes there now; the state machine's own, see `spending_limits`.
@@ -65,6 +66,11 @@ class PolicyTier:
     price: float | None = None
     max_price: float | None = None
     is_open: bool = True
+
+    @property
+    def cluster(self) -> str:
+        """The cluster of the tier's pool, empty for the job's own."""
+        return cluster_of(self.pool)
 
     def is_spent(self, failures: int) -> bool:
         """Whether this many failures end a visit of this tier."""
@@ -108,6 +114,29 @@ class NoPolicy:
     """There is no usable ladder: none in the namespace (no problems), or an invalid one."""
 
     problems: tuple[str, ...] = ()
+
+
+_IN: Final = "/"
+
+
+def pool_in(cluster: str, pool: str) -> str:
+    """Return the name of a pool, with its cluster unless that is the job's own (empty)."""
+    return f"{cluster}{_IN}{pool}" if cluster else pool
+
+
+def cluster_of(pool: str) -> str:
+    """Return the cluster of a pool, empty for the job's own."""
+    return pool.rpartition(_IN)[0]
+
+
+def home_pool(pool: str) -> str:
+    """Return a pool that the job's own template can select, empty for one in another cluster."""
+    return "" if cluster_of(pool) else pool
+
+
+def pool_there(pool: str) -> str:
+    """Return the name that a pool has in its own cluster."""
+    return pool.rpartition(_IN)[2]
 
 
 def tier_of(pool: str, policy: Policy | NoPolicy) -> PolicyTier | None:

@@ -103,9 +103,10 @@ def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) 
         return "No jobs"
     waiting = sum(place.phase is Phase.WAITING for place in places)
     running = sum(place.phase is Phase.RUNNING for place in places)
-    parts = [f"{running} running"]
-    parts += [f"{count} {word}" for count, word in ((waiting, "waiting"), (moving, "moving")) if count]
-    stopped = len(places) - running - waiting - moving
+    away = sum(place.phase is Phase.AWAY for place in places)
+    others = ((waiting, "waiting"), (moving, "moving"), (away, "away"))
+    parts = [f"{running} running", *(f"{count} {word}" for count, word in others if count)]
+    stopped = len(places) - running - waiting - moving - away
     return ", ".join([*parts, *([f"{stopped} stopped"] if stopped else [])])
 
 

@@ -13,7 +13,7 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from holdfast.fallback.api.cache import Change
@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from holdfast.fallback.reconciler.caches import Caches
 
 
-def pool_statuses(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
-    """Return the status of each tier's pool.
+def pool_statuses(
+    policy: Policy, caches: Caches, used: UsedNodes, *, clusters: Collection[str] = ()
+) -> Mapping[str, PoolStatus]:
+    """Return the status of each tier's pool; `clusters`: the others in which a copy of the job may run.
 
     Only Karpenter's NodePools show whether a pool without nodes exists: pools of GKE and AKS leave no object in the cluster.
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
     return {
-        tier.pool: _pool_status(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers
+        tier.pool: PoolStatus(exists=tier.cluster in clusters)
+        if tier.cluster
+        else _pool_status(tier.pool, caches, used, is_told=karpenter_makes)
+        for tier in policy.tiers
     }
 
 

@@ -27,7 +27,7 @@ class WriteState:
 
 @dataclass(frozen=True, kw_only=True)
 class Suspend:
-    """One update: the template selects `pool` (by the pool key only), `suspend: true`, the state.
+    """One update: the template selects `pool` (by the pool key only; empty: what it does), `suspend: true`, the state.
 
     Also given for a job that is already suspended when its template has to select another pool. The template is set here,
     not on resumption: an operator that recreates a suspended child Job then creates it from the new template.

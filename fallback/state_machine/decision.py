@@ -19,16 +19,16 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     WriteState,
 )
+from holdfast.fallback.state_machine.away import seen_there
 from holdfast.fallback.state_machine.capacity_wait import is_reached, pods_missing_deadline, yield_deadline
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import failback_deadlines
-from holdfast.fallback.state_machine.failover import failover_deadlines
+from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER, failover_deadlines
 from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_at, with_ledger
 from holdfast.fallback.state_machine.observation import NO_JUMP
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from holdfast.fallback.state_machine.phases import (
-    SLOW_SUSPENSION_AFTER,
     step_finished,
     step_running,
     step_suspended,
@@ -70,7 +70,9 @@ def _times(
             return (None if state.suspended_at is None else state.suspended_at + SLOW_SUSPENSION_AFTER,)
         case Phase.PAUSED:
             return (state.resume_at,)
-        case Phase.WAITING | Phase.RUNNING if isinstance(policy, Policy):
+        case Phase.WAITING | Phase.RUNNING | Phase.AWAY if isinstance(policy, Policy):
+            if state.phase is Phase.AWAY:
+                observation = seen_there(state, observation)
             bounded = paced_policy(state, observation, limited_policy(state, observation, policy))
             return (
                 *_running_times(state, observation, bounded),
@@ -278,7 +280,8 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     if isinstance(policy, Policy):
-        state = track_pace(state, observation, policy)
+        is_away = state.phase is Phase.AWAY
+        state = track_pace(state, seen_there(state, observation) if is_away else observation, policy)
     if observation.outcome is not None:
         return step_finished(state, observation, policy)
     if state.suspended_by_us:

@@ -61,7 +61,7 @@ def failback_deadlines(
 ) -> tuple[datetime | None, ...]:
     """The times at which this module's result may change although nothing else does."""
     if state.failback is None:
-        due = failback_due_at(state, policy) if state.phase is Phase.RUNNING else None
+        due = failback_due_at(state, policy) if state.has_all_nodes else None
         is_queued = (
             due is not None
             and due <= observation.now
@@ -116,7 +116,7 @@ def without_expired_failback(state: JobState, observation: Observation, policy: 
 
 def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
     due = failback_due_at(state, policy)
-    is_settled = state.phase is Phase.RUNNING and observation.can_be_suspended and observation.shapes
+    is_settled = state.has_all_nodes and observation.can_be_suspended and observation.shapes
     if due is None or observation.now < due or not is_settled or _is_too_late(observation, policy):
         return Step(state=state)
     above = tiers_above(state, observation, policy)
@@ -201,7 +201,8 @@ def _await_reservation(
 def _reservation_complete(
     state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
 ) -> Step:
-    if not observation.checkpoints_on_request:
+    if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
+        # A copy is not reached by requests: it is told by SIGTERM.
         return fail_back(state, observation, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
     return Step(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))

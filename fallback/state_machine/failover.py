@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.actions import RequestCheckpoint, Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
@@ -39,6 +40,9 @@ _WITHOUT_NODES: Final = frozenset({EventReason.NO_CAPACITY, EventReason.PRICE_AB
 
 # A head that recovers by itself does so within this time; after it the operator waits for it forever.
 HEAD_TIMEOUT: Final = timedelta(minutes=2)
+
+# Longer than any notice and most grace periods: pods that still terminate after this time are blocked.
+SLOW_SUSPENSION_AFTER: Final = timedelta(minutes=10)
 
 # A head that is lost this often on one tier has no reliable capacity there.
 MAX_HEAD_RESTARTS: Final = 5
@@ -290,12 +294,15 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
         suspended_at=observation.now,
         failback=None,
     )
-    return Step(state=ended, actions=(Suspend(state=ended, pool=ended.pool),), events=(why,))
+    return Step(state=ended, actions=(Suspend(state=ended, pool=home_pool(ended.pool)),), events=(why,))
 
 
 def suspend_again(state: JobState) -> Suspend:
-    """Return the update that makes a suspended job's template select the tier it will be resumed on."""
-    return Suspend(state=state, pool=state.pool, tolerate_reservation=moves_to_reservation(state))
+    """Return the update that makes a suspended job's template select the tier it will be resumed on.
+
+    A copy has a template of its own, so a job that goes to another cluster keeps its template.
+    """
+    return Suspend(state=state, pool=home_pool(state.pool), tolerate_reservation=moves_to_reservation(state))
 
 
 def moves_to_reservation(state: JobState) -> bool:

@@ -42,7 +42,7 @@ def with_ledger(state: JobState, observation: Observation, policy: Policy | NoPo
     time = max(_NOTHING, now - counted.counted_until)
     if state.phase is Phase.RUNNING:
         counted = _with_run(counted, state, observation, policy, time)
-    elif state.phase in _WITHOUT_NODES:
+    elif state.phase in _WITHOUT_NODES or (state.phase is Phase.AWAY and not state.has_all_nodes):
         counted = replace(counted, waited=counted.waited + time)
     if state.phase is not Phase.RUNNING or observation.restarts != state.restarts:
         counted = replace(counted, starting=cost)

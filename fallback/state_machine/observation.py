@@ -132,6 +132,24 @@ class PoolStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CopyStatus:
+    """The job's copy in another cluster, by its pods and by the state that the controller there has recorded.
+
+    `pods_expected` to run at once, `pods_placed` of them have a node. `pool`: the one it is on there, empty if that is not
+    known; `evictions`, `application_failures`, `unexplained`: its outages on that pool. `is_given_up`: its ladder there has
+    no tier left for it.
+    """
+
+    pods_expected: int = 1
+    pods_placed: int = 0
+    pool: str = ""
+    evictions: int = 0
+    application_failures: int = 0
+    unexplained: int = 0
+    is_given_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observation:
     """A job and its surroundings. The defaults describe a job without problems.
 
@@ -169,6 +187,8 @@ class Observation:
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
         are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a part. `work_done`: the work that its
         program reports as done; None if it reports nothing.
+    Other clusters
+        `may_run_here`: no copy of the job can run elsewhere. `copy`: its copy; None if nothing is known of one.
     """
 
     uid: str
@@ -220,6 +240,9 @@ class Observation:
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
     nodes: Mapping[NodeKind, float] = field(default_factory=dict[NodeKind, float])
     work_done: timedelta | None = None
+
+    may_run_here: bool = True
+    copy: CopyStatus | None = None
 
     @property
     def uses_nodes(self) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import Policy, cluster_of, home_pool
 from holdfast.fallback.state_machine.actions import DeleteChildren, DeletePlaceholders, Recreate, Resume, Step
+from holdfast.fallback.state_machine.away import go_away, slow_return_event, step_away
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
     must_yield,
@@ -19,6 +19,7 @@ from holdfast.fallback.state_machine.capacity_wait import (
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
+    SLOW_SUSPENSION_AFTER,
     checkpoint_first,
     fail_back,
     fail_over,
@@ -197,20 +198,20 @@ def _move_blocked_event() -> JobEvent:
 # A client that resumes a job three times during one move (a GitOps tool that writes `suspend: false`) never stops.
 MAX_RESUSPENSIONS: Final = 3
 
-# Longer than any notice and most grace periods: pods that still terminate after this time are blocked.
-SLOW_SUSPENSION_AFTER: Final = timedelta(minutes=10)
-
 
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     """Take a suspended job one step further. A move is completed even if the ladder is gone."""
     if not observation.suspended:
-        return _resumed_externally(state, observation)
+        # While a copy may run, the transfer suspends the job again.
+        return _resumed_externally(state, observation) if observation.may_run_here else Step(state=state)
     if observation.is_managed_by_kueue:
         return _handed_to_kueue(state)
     if state.phase is Phase.GIVEN_UP:
         return Step(state=state)
     if not observation.follows:
         return step_taken_over(state, observation)
+    if state.phase is Phase.AWAY:
+        return step_away(state, observation, policy) if isinstance(policy, Policy) else Step(state=state)
     if state.phase is Phase.PAUSED:
         return _paused(state, observation, policy)
     return _suspending(state, observation, policy)
@@ -218,7 +219,7 @@ def step_suspended(state: JobState, observation: Observation, policy: Policy | N
 
 def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     state = _with_valid_target(state, observation, policy)
-    if observation.pool != state.pool:
+    if home_pool(state.pool) not in {observation.pool, ""}:
         return Step(state=state, actions=(suspend_again(state),))
     if observation.pods_remaining > 0 or not observation.is_suspension_complete:
         return Step(state=state, events=_slow_suspension_event(state, observation))
@@ -258,11 +259,15 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
 
 
 def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+    if not observation.may_run_here:
+        return Step(state=state, events=slow_return_event(state, observation))
     is_bought = moves_to_reservation(state)
     if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
         return Step(
             state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL),
         )
+    if cluster_of(state.pool):
+        return go_away(state, observation)
     is_move = state.purpose in {Purpose.FAILOVER, Purpose.FAILBACK}
     resumed = (
         new_tier_visit(state, observation, pool=state.pool, rank=state.rank, entered_by_failback=is_bought)
@@ -284,7 +289,8 @@ def _resume_actions(state: JobState, *, is_return: bool) -> tuple[Action, ...]:
 def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     if isinstance(policy, Policy) and not is_reached(state.resume_at, observation.now):
         return Step(state=state)
-    if observation.pods_remaining > 0 or observation.pool != state.pool or observation.outdated_children > 0:
+    is_elsewhere = home_pool(state.pool) not in {observation.pool, ""}
+    if observation.pods_remaining > 0 or is_elsewhere or observation.outdated_children > 0:
         return Step(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
     valid = _with_valid_target(state, observation, policy)
     if valid.pool != state.pool:

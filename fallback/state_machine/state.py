@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.state_values import (
     read_cost,
     read_count,
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 
 
 class Phase(StrEnum):
-    """The phase of a job. The controller has suspended it in SUSPENDING, PAUSED and GIVEN_UP, and in no other phase."""
+    """The phase of a job. The controller has suspended it in SUSPENDING, PAUSED, AWAY and GIVEN_UP, and in no other phase."""
 
     WAITING = "Waiting"  #: for nodes: not every expected pod has one, and the tier's timeout runs
     RUNNING = "Running"  #: every expected pod has had a node
     SUSPENDING = "Suspending"  #: moving to another tier, or restarting on the same one; its pods terminate
     PAUSED = "Paused"  #: suspended until `resume_at`, since it yielded nodes to another gang
+    AWAY = "Away"  #: on a tier in another cluster, where a copy of it runs or waits for nodes
     STOPPED = "Stopped"  #: suspended by another client, which must resume it
     GIVEN_UP = "GivenUp"  #: suspended permanently because the policy's limit for the last tier is spent
     FINISHED = "Finished"  #: completed or failed
@@ -215,9 +217,14 @@ class JobState:
     ledger: Ledger | None = field(default=None, compare=False)
 
     @property
+    def has_all_nodes(self) -> bool:
+        """Whether every expected pod of the job, or of its copy, has had a node."""
+        return self.phase is Phase.RUNNING or (self.phase is Phase.AWAY and self.waiting_since is None)
+
+    @property
     def suspended_by_us(self) -> bool:
         """Whether the controller made the job's suspension and must end it."""
-        return self.phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.GIVEN_UP}
+        return self.phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.AWAY, Phase.GIVEN_UP}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +253,8 @@ def write_marker(state: JobState) -> str:
     the state, such as an older one after a rollback, still resumes what another version has suspended.
     """
     is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
-    return f"{_MARKER} {state.uid} {state.pool}" if is_to_resume else ""
+    # The template of a job that is in another cluster, or on its way there, selects the pool that it comes back to.
+    return f"{_MARKER} {state.uid} {home_pool(state.pool)}" if is_to_resume else ""
 
 
 def read_record(state: str | None, marker: str, uid: str) -> JobState | UnreadableState | None:

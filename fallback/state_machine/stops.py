@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.state import Phase, Purpose
@@ -51,7 +52,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> Step
 
 def step_stop(state: JobState | None, observation: Observation) -> Step | None:
     """Stop a job that must stop by an annotation of its user or its home; None if none asks, or it cannot be suspended now."""
-    pool = observation.pool if state is None or not state.suspended_by_us else state.pool
+    pool = observation.pool if state is None or not state.suspended_by_us else home_pool(state.pool)
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
     if not observation.stop_requested or is_ended or pool is None:
         return None
@@ -78,7 +79,7 @@ def step_taken_over(state: JobState, observation: Observation) -> Step:
                 reason=EventReason.HANDED_OVER,
                 message=(
                     f"The label {FOLLOWS} was removed in the middle of a move to {state.pool}: the fallback controller does "
-                    f"nothing more. The job is suspended and its pods select {state.pool}: set `suspend: false` to resume it."
+                    f"nothing more. The job is suspended and its pods select {observation.pool}: set `suspend: false` to resume it."
                 ),
                 is_warning=True,
             ),

@@ -182,7 +182,10 @@ def tier_below(state: JobState, observation: Observation, policy: Policy) -> Ran
 
 
 def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[RankedTier, ...]:
-    """The better tiers that are available, best first, and stay so for long enough that a move to them is worth its cost."""
+    """The better tiers that are available, best first, and stay so for long enough that a move to them is worth its cost.
+
+    Only tiers of the job's own cluster: capacity in another one cannot be reserved for it.
+    """
     rank = policy.rank_of(state.pool)
     top = _first_below(state, policy) if rank is None else rank
     worth = policy.hold_timeout + MOVES_TO_WORTH * policy.restart_cost
@@ -190,6 +193,7 @@ def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tu
         tier
         for tier in ranked_tiers(policy)
         if tier.rank < top
+        and not tier.tier.cluster
         and tier.tier.is_open
         and pool_exists(tier.pool, observation)
         and tier.tier.facts.window.is_open_for(worth, observation.now)

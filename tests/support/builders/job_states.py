@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import (
         ContendingGang,
+        CopyStatus,
         Deadline,
         MaxCost,
         NodeKind,
@@ -154,6 +155,8 @@ class ObservationFields(TypedDict, total=False):
     nodes: Mapping[NodeKind, int]
     max_cost: MaxCost | None
     work_done: timedelta | None
+    may_run_here: bool
+    copy: CopyStatus | None
 
 
 def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:

@@ -13,6 +13,7 @@ from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
+    CopyStatus,
     Loss,
     MaxCost,
     NodeKind,
@@ -38,7 +39,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import T0, UID
 
-POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere")
+POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere", "west/a-spot")
 
 pools = st.sampled_from(POOLS)
 times = st.integers(-200_000, 200_000).map(lambda seconds: T0 + timedelta(seconds=seconds))
@@ -228,6 +229,17 @@ observations = st.builds(
     nodes=st.sampled_from(NODES),
     max_cost=maybe(st.builds(MaxCost, amount=amounts, gives_up=st.booleans())),
     work_done=maybe(waits),
+    may_run_here=st.sampled_from((True, True, True, False)),
+    copy=maybe(
+        st.builds(
+            CopyStatus,
+            pods_expected=counts,
+            pods_placed=counts,
+            pool=st.sampled_from(("", "a-spot", "b-spot")),
+            evictions=counts,
+            is_given_up=st.booleans(),
+        )
+    ),
 )
 
 
@@ -235,7 +247,12 @@ Situation: TypeAlias = tuple[JobState | UnreadableState | None, Observation, Pol
 
 _SPENT = PolicyTier(pool="a-spot", max_failures=1, procurement_timeout=timedelta(minutes=15))
 _LADDER = Policy(
-    tiers=(_SPENT, PolicyTier(pool="b-spot", max_failures=2), PolicyTier(pool="on-demand")),
+    tiers=(
+        _SPENT,
+        PolicyTier(pool="b-spot", max_failures=2),
+        PolicyTier(pool="west/a-spot", max_failures=2),
+        PolicyTier(pool="on-demand"),
+    ),
     return_after=timedelta(hours=1),
     give_up_after=timedelta(hours=2),
 )
@@ -248,8 +265,10 @@ def _suspended_situations(draw: st.DrawFn) -> Situation:
     state = replace(
         draw(job_states),
         uid=UID,
-        phase=draw(st.sampled_from((Phase.SUSPENDING, Phase.SUSPENDING, Phase.PAUSED, Phase.GIVEN_UP))),
-        pool=draw(st.sampled_from(POOLS[:3])),
+        phase=draw(
+            st.sampled_from((Phase.SUSPENDING, Phase.SUSPENDING, Phase.PAUSED, Phase.AWAY, Phase.GIVEN_UP))
+        ),
+        pool=draw(st.sampled_from((*POOLS[:3], "west/a-spot"))),
     )
     observation = replace(
         draw(observations),

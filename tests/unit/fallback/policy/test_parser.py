@@ -10,7 +10,7 @@ from hypothesis import given
 
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.fallback.policy.parser import parse_policy
-from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier
+from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, pool_there
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.pools import MachineSize, PoolSummary
@@ -44,6 +44,17 @@ MISTAKES: list[tuple[Json, str, str]] = [
         "procurementTimeout: got 15",
         "a time with its units",
     ),
+    (
+        {"tiers": [{"pool": "a", "cluster": "west"}, {"pool": "b"}]},
+        'spec.tiers[0].cluster: got "west" on the first tier',
+        "move the tier between",
+    ),
+    (
+        {"tiers": [{"pool": "a"}, {"pool": "b", "cluster": "west"}]},
+        'spec.tiers[1].cluster: got "west" on the last tier',
+        "Remove cluster",
+    ),
+    ({"tiers": [{"pool": "west/a"}]}, 'spec.tiers[0].pool: got "west/a"', "lower-case letters"),
     ({"failures": "all"}, 'spec.failures: got "all"', "any or evictions"),
     ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
     ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "an integer"),
@@ -116,6 +127,14 @@ def test_every_field_is_parsed() -> None:
         deadline=timedelta(hours=48),
         restart_cost=12 * MINUTE,
     ), "each field has its namesake"
+
+
+def test_a_tier_elsewhere_is_named_by_its_cluster_and_pool() -> None:
+    away = read(tiers=[{"pool": "a-spot"}, {"pool": "a-spot", "cluster": "west"}, {"pool": "a"}]).tiers[1]
+
+    assert (away.pool, away.cluster, pool_there(away.pool)) == ("west/a-spot", "west", "a-spot"), (
+        "clusters may have pools of the same name"
+    )
 
 
 WINDOW = CapacityWindow(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from hypothesis import given, settings
 
-from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.policy.policy import NoPolicy, cluster_of
 from holdfast.fallback.state_machine.actions import (
     Action,
     CreatePlaceholders,
@@ -335,6 +335,8 @@ def check_resumptions(situation: Situation, decision: Decision) -> None:
             assert isinstance(state, JobState), "only a readable state shows whose suspension it is"
             assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, f"{state.phase} does not end by itself"
             assert observation.suspended, "a running job needs no resumption"
+            assert observation.may_run_here, "a copy of the job may run in another cluster"
+            assert not cluster_of(action.pool), "only a copy can be resumed in another cluster"
             assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
                 "the operator has not carried the suspension out yet"
             )
@@ -349,6 +351,7 @@ def check_suspensions(situation: Situation, decision: Decision) -> None:
     for action in decision.actions:
         if isinstance(action, Suspend):
             is_stop = observation.stop_requested and action.state.phase is Phase.STOPPED
+            assert "/" not in action.pool, "no node has the label of another cluster's pool"
             assert action.state.suspended_by_us or is_stop, "otherwise the job would never be resumed"
             was_ours = isinstance(state, JobState) and state.suspended_by_us
             assert not observation.suspended or was_ours, "a user's suspension stays the user's"

@@ -18,8 +18,9 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
+from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, PoolStatus
-from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS, SLOW_SUSPENSION_AFTER
+from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,

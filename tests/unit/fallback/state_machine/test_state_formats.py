@@ -1,7 +1,7 @@
 """Every format of the state that was ever written can be read, and a job that any version suspended is resumed.
 
 `tests/fixtures/job_states` has a file for each: `v1-…` of the first format, `v2-…` with the pace of a job with a deadline,
-`v3-…` with the ledger; the others of versions that do not exist yet. A format that changes gets new files; the old ones stay.
+`v3-…` with the ledger, `v4-…` with tiers in other clusters; the others of versions that do not exist yet. A format that changes gets new files; the old ones stay.
 """
 
 from __future__ import annotations
@@ -110,6 +110,6 @@ def test_a_suspension_without_a_marker_or_of_another_job_is_its_users() -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_only_a_suspension_that_ends_by_itself_is_marked(phase: Phase) -> None:
-    is_marked = phase in {Phase.SUSPENDING, Phase.PAUSED}
+    is_marked = phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.AWAY}
     marker = write_marker(suspending(phase=phase))
     assert marker == (f"v1 {UID} b-spot" if is_marked else ""), "a job that is given up stays suspended"

@@ -1,0 +1,139 @@
+"""A job whose tier is in another cluster: it stays suspended here, and its tier's limits apply to the copy that runs there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.policy.policy import cluster_of, pool_there
+from holdfast.fallback.state_machine.actions import Step, Suspend
+from holdfast.fallback.state_machine.capacity_wait import track_wait
+from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
+from holdfast.fallback.state_machine.failback import reserved_tier, step_failback
+from holdfast.fallback.state_machine.failover import (
+    SLOW_SUSPENSION_AFTER,
+    fail_back,
+    fail_over,
+    failover_event,
+)
+from holdfast.fallback.state_machine.observation import CopyStatus
+from holdfast.fallback.state_machine.pacing import paced_policy, slack_event
+from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_event
+from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.tier_visit import new_tier_visit, tier_below
+from holdfast.scheduling.labels import LOST_COPY
+from holdfast.scheduling.quantities import format_duration
+
+if TYPE_CHECKING:
+    from holdfast.fallback.policy.policy import Policy
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.state import JobState
+    from holdfast.fallback.state_machine.tier_visit import RankedTier
+
+
+def go_away(state: JobState, observation: Observation) -> Step:
+    """Enter a tier in another cluster: no pod of the job is left here, and its copy is created there."""
+    entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
+    report = JobEvent(
+        reason=EventReason.MOVED_AWAY,
+        message=(
+            f"No pod of the job is left: a copy of it is created in the cluster {cluster_of(state.pool)}, for the pool "
+            f"{pool_there(state.pool)}, and continues from the latest checkpoint."
+        ),
+    )
+    return Step(state=replace(entered, phase=Phase.AWAY), events=(report,))
+
+
+def seen_there(state: JobState, observation: Observation) -> Observation:
+    """Return the observation of a job that is away with the pods of its copy; while nothing is known of it, as it was."""
+    known = CopyStatus(pods_placed=int(state.waiting_since is None))
+    copy = observation.copy or known
+    return replace(
+        observation,
+        suspended=False,
+        pods_expected=copy.pods_expected,
+        pods_placed=copy.pods_placed,
+        pods_missing=0,
+        losses=(),
+        starting_since=None,
+        contending_gang=None,
+    )
+
+
+def step_away(state: JobState, observation: Observation, policy: Policy) -> Step:
+    """Take a job that is away one step further: measure its copy's wait and failures, and fail over or fail back."""
+    seen = seen_there(state, observation)
+    now, placed = _track(state, seen)
+    policy = paced_policy(now, seen, limited_policy(now, seen, policy))
+    why = _why_leave(now, seen, policy)
+    below = None if why is None else tier_below(now, seen, policy)
+    if why is not None and below is not None:
+        step = _leave(now, seen, policy, below, why)
+    else:
+        step = step_failback(now, seen, policy)
+    standing = () if why is None or below is not None else (_no_lower_tier_event(why),)
+    return replace(step, events=(*placed, *step.events, *standing))
+
+
+def _track(state: JobState, seen: Observation) -> tuple[JobState, tuple[JobEvent, ...]]:
+    """Return the state with the copy's wait and its failures, and the events of that change."""
+    phase = Phase.RUNNING if state.has_all_nodes else Phase.WAITING
+    waited, placed = track_wait(replace(state, phase=phase), seen)
+    now = replace(waited, phase=Phase.AWAY)
+    copy = seen.copy
+    # On another pool there the copy's ladder has its own limits.
+    if copy is None or copy.pool != pool_there(state.pool):
+        return now, placed
+    failures = replace(
+        now,
+        evictions=copy.evictions,
+        application_failures=copy.application_failures,
+        unexplained=copy.unexplained,
+    )
+    return failures, placed
+
+
+def _why_leave(state: JobState, seen: Observation, policy: Policy) -> JobEvent | None:
+    if seen.copy is not None and seen.copy.is_given_up:
+        return JobEvent(
+            reason=EventReason.COPY_GIVEN_UP,
+            message=f"The copy of the job is given up in the cluster {cluster_of(state.pool)}.",
+            is_warning=True,
+        )
+    return (
+        spending_event(state, seen, policy)
+        or failover_event(state, seen, policy)
+        or slack_event(state, seen, policy)
+    )
+
+
+def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier, why: JobEvent) -> Step:
+    above = reserved_tier(state, seen, policy)
+    if above is not None:
+        return fail_back(state, seen, above)
+    step = fail_over(state, seen, policy, below, why)
+    # Whether the copy has nodes by now cannot be seen here.
+    actions = (
+        replace(each, only_without_nodes=False) if isinstance(each, Suspend) else each
+        for each in step.actions
+    )
+    return replace(step, actions=tuple(actions))
+
+
+def _no_lower_tier_event(why: JobEvent) -> JobEvent:
+    message = f"{why.message} No tier that is open follows, so the copy stays: add one to the FallbackPolicy."
+    return replace(why, message=message, is_warning=True, is_standing=True)
+
+
+def slow_return_event(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
+    """Warn about a job that cannot be resumed here, since its copy is not known to be gone."""
+    if state.suspended_at is None or observation.now < state.suspended_at + SLOW_SUSPENSION_AFTER:
+        return ()
+    return (
+        standing_event(
+            EventReason.SLOW_RETURN,
+            f"A copy of the job in another cluster is not gone {format_duration(SLOW_SUSPENSION_AFTER)} after its recall, so the "
+            "job is not resumed here. Look at whether that cluster answers, and at the copy's pods. If the cluster is lost "
+            f"forever, set the annotation {LOST_COPY} to the epoch of the transfer.",
+        ),
+    )

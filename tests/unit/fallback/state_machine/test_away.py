@@ -1,0 +1,183 @@
+"""A tier in another cluster: the job stays suspended here, and its tier's limits apply to the copy there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.actions import CreatePlaceholders, Resume, Suspend, WriteState
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.events import EventReason
+from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
+from holdfast.fallback.state_machine.observation import CopyStatus, Observation, PoolStatus
+from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    FailbackStage,
+    JobState,
+    Phase,
+    Purpose,
+    UnreadableState,
+    read_record,
+    write_marker,
+)
+from tests.support.builders.job_states import (
+    HOUR,
+    LAST,
+    MINUTE,
+    PODS,
+    SECOND,
+    SPOT,
+    T0,
+    UID,
+    kinds,
+    loss,
+    observed,
+    observed_suspended,
+    only,
+    policy,
+    reasons,
+    reserved,
+    running,
+    state_of,
+    suspending,
+    tier,
+)
+
+WEST = tier("west/a-spot", max_failures=2, procurement_timeout=20 * MINUTE)
+LADDER = policy(tiers=(SPOT, WEST, LAST))
+UP = replace(LADDER, return_after=HOUR, hold_timeout=10 * MINUTE)
+
+#: The job at home, while its copy may run: its template selects the pool that it came from.
+SUSPENDED = observed_suspended(pool="a-spot", may_run_here=False)
+PLACED = CopyStatus(pods_expected=PODS, pods_placed=PODS, pool="a-spot")
+
+
+def away(**fields: object) -> JobState:
+    """A job whose copy has run for an hour."""
+    default = running(phase=Phase.AWAY, pool="west/a-spot", rank=1)
+    return replace(default, **fields)  # type: ignore[arg-type]  # of the state's own fields
+
+
+def test_a_job_goes_away_with_its_template_as_it_is_and_is_not_resumed_here() -> None:
+    spent = running(evictions=2)
+    moving = decide(spent, observed(losses=(loss(),)), LADDER)
+    suspend = only(moving, Suspend)
+    assert (suspend.pool, suspend.state.pool) == ("", "west/a-spot"), "no node here has that pool's label"
+
+    pods_left = replace(SUSPENDED, may_run_here=True, pods_remaining=1)
+    assert not decide(moving.state, pods_left, LADDER).actions, "the gang may still write its checkpoint"
+
+    gone = decide(moving.state, replace(SUSPENDED, may_run_here=True), LADDER)
+    assert kinds(gone) == [WriteState], "the copy is resumed, not the job"
+    assert (state_of(gone).phase, state_of(gone).waiting_since) == (Phase.AWAY, T0), "its wait begins"
+    assert reasons(gone) == [EventReason.MOVED_AWAY], "its user learns where it is"
+    assert gone.requeue_at == T0 + 20 * MINUTE, "for as long as procurementTimeout"
+
+
+def test_a_tier_of_a_cluster_that_the_controller_cannot_reach_is_skipped() -> None:
+    seen = observed(losses=(loss(),), pools={"west/a-spot": PoolStatus(exists=False)})
+    assert only(decide(running(evictions=2), seen, LADDER), Suspend).pool == "on-demand", "the next one"
+
+
+def test_a_copy_that_gets_its_nodes_ends_the_wait_and_one_that_loses_them_waits_again() -> None:
+    waits = away(waiting_since=T0 - MINUTE)
+    placed = decide(waits, replace(SUSPENDED, copy=PLACED), LADDER)
+    assert state_of(placed).waiting_since is None, "every pod has a node"
+    assert reasons(placed) == [EventReason.PLACED], "as on any tier"
+    again = decide(placed.state, replace(SUSPENDED, copy=replace(PLACED, pods_placed=3)), LADDER)
+    assert state_of(again).waiting_since == T0, "its tier's timeout runs"
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "reason"),
+    [
+        (replace(SUSPENDED, copy=replace(PLACED, evictions=2)), away(), EventReason.FAILURES_SPENT),
+        (
+            replace(SUSPENDED, copy=CopyStatus(pods_expected=PODS, pods_placed=3)),
+            away(waiting_since=T0 - 20 * MINUTE),
+            EventReason.NO_CAPACITY,
+        ),
+        (SUSPENDED, away(waiting_since=T0 - 20 * MINUTE), EventReason.NO_CAPACITY),
+        (replace(SUSPENDED, copy=replace(PLACED, is_given_up=True)), away(), EventReason.COPY_GIVEN_UP),
+    ],
+    ids=["failures", "timeout", "timeout before a copy is seen", "given up there"],
+)
+def test_a_job_leaves_a_tier_elsewhere_when(seen: Observation, state: JobState, reason: EventReason) -> None:
+    decision = decide(state, seen, LADDER)
+
+    suspend = only(decision, Suspend)
+    assert (suspend.pool, suspend.only_without_nodes) == ("on-demand", False), "its pods are not here"
+    assert reason in reasons(decision), "with the reason"
+    back = replace(SUSPENDED, pool="on-demand", copy=PLACED)
+    waits = decide(decision.state, back, LADDER)
+    assert Resume not in kinds(waits), "the copy may still run"
+    home = decide(decision.state, replace(back, may_run_here=True, copy=None), LADDER)
+    assert only(home, Resume).pool == "on-demand", "once it cannot"
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "why"),
+    [
+        (replace(SUSPENDED, copy=replace(PLACED, evictions=1)), away(), "one more is allowed"),
+        (
+            replace(SUSPENDED, copy=replace(PLACED, pool="b-spot", evictions=9)),
+            away(),
+            "on another pool the ladder there counts",
+        ),
+        (SUSPENDED, away(), "while nothing is known the copy stays as it was"),
+        (replace(SUSPENDED, suspended=False), away(), "the transfer suspends it again"),
+    ],
+)
+def test_a_job_stays_away_while(seen: Observation, state: JobState, why: str) -> None:
+    decision = decide(state, seen, LADDER)
+    assert Suspend not in kinds(decision), why
+    assert Resume not in kinds(decision), why
+    assert state_of(decision).phase is Phase.AWAY, why
+
+
+def test_a_job_without_a_ladder_stays_away() -> None:
+    assert decide(away(), replace(SUSPENDED, copy=PLACED), NoPolicy()).state == away(), "its copy runs on"
+
+
+def test_a_failback_reserves_capacity_here_while_the_copy_runs_and_moves_after_it_is_gone() -> None:
+    seen = replace(SUSPENDED, copy=PLACED, checkpoints_on_request=True)
+    started = decide(away(), seen, UP)
+    assert only(started, CreatePlaceholders).pool == "a-spot", "the copy is not touched before"
+
+    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.TAINTING, since=T0)
+    held = replace(seen, reservation=reserved())
+    moving = decide(away(failback=attempt), held, UP)
+    suspend = only(moving, Suspend)
+    assert (suspend.pool, suspend.tolerate_reservation) == ("a-spot", True), "onto the reserved nodes"
+    assert state_of(moving).purpose is Purpose.FAILBACK, "a better tier"
+
+    assert Resume not in kinds(decide(moving.state, held, UP)), "the copy is recalled first"
+    home = decide(moving.state, replace(held, may_run_here=True, copy=None), UP)
+    assert only(home, Resume).tolerate_reservation, "then it runs on what is reserved for it"
+
+
+def test_a_tier_elsewhere_is_no_target_of_a_failback() -> None:
+    low = running(pool="on-demand", rank=2)
+    seen = observed(pool="on-demand", pools={"a-spot": PoolStatus(exists=False)})
+    assert not decide(low, seen, UP).actions, "capacity there cannot be reserved from here"
+
+
+def test_a_copy_that_does_not_go_is_reported() -> None:
+    state = suspending(pool="on-demand", rank=2, suspended_at=T0 - SLOW_SUSPENSION_AFTER)
+    decision = decide(state, replace(SUSPENDED, pool="on-demand"), LADDER)
+    assert reasons(decision) == [EventReason.SLOW_RETURN], "its cluster may not answer"
+    early = decide(replace(state, suspended_at=T0 - SECOND), replace(SUSPENDED, pool="on-demand"), LADDER)
+    assert not early.events, "pods take their time to terminate"
+
+
+def test_a_user_who_resumes_a_job_before_it_is_away_keeps_it_here() -> None:
+    decision = decide(away(waiting_since=T0), observed(), LADDER)
+    assert (state_of(decision).pool, state_of(decision).phase) == ("a-spot", Phase.WAITING), "no copy can run"
+
+
+def test_a_version_without_tiers_elsewhere_resumes_the_job_on_the_pool_it_selects() -> None:
+    read = read_record("{}", write_marker(away()), UID)
+    assert isinstance(read, UnreadableState), "it does not know the phase"
+    assert read.resume_on == "", "so it resumes what its template selects"
