@@ -67,6 +67,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
         title=f"node group {name!r}",
         labels_path="labels",
         taints_path="taints",
+        no_schedule="NO_SCHEDULE",
         facts=PoolFacts(
             name=label if isinstance(label, str) else group.logical_name,
             title=f"node group {name!r}",

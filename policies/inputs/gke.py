@@ -119,6 +119,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
         title=f"node pool {name!r}",
         labels_path="nodeConfig.labels",
         taints_path="nodeConfig.taints",
+        no_schedule="NO_SCHEDULE",
         facts=PoolFacts(
             name=label if isinstance(label, str) else node_pool.logical_name,
             title=f"node pool {name!r}",

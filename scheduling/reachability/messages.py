@@ -72,7 +72,7 @@ TAINT: Final = MessageTemplate(
 )
 MACHINE: Final = MessageTemplate(
     reason="none of its machine types fits a pod of {requests}: {machine} has {room} allocatable",
-    fix="Request less, or add larger machine types to the pool.",
+    fix="Request less, or add machine types that have as much to the pool.",
 )
 TOO_MANY: Final = MessageTemplate(
     reason="it has room for at most {room} of the {pods} pods that have to run together",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,14 @@ def quota(pods: str) -> StackResource:
 AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
 IN_EAST = of_provider(to(EAST), *training(), SPOT)
 
+CHART = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "oci://public.ecr.aws/karpenter/karpenter", "version": "^1.0", "values": {"settings": {}}})  # fmt: skip
+OBJECTS = {"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::b/*"}]}  # fmt: skip
+PLATFORM = [
+    CHART,
+    resource("aws:s3/bucket:Bucket", "checkpoints", {"bucket": "checkpoints"}),
+    resource("aws:iam/rolePolicy:RolePolicy", "jobs", {"policy": json.dumps(OBJECTS)}),
+]
+
 STRANGERS = (
     Stranger(name="a blueprint's general pool", reading="It trains nothing: no ladder, so nothing to prove.", word=None, resources=[GENERAL]),
     Stranger(name="a queue of Kueue without a ladder", reading="Kueue's flavors are not ladders.", word=None, resources=[GENERAL, resource("kubernetes:kueue.x-k8s.io/v1beta1:ClusterQueue", "queue", {"spec": {}})]),
@@ -96,6 +105,7 @@ STRANGERS = (
     Stranger(name="a spot node group last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[*training(SPOT_TIER), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")], stops=frozenset({END})),
     Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
     Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
+    Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
     Stranger(name="no shapes", reading="Nothing says what jobs request, so one machine stands for them.", word=Word.ASSUMED, resources=[*training(shapes=[]), SPOT, ON_DEMAND]),
     Stranger(name="a job larger than any machine", reading="No machine of the pool has 900 CPUs.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "huge", "pods": 1, "cpu": "900", "memory": "8Gi", "gpus": 1}, SMALL]), SPOT, ON_DEMAND], stops=frozenset({REACH})),
 )  # fmt: skip

@@ -56,5 +56,6 @@ STRANGERS = (
     Stranger(name="pools inside the cluster", reading="They are pools as any other; AKS' autoscaler is modeled.", word=Word.ASSUMED, resources=[INLINE, *training()]),
     Stranger(name="a spot pool inside the cluster last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[INLINE, *training(SPOT_TIER)], stops=frozenset({END})),
     Stranger(name="a gang beyond the scale set", reading="Four pods need four machines, and the pool has two.", word=Word.BROKEN, resources=[aks_cluster(), *training(shapes=[WIDE]), agent_pool("spot", scaleSetPriority="spot"), agent_pool("on-demand")], stops=frozenset({REACH})),
+    Stranger(name="a taint without an effect", reading="AKS rejects it; without it the ladder is sound.", word=Word.ASSUMED, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", nodeTaints=["dedicated"])]),
     Stranger(name="an agent pool without the label", reading="Jobs cannot select it.", word=Word.BROKEN, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", labels={}, agentPoolName="on-demand")], stops=frozenset({END})),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
-from tests.support.builders.stack_resources import resource
+from tests.support.builders.stack_resources import compute_class, resource
 from tests.unit.policies.strangers.programs import (
     END,
     LEAVES,
@@ -55,5 +55,6 @@ STRANGERS = (
     Stranger(name="a block of two machines for a gang of four", reading="The fixed block holds half of the gang.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, node_pool("on-demand", nodes=2.0)], stops=frozenset({REACH})),
     Stranger(name="Autopilot with a ladder", reading="Autopilot has no pools, so nothing shows those of the ladder.", word=Word.NOT_JUDGED, resources=[resource(CLUSTER, "auto", {"enableAutopilot": True}), *training()]),
     Stranger(name="a standard cluster without training", reading="The default pool trains nothing.", word=None, resources=[resource(CLUSTER, "east", {"initialNodeCount": 3.0})]),
+    Stranger(name="a class of both capacity types", reading="The ladder does not use the class.", word=Word.ASSUMED, resources=[*training(), SPOT, ON_DEMAND, compute_class({"machineFamily": "n2", "spot": True}, {"machineFamily": "n2"})]),
     Stranger(name="a spot tier without limits", reading="Nothing leads past the spot tier.", word=Word.BROKEN, resources=[*training({"pool": "spot"}, ON_DEMAND_TIER), SPOT, ON_DEMAND], stops=frozenset({LEAVES})),
 )  # fmt: skip
