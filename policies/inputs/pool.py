@@ -71,7 +71,11 @@ class Machines:
 
 
 def machines_named(
-    types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner, *, efa: bool = False
+    types: Collection[str] | Unknown | None,
+    cloud: str,
+    provisioner: Provisioner,
+    *,
+    efa: bool | Unknown = False,
 ) -> Machines:
     """Return the machines with these names on a cloud; UNKNOWN if the pool takes any type, or the cloud is not known.
 

@@ -186,6 +186,11 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
             check="machine",
             reason=f"what DaemonSet {', '.join(pool.unknown_daemons)} takes of its nodes is not known",
         )
+    if pool.shares_gpus and shape.requests.gpus > 1:
+        yield Undetermined(
+            check="machine",
+            reason="its nodes share GPUs, so a container may request only one, and which containers request them is not known",
+        )
     devices = {name for each in fitting for name in each.unknown_devices(shape.requests)}
     if devices and all(each.unknown_devices(shape.requests) for each in fitting):
         yield Undetermined(
