@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import (
+    NO_DRIVER,
+    WINDOWS,
     DeclaredPool,
     Machines,
     known_taints,
@@ -33,6 +35,8 @@ _ADAPTERS: Final = frozenset({"efa", "efa-only"})
 
 #: EKS' machine type for node groups that set neither a type nor a launch template.
 _DEFAULT_MACHINE_TYPE: Final = "t3.medium"
+#: In the names of EKS' images with GPU drivers, and of those of which EKS knows nothing.
+_DRIVERS: Final = ("GPU", "NVIDIA", "CUSTOM")
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -60,6 +64,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
     name = declared if isinstance(declared, str) else group.logical_name
     given = at(props, "capacityType")
     kind = _CAPACITY_TYPES.get(given, ON_DEMAND) if isinstance(given, str) else ON_DEMAND
+    image = str(text_at(props, "amiType") or "")
     machines = _machines(group, resources)
     taints = items_at(props, "taints")
     return DeclaredPool(
@@ -81,6 +86,8 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize"))),
+            unmodeled=(WINDOWS,) if image.startswith("WINDOWS") else (),
+            unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),
             added_tolerations=tolerations_for(label, resources),
         ),
     )

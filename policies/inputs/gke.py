@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, machines_named, taint_of
+from holdfast.policies.inputs.pool import (
+    NO_DRIVER,
+    WINDOWS,
+    DeclaredPool,
+    Machines,
+    known_taints,
+    machines_named,
+    taint_of,
+)
 from holdfast.policies.resources import (
     Value,
     at,
@@ -127,6 +135,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
     machines = _machines(node_pool)
+    image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
+    driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
         resource=node_pool,
         provisioner=Provisioner.GKE,
@@ -144,6 +154,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             labels=_labels(node_pool, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
             machines=_with_most_pods(_most_pods(node_pool, resources), machines.capacities),
+            unmodeled=(WINDOWS,) if "WINDOWS" in image.upper() else (),
+            unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(node_pool), nodes_in_zone=_max_nodes_in_zone(node_pool)),
@@ -338,7 +350,11 @@ def _max_nodes_in_zone(node_pool: StackResource) -> int | Unknown | None:
 
 
 def _in_zone(node_pool: StackResource, scaling: Value) -> int | Unknown | None:
-    return count(at(node_pool.props, "nodeCount") if scaling is None else at(scaling, "maxNodeCount"))
+    if scaling is not None:
+        return count(at(scaling, "maxNodeCount"))
+    # A pool that names neither has nodes only where someone has resized it since.
+    fixed = count(at(node_pool.props, "nodeCount"))
+    return count(at(node_pool.props, "initialNodeCount")) if fixed is None else fixed
 
 
 def _times(nodes: int | Unknown | None, zones: int | Unknown) -> int | Unknown | None:

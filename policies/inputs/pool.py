@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_cluster
 from holdfast.policies.resources import Value, at
@@ -68,6 +68,13 @@ class Machines:
     def have_gpus(self) -> bool:
         """Whether any of the known ones has GPUs."""
         return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)
+
+
+#: Why pods may not run on nodes of a pool, although they fit there.
+WINDOWS: Final = "its nodes run Windows"
+NO_DRIVER: Final = (
+    "its nodes have no GPU driver of the cloud, and whether another program installs one is not known"
+)
 
 
 def machines_named(

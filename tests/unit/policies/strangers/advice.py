@@ -20,7 +20,7 @@ from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from tests.support.builders.policy_programs import of, without
 from tests.support.builders.stack_resources import compute_class, resource
 from tests.unit.policies.strangers.fixes import FIXES, pool_named, put_at, requirements_of, step_into
-from tests.unit.policies.strangers.programs import node_pool, one_of
+from tests.unit.policies.strangers.programs import node_class, node_pool, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,6 +207,11 @@ def _remove_ignored(program: Program, message: str) -> None:
     put_at(owner.props, path, [*listed[: int(index)], *listed[int(index) + 1 :]])
 
 
+def _make_class(program: Program, message: str) -> None:
+    kind, name = _found(r"it names the (\w+) '([^']+)', and this program makes others", message).groups()
+    program.append(node_class(kind, name))
+
+
 #: By a part of the message's fix, in the order in which they are looked for: first those of messages that stop a run.
 ADVICE: Fixes = {
     "Add a taint, such as": _taint,
@@ -226,6 +231,7 @@ ADVICE: Fixes = {
     "Name the prefix": _name_prefix,
     "Make a class for each": _split_class,
     "which is ignored": _remove_ignored,
+    "and this program makes others, but not that one": _make_class,
     **FIXES,
     "Set `": _set_as_written,
 }
@@ -234,4 +240,9 @@ ADVICE: Fixes = {
 WITHOUT_FIX: Final[Mapping[str, str]] = {
     "another program may make it, and its pools cannot be seen from here": "it is declared as made elsewhere, so the "
     "program that makes it is judged by itself",
+    "have no GPU driver": "whether another program installs a driver cannot be declared",
+    "whether its nodes have vpc.amazonaws.com/efa is not known": "the launch template is another program's",
+    "so a container may request only one": "containers are in the jobs, which no program has",
+    "its machine types are not known yet": "the device plugin decides as how many GPUs the partitions count",
+    "are not in any machine table": "Compute Engine rejects the pool when it is created",
 }

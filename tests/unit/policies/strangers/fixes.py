@@ -145,7 +145,16 @@ def _request_less(program: Program, message: str) -> None:
         put_at(pool.props, "spec.template.spec.requirements", [*kept, machines])
     for shape in _shapes(program):
         if shape["name"] == found[1] and "GPU" in found[3]:
-            shape.update(cpu=found[4], memory=f"{found[5]}Gi")
+            shape.update(
+                cpu=found[4], memory=f"{found[5]}Gi", efa=shape.get("efa", 0) if "EFA" in found[3] else 0
+            )
+
+
+def _start(program: Program, message: str) -> None:
+    found = re.search(r"→ pool ([\w-]+).* Set `([\w.]+): (\w+)`, or name another pool", message)
+    assert found, f"the message names the pool and the field: {message}"
+    pool = next(each for each in all_pools(program) if each.label == found[1])
+    put_at(pool.resource.props, found[2], found[3])
 
 
 def _raise_quota(program: Program, message: str) -> None:
@@ -183,6 +192,7 @@ FIXES: Fixes = {
     "Set procurementTimeout": _set_timeout,
     "Let admission add the toleration": _tolerate,
     "declare a smaller gang": _smaller_gang,
+    "it is stopped": _start,
     "Request less": _request_less,
     "Raise it, or declare a smaller shape": _raise_quota,
     "with the same accelerator": _same_accelerator,
