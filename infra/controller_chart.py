@@ -180,11 +180,14 @@ def _registered(build: Callable[[], None]) -> list[Json]:
     asyncio.set_event_loop(asyncio.new_event_loop())
     pulumi.runtime.set_mocks(recorder, project="chart", stack="chart", preview=False)
     cast("Callable[[], None]", pulumi.runtime.test(build))()  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-    return sorted(recorder.objects, key=lambda each: _order(str(each["kind"])))
+    return sorted(recorder.objects, key=_order)
 
 
-def _order(kind: str) -> int:
-    return _PREREQUISITES.index(kind) if kind in _PREREQUISITES else len(_PREREQUISITES)
+def _order(each: Json) -> tuple[int, str, str]:
+    """By kind and then by name: resources are registered side by side, in no fixed order."""
+    kind, name = str(each["kind"]), str(mapping(each["metadata"])["name"])
+    rank = _PREREQUISITES.index(kind) if kind in _PREREQUISITES else len(_PREREQUISITES)
+    return rank, kind, name
 
 
 def _whole(value: JsonValue) -> JsonValue:

@@ -16,8 +16,7 @@ from holdfast.policies.resources import at, is_list, is_object
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.taints import GKE_SPOT_TAINT, REPELLING, Taint
-from holdfast.scheduling.taints import SPOT as SPOT_TAINT
+from holdfast.scheduling.taints import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +26,10 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs import DeclaredPool
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.json import Json
+    from holdfast.scheduling.taints import Taint
 
-_SPOT_TAINTS: Final = {
-    Provisioner.EKS: SPOT_TAINT.as_taint(),
-    Provisioner.NAP: SPOT_TAINT.as_taint(),
-    Provisioner.LOCAL: SPOT_TAINT.as_taint(),
-    Provisioner.GKE: {"key": GKE_SPOT_TAINT.key, "value": GKE_SPOT_TAINT.value, "effect": "NO_SCHEDULE"},
-}
+#: AKS taints the spot nodes of its agent pools itself.
+_UNTAINTED_BY_CLOUD: Final = frozenset(Provisioner) - {Provisioner.AKS}
 
 
 class Remediation(ResourceValidationPolicy):
@@ -81,11 +77,11 @@ def add_spot_taint(resource: StackResource, properties: Struct) -> bool:
     """Taint a pool that makes only spot nodes and repels no pods."""
     for pool in _own_pools(resource):
         taints, path = pool.facts.taints, pool.taints_path.split(".")
-        taint = _SPOT_TAINTS.get(pool.provisioner)
         untainted = taints is not UNKNOWN and not _repels_pods(taints)
         only_spot = pool.facts.is_decided and pool.facts.capacity_types == frozenset({SPOT})
-        if taint is not None and untainted and only_spot and _can_be_set(resource, path):
-            _append(properties, path, taint)
+        lacks_taint = untainted and pool.provisioner in _UNTAINTED_BY_CLOUD
+        if lacks_taint and only_spot and _can_be_set(resource, path):
+            _append(properties, path, pool.spot_taint.as_taint())
             return True
     return False
 

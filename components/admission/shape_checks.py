@@ -83,7 +83,8 @@ def requested_by_pod(spec: str, resource: str, measure: Callable[[str], str]) ->
 
     Sidecars run together with the other containers, and each other init container runs before them. Init
     containers that run together with sidecars are not added up, so the result may be too low, never too high.
-    A request on the pod level replaces those of the containers.
+    A request on the pod level replaces those of the containers; a limit there counts as one if no container requests or
+    limits the resource, as the API server fills it in when it creates the pod.
     """
     inits = f"{spec}.?initContainers.orValue([])"
     always = 'c.?restartPolicy.orValue("") == "Always"'
@@ -93,9 +94,20 @@ def requested_by_pod(spec: str, resource: str, measure: Callable[[str], str]) ->
     alone = f"([0] + {inits}.filter(c, !({always})).map(c, {each})).max()"
     own = f"{spec}.?resources.?requests[?{resource}]"
     asked = measure(f"{own}.orValue({_NONE})")
-    whole = f"({own}.hasValue() ? {asked} : [{running} + {sidecars}, {alone}].max())"
+    limit = f"{spec}.?resources.?limits[?{resource}]"
+    parts = f"[{running} + {sidecars}, {alone}].max()"
+    filled = f"{limit}.hasValue() && !({_any_container_has(spec, resource)}) ? {measure(f'{limit}.orValue({_NONE})')}"
+    whole = f"({own}.hasValue() ? {asked} : {filled} : {parts})"
     overhead = measure(f"{spec}.?overhead[?{resource}].orValue({_NONE})")
     return f"({whole} + {overhead})"
+
+
+def _any_container_has(spec: str, resource: str) -> str:
+    """Return whether any container has a request or a limit for a resource."""
+    has = " || ".join(f"c.?resources.?{field}[?{resource}].hasValue()" for field in ("requests", "limits"))
+    return " || ".join(
+        f"{spec}.?{kind}.orValue([]).exists(c, {has})" for kind in ("containers", "initContainers")
+    )
 
 
 def _requested(container: str, resource: str) -> str:

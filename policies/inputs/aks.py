@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.pool import DeclaredPool, known_taints, machines_named
+from holdfast.policies.inputs.pool import NO_DRIVER, WINDOWS, DeclaredPool, known_taints, machines_named
 from holdfast.policies.resources import (
     Value,
     at,
@@ -42,6 +42,8 @@ _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPoo
 #: AKS' defaults of `maxPods` where pods have addresses of the nodes' subnet, and with kubenet; with an overlay it is 250.
 _NODE_SUBNET_PODS: Final = 30
 _KUBENET_PODS: Final = 110
+#: The nodes of a pool that neither autoscales nor says how many it has.
+_DEFAULT_COUNT: Final = 1
 _CLUSTER: Final = re.compile(r"azure-native:containerservice(/v\w+)?:ManagedCluster")
 
 
@@ -89,7 +91,10 @@ def _pool(
     is_spot = _is(profile, "scaleSetPriority", "Spot")
     is_reserved = at(profile, "capacityReservationGroupID") is not None
     size = text_at(profile, "vmSize")
-    machines = machines_named(size if size is UNKNOWN else [size or ""], "azure", Provisioner.AKS)
+    # As how many GPUs its nodes list the partitions of one depends on the device plugin.
+    divided = at(profile, "gpuInstanceProfile") is not None
+    named = UNKNOWN if divided or size is UNKNOWN else [size or ""]
+    machines = machines_named(named, "azure", Provisioner.AKS)
     return DeclaredPool(
         resource=resource,
         provisioner=Provisioner.AKS,
@@ -108,6 +113,9 @@ def _pool(
             machines=_with_most_pods(_most_pods(resource, profile, resources), machines.capacities),
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(profile)),
+            is_stopped=_is(at(profile, "powerState"), "code", "Stopped"),
+            unmodeled=(WINDOWS,) if _is(profile, "osType", "Windows") else (),
+            unmodeled_gpus=(NO_DRIVER,) if _is(at(profile, "gpuProfile"), "driver", "None") else (),
             zones=texts_at(profile, "availabilityZones"),
             is_compact=True if text_at(profile, "proximityPlacementGroupID") else None,
             added_tolerations=tolerations_for(label, resources),
@@ -181,4 +189,7 @@ def _max_nodes(profile: Value) -> int | Unknown | None:
     scales = at(profile, "enableAutoScaling")
     if scales is UNKNOWN:
         return UNKNOWN
-    return count(at(profile, "maxCount" if scales is True else "count"))
+    if scales is True:
+        return count(at(profile, "maxCount"))
+    nodes = count(at(profile, "count"))
+    return _DEFAULT_COUNT if nodes is None else nodes

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import (
+    NO_DRIVER,
+    WINDOWS,
     DeclaredPool,
     Machines,
     known_taints,
@@ -27,9 +29,14 @@ if TYPE_CHECKING:
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
+_LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+#: The network interfaces that are fabric adapters: with an address of their own, and without.
+_ADAPTERS: Final = frozenset({"efa", "efa-only"})
 
 #: EKS' machine type for node groups that set neither a type nor a launch template.
 _DEFAULT_MACHINE_TYPE: Final = "t3.medium"
+#: In the names of EKS' images with GPU drivers, and of those of which EKS knows nothing.
+_DRIVERS: Final = ("GPU", "NVIDIA", "CUSTOM")
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -57,7 +64,8 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
     name = declared if isinstance(declared, str) else group.logical_name
     given = at(props, "capacityType")
     kind = _CAPACITY_TYPES.get(given, ON_DEMAND) if isinstance(given, str) else ON_DEMAND
-    machines = _machines(group)
+    image = str(text_at(props, "amiType") or "")
+    machines = _machines(group, resources)
     taints = items_at(props, "taints")
     return DeclaredPool(
         resource=group,
@@ -67,6 +75,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
         title=f"node group {name!r}",
         labels_path="labels",
         taints_path="taints",
+        no_schedule="NO_SCHEDULE",
         facts=PoolFacts(
             name=label if isinstance(label, str) else group.logical_name,
             title=f"node group {name!r}",
@@ -77,21 +86,61 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize"))),
+            unmodeled=(WINDOWS,) if image.startswith("WINDOWS") else (),
+            unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
 
 
-def _machines(group: StackResource) -> Machines:
+def _machines(group: StackResource, resources: Sequence[StackResource]) -> Machines:
     types = texts_at(group.props, "instanceTypes")
-    has_template = at(group.props, "launchTemplate") is not None
-    if not types and types is not UNKNOWN and has_template:
-        return Machines(capacities=UNKNOWN)
+    template = _launch_template(group, resources)
+    if not types and types is not UNKNOWN and template is not None:
+        types = _type_of(template)
     # Only a launch template attaches fabric adapters.
-    found = machines_named(types or [_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS, efa=has_template)
+    efa = False if template is None else _attaches_adapters(template)
+    found = machines_named(types or [_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS, efa=efa)
     if found.capacities is UNKNOWN:
         return found
     return replace(found, capacities=tuple(each.with_device_plugins() for each in found.capacities))
+
+
+def _launch_template(
+    group: StackResource, resources: Sequence[StackResource]
+) -> StackResource | Unknown | None:
+    """Return the launch template of a node group; UNKNOWN if the program does not show it, None if it has none."""
+    named = at(group.props, "launchTemplate")
+    if named is None:
+        return None
+    referred = group.refers_to.get("launchTemplate", ())
+    names = {text_at(named, key) for key in ("id", "name")} - {None, UNKNOWN}
+    return next(
+        (
+            each
+            for each in resources
+            if each.type == _LAUNCH_TEMPLATE
+            and (each.urn in referred or {text_at(each.props, key) for key in ("id", "name")} & names)
+        ),
+        UNKNOWN,
+    )
+
+
+def _type_of(template: StackResource | Unknown) -> frozenset[str] | Unknown:
+    """Return the machine type of a launch template; EKS' default if it names none."""
+    named = UNKNOWN if template is UNKNOWN else text_at(template.props, "instanceType")
+    if named is None and template is not UNKNOWN and at(template.props, "instanceRequirements") is not None:
+        return UNKNOWN
+    return UNKNOWN if named is UNKNOWN else frozenset({named or _DEFAULT_MACHINE_TYPE})
+
+
+def _attaches_adapters(template: StackResource | Unknown) -> bool | Unknown:
+    """Return whether a launch template attaches fabric adapters to its machines."""
+    interfaces = UNKNOWN if template is UNKNOWN else items_at(template.props, "networkInterfaces")
+    if interfaces is UNKNOWN:
+        return UNKNOWN
+    kinds = {text_at(each, "interfaceType") for each in interfaces}
+    return True if kinds & _ADAPTERS else UNKNOWN if UNKNOWN in kinds else False
 
 
 def _taint(value: Value) -> Taint | Unknown | None:

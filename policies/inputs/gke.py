@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, machines_named, taint_of
+from holdfast.policies.inputs.pool import (
+    NO_DRIVER,
+    WINDOWS,
+    DeclaredPool,
+    Machines,
+    known_taints,
+    machines_named,
+    taint_of,
+)
 from holdfast.policies.resources import (
     Value,
     at,
@@ -33,7 +42,7 @@ from holdfast.scheduling.labels import (
     RESERVED,
     SPOT,
 )
-from holdfast.scheduling.machines import machine_catalogue, regions, with_attached, zones_of
+from holdfast.scheduling.machines import attachable_to, machine_catalogue, regions, with_attached, zones_of
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, Taint, Toleration
@@ -67,6 +76,21 @@ _GPU_TOLERATION: Final = AddedToleration(toleration=Toleration(key=GPU_RESOURCE)
 _ARM: Final = Taint(key=ARCH, value="arm64")
 _ARM_TOLERATION: Final = AddedToleration(toleration=Toleration.of(_ARM), selecting=(ARCH, "arm64"))
 _SANDBOX: Final = Taint(key="sandbox.gke.io/runtime", value="gvisor")
+
+#: GPUs that GKE divides into partitions, and their memory.
+_MEMORY_GB: Final[Mapping[str, int]] = {
+    "nvidia-tesla-a100": 40,
+    "nvidia-a100-80gb": 80,
+    "nvidia-h100-80gb": 80,
+    "nvidia-h200-141gb": 141,
+    "nvidia-b200": 180,
+    "nvidia-gb200": 186,
+    "nvidia-rtx-pro-6000": 96,
+}
+_PARTITION: Final = re.compile(r"(?P<compute>[1-7])g\.(?P<memory>[0-9]{1,3})gb")
+_COMPUTE_UNITS: Final = 7
+_MEMORY_UNITS: Final = 8
+_STRATEGIES: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 
 #: A regional node pool without `nodeLocations` has nodes in so many zones.
 _ZONES_OF_A_REGION: Final = 3
@@ -111,6 +135,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
     machines = _machines(node_pool)
+    image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
+    driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
         resource=node_pool,
         provisioner=Provisioner.GKE,
@@ -119,6 +145,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
         title=f"node pool {name!r}",
         labels_path="nodeConfig.labels",
         taints_path="nodeConfig.taints",
+        no_schedule="NO_SCHEDULE",
         facts=PoolFacts(
             name=label if isinstance(label, str) else node_pool.logical_name,
             title=f"node pool {name!r}",
@@ -127,6 +154,9 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             labels=_labels(node_pool, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
             machines=_with_most_pods(_most_pods(node_pool, resources), machines.capacities),
+            unmodeled=(WINDOWS,) if "WINDOWS" in image.upper() else (),
+            unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
+            shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=_max_nodes(node_pool), nodes_in_zone=_max_nodes_in_zone(node_pool)),
             zones=_zones(node_pool),
@@ -157,13 +187,54 @@ def _machines(node_pool: StackResource) -> Machines:
     attached = items_at(node_pool.props, "nodeConfig", "guestAccelerators")
     if name is UNKNOWN or attached is UNKNOWN or UNKNOWN in attached:
         return Machines(capacities=UNKNOWN)
-    found = machines_named([name or _DEFAULT_MACHINE_TYPE], "gcp", Provisioner.GKE)
-    kind = text_at(attached[0], "type") if attached else None
-    gpus = count(at(attached[0], "count")) if attached else None
-    machine = machine_catalogue("gcp").get(name or "")
-    if machine is None or machine.gpus or not isinstance(kind, str) or not isinstance(gpus, int):
-        return found
-    return Machines(capacities=(machine_capacity(with_attached(machine, kind, gpus), Provisioner.GKE),))
+    machine = machine_catalogue("gcp").get(name or _DEFAULT_MACHINE_TYPE)
+    if machine is None or not attached:
+        return machines_named([name or _DEFAULT_MACHINE_TYPE], "gcp", Provisioner.GKE)
+    kind, gpus = text_at(attached[0], "type"), count(at(attached[0], "count"))
+    if not machine.gpus and isinstance(kind, str) and isinstance(gpus, int):
+        if gpus not in attachable_to(machine).get(kind, ()):
+            return Machines(capacities=(), unknown_types=(f"{machine.name} with {gpus} {kind}",))
+        machine = with_attached(machine, kind, gpus)
+    clients = _clients_of_a_gpu(node_pool)
+    if clients is UNKNOWN or (not machine.gpus and UNKNOWN in (kind, gpus)):
+        return Machines(capacities=UNKNOWN)
+    shared = replace(machine, gpus=machine.gpus * clients)
+    return Machines(capacities=(machine_capacity(shared, Provisioner.GKE),))
+
+
+def _accelerator(node_pool: StackResource) -> Value:
+    attached = items_at(node_pool.props, "nodeConfig", "guestAccelerators")
+    return attached[0] if attached is not UNKNOWN and attached else None
+
+
+def _clients_of_a_gpu(node_pool: StackResource) -> int | Unknown:
+    """Return as how many GPUs its nodes list each: one for each partition, and for each client that may share it."""
+    size = text_at(_accelerator(node_pool), "gpuPartitionSize")
+    sharing = at(_accelerator(node_pool), "gpuSharingConfig")
+    clients = 1 if sharing is None else whole_number(at(sharing, "maxSharedClientsPerGpu"))
+    if size is UNKNOWN or not isinstance(clients, int):
+        return UNKNOWN
+    parts = _partitions(_accelerator_kind(node_pool), size) if size else 1
+    return parts if parts is UNKNOWN else parts * clients
+
+
+def _accelerator_kind(node_pool: StackResource) -> str:
+    machine = machine_catalogue("gcp").get(str(at(node_pool.props, "nodeConfig", "machineType")))
+    own = machine.accelerator if machine is not None else None
+    return own or str(at(_accelerator(node_pool), "type"))
+
+
+def _partitions(kind: str, size: str) -> int | Unknown:
+    """Return into how many partitions of this size, such as `1g.10gb`, NVIDIA divides a GPU.
+
+    It has seven compute units and eight memory units; a partition takes whole ones of both. (GKE's device plugin has the
+    numbers as a table.)
+    """
+    named, whole = _PARTITION.fullmatch(size), _MEMORY_GB.get(kind)
+    if named is None or whole is None:
+        return UNKNOWN
+    memory = max(1, round(_MEMORY_UNITS * int(named["memory"]) / whole))
+    return min(_COMPUTE_UNITS // max(1, int(named["compute"])), _MEMORY_UNITS // memory)
 
 
 def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:
@@ -172,7 +243,23 @@ def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFac
         return known
     spot = {GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT} if is_spot else {}
     sandbox = {_SANDBOX.key: _SANDBOX.value} if _is_sandboxed(node_pool) else {}
-    return {**known, **spot, **sandbox}
+    return {**known, **spot, **sandbox, **_sharing_labels(_accelerator(node_pool))}
+
+
+def _sharing_labels(accelerator: Value) -> Mapping[str, LabelFact]:
+    """Return the labels by which jobs select partitions of GPUs, and GPUs that are shared."""
+    sharing = at(accelerator, "gpuSharingConfig")
+    strategy, clients = text_at(sharing, "gpuSharingStrategy"), count(at(sharing, "maxSharedClientsPerGpu"))
+    found: Mapping[str, LabelFact | None] = {
+        "cloud.google.com/gke-gpu-partition-size": text_at(accelerator, "gpuPartitionSize") or None,
+        "cloud.google.com/gke-gpu-sharing-strategy": _STRATEGIES.get(strategy, UNKNOWN)
+        if isinstance(strategy, str)
+        else strategy,
+        "cloud.google.com/gke-max-shared-clients-per-gpu": str(clients)
+        if isinstance(clients, int)
+        else clients,
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _is_sandboxed(node_pool: StackResource) -> bool:
@@ -263,7 +350,11 @@ def _max_nodes_in_zone(node_pool: StackResource) -> int | Unknown | None:
 
 
 def _in_zone(node_pool: StackResource, scaling: Value) -> int | Unknown | None:
-    return count(at(node_pool.props, "nodeCount") if scaling is None else at(scaling, "maxNodeCount"))
+    if scaling is not None:
+        return count(at(scaling, "maxNodeCount"))
+    # A pool that names neither has nodes only where someone has resized it since.
+    fixed = count(at(node_pool.props, "nodeCount"))
+    return count(at(node_pool.props, "initialNodeCount")) if fixed is None else fixed
 
 
 def _times(nodes: int | Unknown | None, zones: int | Unknown) -> int | Unknown | None:

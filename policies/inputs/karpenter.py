@@ -135,9 +135,35 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=_zones(read, provisioner),
+            unmodeled=tuple(_missing_class(node_pool, resources)),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
+
+
+@once
+def _node_classes(resources: Sequence[StackResource]) -> Mapping[tuple[str, str], set[str | Unknown]]:
+    """Return the names of the stack's node classes, by their API group and kind."""
+    found: dict[tuple[str, str], set[str | Unknown]] = {}
+    for each in resources:
+        group, _, kind = each.type.removeprefix("kubernetes:").partition("/")
+        if group in _NODE_CLASSES:
+            named = text_at(each.props, "metadata", "name") or each.logical_name
+            found.setdefault((group, kind.rpartition(":")[2]), set()).add(named)
+    return found
+
+
+def _missing_class(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield that Karpenter makes no node, if the stack has node classes, but not the one that the NodePool names."""
+    reference = at(node_pool.props, "spec", "template", "spec", "nodeClassRef")
+    group, kind, name = (text_at(reference, part) for part in ("group", "kind", "name"))
+    if not isinstance(group, str) or not isinstance(kind, str) or not isinstance(name, str):
+        return
+    made = _node_classes(resources).get((group, kind), {UNKNOWN})
+    # EKS Auto Mode and AKS make a class of this name themselves.
+    is_made_by_cloud = name == "default" and not is_on_aws(node_pool)
+    if name not in made and UNKNOWN not in made and not is_made_by_cloud:
+        yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
 
 
 def name_of(node_pool: StackResource) -> str:

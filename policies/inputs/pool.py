@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_cluster
 from holdfast.policies.resources import Value, at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.machine_capacity import machine_capacity
-from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.taints import GKE_SPOT_TAINT, SPOT, Taint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class DeclaredPool:
     """What a resource declares about a pool.
 
     `label` is the value of the pool label on its nodes, None if they have none; `node_pool` the resource's name in the
-    cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them. `is_for_jobs`
-    is false for system pools.
+    cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them, `no_schedule` how
+    it spells that effect. `is_for_jobs` is false for system pools.
     """
 
     resource: StackResource
@@ -37,7 +37,14 @@ class DeclaredPool:
     labels_path: str
     taints_path: str
     facts: PoolFacts
+    no_schedule: str = "NoSchedule"
     is_for_jobs: bool = True
+
+    @property
+    def spot_taint(self) -> Taint:
+        """The taint that its spot nodes should have, as the resource spells it."""
+        taint = GKE_SPOT_TAINT if self.provisioner is Provisioner.GKE else SPOT
+        return replace(taint, effect=self.no_schedule)
 
     @property
     def is_inline(self) -> bool:
@@ -63,8 +70,19 @@ class Machines:
         return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)
 
 
+#: Why pods may not run on nodes of a pool, although they fit there.
+WINDOWS: Final = "its nodes run Windows"
+NO_DRIVER: Final = (
+    "its nodes have no GPU driver of the cloud, and whether another program installs one is not known"
+)
+
+
 def machines_named(
-    types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner, *, efa: bool = False
+    types: Collection[str] | Unknown | None,
+    cloud: str,
+    provisioner: Provisioner,
+    *,
+    efa: bool | Unknown = False,
 ) -> Machines:
     """Return the machines with these names on a cloud; UNKNOWN if the pool takes any type, or the cloud is not known.
 

@@ -41,8 +41,9 @@ def _problems(pool: DeclaredPool) -> Iterator[str]:
             "the spot ones accept any pod. Make a pool of each capacity type."
         )
     elif SPOT in kinds and taints is not UNKNOWN and not any(each.effect in REPELLING for each in taints):
+        taint = pool.spot_taint
         yield (
-            "makes spot nodes that accept any pod. Add a taint, such as karpenter.sh/capacity-type=spot:NoSchedule, under "
+            f"makes spot nodes that accept any pod. Add a taint, such as {taint.key}={taint.value}:{taint.effect}, under "
             f"`{pool.taints_path}`."
         )
     elif (

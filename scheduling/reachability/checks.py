@@ -142,6 +142,9 @@ def architecture(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 
 def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """One pod fits on the allocatable resources of a machine type of the pool."""
+    if pool.is_stopped:
+        yield Failed.by("machine", messages.STOPPED)
+        return
     if pool.unsatisfiable:
         yield Failed.by("machine", messages.UNSATISFIABLE, keys=", ".join(pool.unsatisfiable))
         return
@@ -185,6 +188,11 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
         yield Undetermined(
             check="machine",
             reason=f"what DaemonSet {', '.join(pool.unknown_daemons)} takes of its nodes is not known",
+        )
+    if pool.shares_gpus and shape.requests.gpus > 1:
+        yield Undetermined(
+            check="machine",
+            reason="its nodes share GPUs, so a container may request only one, and which containers request them is not known",
         )
     devices = {name for each in fitting for name in each.unknown_devices(shape.requests)}
     if devices and all(each.unknown_devices(shape.requests) for each in fitting):
@@ -313,9 +321,10 @@ def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
-def unmodeled(shape: Shape, _: PoolFacts) -> Iterator[CheckResult]:
+def unmodeled(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """Nothing but what the checks model decides where the pods run."""
-    for reason in shape.unmodeled:
+    of_gpus = pool.unmodeled_gpus if shape.requests.gpus else ()
+    for reason in (*shape.unmodeled, *pool.unmodeled, *of_gpus):
         yield Undetermined(check="pods", reason=reason)
 
 

@@ -86,7 +86,8 @@ class PoolFacts:
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
     `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
     other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
-    `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
+    Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes. `unmodeled` are reasons why no
+    check can tell whether its nodes run pods, `unmodeled_gpus` whether they run pods with GPUs. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
     name: str
@@ -103,6 +104,10 @@ class PoolFacts:
     is_static: bool = False
     is_compact: bool | None = None
     unknown_daemons: tuple[str, ...] = ()
+    shares_gpus: bool = False
+    is_stopped: bool = False
+    unmodeled: tuple[str, ...] = ()
+    unmodeled_gpus: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()

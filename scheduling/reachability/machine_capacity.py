@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ARCH, EFA_RESOURCE, INSTANCE_TYPE, OS
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.node_labels import MachineLabel, Provisioner, machine_labels
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, MAX_PODS_PER_NODE, Resources, widest
@@ -44,7 +44,7 @@ class MachineCapacity:
     """A machine type of a pool: its `capacity`, which limits count, what is `allocatable` to pods, and its most pods.
 
     `labels` are those of its nodes that follow from the type. Unless `has_all_devices`, its nodes may have devices that are
-    not listed. `gpu_memory_mib` is the memory of one GPU, None where no table has it.
+    not listed. `possible_efa` are the fabric adapters that they may have, if that is not known. `gpu_memory_mib` is the memory of one GPU, None where no table has it.
     """
 
     name: str
@@ -55,19 +55,23 @@ class MachineCapacity:
     max_pods: int = MAX_PODS_PER_NODE
     labels: Mapping[str, MachineLabel] = field(default_factory=dict[str, MachineLabel])
     has_all_devices: bool = True
+    possible_efa: int = 0
 
     def pods_of(self, requests: Resources) -> int:
         """How many pods with these requests fit on one such machine, if it has the devices that are not known."""
-        unknown = self.unknown_devices(requests)
-        return min(requests.without_devices(unknown).times_in(self.allocatable), self.max_pods)
+        counted = replace(requests.without_devices(self.unknown_devices(requests)), efa=requests.efa)
+        room = replace(self.allocatable, efa=max(self.allocatable.efa, self.possible_efa))
+        return min(counted.times_in(room), self.max_pods)
 
     def unknown_devices(self, requests: Resources) -> tuple[str, ...]:
         """The devices that the pods request and its nodes may or may not have."""
-        return tuple(
+        devices = (
             name
             for name in sorted(requests.devices)
             if name not in self.allocatable.devices and (not self.has_all_devices or name in NOT_IN_TABLES)
         )
+        efa = self.allocatable.efa < min(requests.efa, self.possible_efa)
+        return (*devices, *((EFA_RESOURCE,) if efa else ()))
 
     def with_device_plugins(self) -> "MachineCapacity":
         """The same type where device plugins may add devices that no table has, but no accelerator that it does not have."""
@@ -97,7 +101,9 @@ class Reservation:
     has_all_devices: bool = False
 
 
-def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = False) -> MachineCapacity:
+def machine_capacity(
+    machine: Machine, provisioner: Provisioner, *, efa: bool | Unknown = False
+) -> MachineCapacity:
     """The capacity and the allocatable resources of a machine type; `efa`: the pool uses its fabric adapters."""
     reservation = RESERVATIONS[provisioner]
     kubelet = reservation.kubelet(machine)
@@ -105,7 +111,7 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
         cpu_millis=machine.vcpus * 1000,
         memory_mib=machine.memory_mib,
         gpus=machine.gpus,
-        efa=machine.efa_interfaces if efa else 0,
+        efa=machine.efa_interfaces if efa is True else 0,
         devices={} if reservation.storage_mib is None else {EPHEMERAL_STORAGE: reservation.storage_mib},
     )
     found = MachineCapacity(
@@ -120,6 +126,7 @@ def machine_capacity(machine: Machine, provisioner: Provisioner, *, efa: bool = 
         gpu_memory_mib=machine.gpu_memory_mib,
         max_pods=max(0, (machine.max_pods or reservation.max_pods) - reservation.daemon_pods),
         labels=machine_labels(machine, provisioner),
+        possible_efa=machine.efa_interfaces if efa is UNKNOWN else 0,
     )
     return found if reservation.has_all_devices else found.with_device_plugins()
 
@@ -156,6 +163,8 @@ def _dominates(one: MachineCapacity, other: MachineCapacity) -> bool:
         one.accelerator == other.accelerator
         and other.allocatable.fits_in(one.allocatable)
         and other.max_pods <= one.max_pods
+        and other.has_all_devices >= one.has_all_devices
+        and other.possible_efa <= max(one.possible_efa, one.allocatable.efa)
     )
 
 
@@ -168,6 +177,7 @@ def _merged(capacities: Sequence[MachineCapacity]) -> MachineCapacity:
         accelerator=kinds.pop() if len(kinds) == 1 else None,
         max_pods=max(each.max_pods for each in capacities),
         has_all_devices=all(each.has_all_devices for each in capacities),
+        possible_efa=max(each.possible_efa for each in capacities),
     )
 
 

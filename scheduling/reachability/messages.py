@@ -58,6 +58,10 @@ ARCHITECTURE: Final = MessageTemplate(
     reason="its machines are {there}, and the images run on {wanted}",
     fix="Add machine types of that architecture to the pool, or build the images for both and list both in `architectures`.",
 )
+STOPPED: Final = MessageTemplate(
+    reason="it is stopped, and nothing starts it",
+    fix="Set `powerState.code: Running`, or name another pool in the ladder.",
+)
 MIN_VALUES: Final = MessageTemplate(
     reason="too few of its machine types fit a pod for `minValues` of {keys}, so Karpenter makes no node for it",
     fix="Lower `minValues`, or allow more machine types that the pods fit on.",
@@ -72,7 +76,7 @@ TAINT: Final = MessageTemplate(
 )
 MACHINE: Final = MessageTemplate(
     reason="none of its machine types fits a pod of {requests}: {machine} has {room} allocatable",
-    fix="Request less, or add larger machine types to the pool.",
+    fix="Request less, or add machine types that have as much to the pool.",
 )
 TOO_MANY: Final = MessageTemplate(
     reason="it has room for at most {room} of the {pods} pods that have to run together",

@@ -82,9 +82,9 @@ class Resources:
         return replace(self, devices=devices)
 
     def without_devices(self, names: Collection[str]) -> "Resources":
-        """The same amounts without some devices."""
+        """The same amounts without some devices, which may be the fabric adapters."""
         devices = {name: amount for name, amount in self.devices.items() if name not in names}
-        return replace(self, devices=devices)
+        return replace(self, efa=0 if EFA_RESOURCE in names else self.efa, devices=devices)
 
     def __str__(self) -> str:
         """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from holdfast.scheduling.json import Json, mapping
@@ -23,6 +24,8 @@ from holdfast.simulator.stacks.stack import Stack, StackEnvironment
 
 PROJECT_FILE: Final = "Pulumi.yaml"
 _ENTRY: Final = "__main__.py"
+#: Modules that the rehearsal itself runs with.
+_KEPT: Final = {"__main__", "holdfast", "pulumi"}
 _SIMULATED: Final = ("aws", "azure-native", "gcp", "kubernetes")
 
 
@@ -67,6 +70,9 @@ class UserProgram:
     def importable(self) -> Generator[None]:
         """Make the program's folder the current one and the first on the import path, as its language host does."""
         path, before = str(self.entry.parent), Path.cwd()
+        hidden = _namesakes(self.entry.parent)
+        for name in hidden:
+            del sys.modules[name]
         sys.path.insert(0, path)
         os.chdir(path)
         try:
@@ -75,6 +81,7 @@ class UserProgram:
             os.chdir(before)
             sys.path.remove(path)
             _forget_modules(self.folder)
+            sys.modules.update(hidden)
 
     def stack(
         self,
@@ -131,12 +138,22 @@ class UserProgram:
         return found[0] if found else "dev"
 
 
+def _namesakes(folder: Path) -> dict[str, ModuleType]:
+    """The imported modules, with those inside them, that have the name of a module of this folder.
+
+    Not those that are imported before the program in its language host too.
+    """
+    packages = (each.parent for each in folder.glob("*/__init__.py"))
+    own = {each.stem for each in (*folder.glob("*.py"), *packages)} - {*_KEPT, *sys.stdlib_module_names}
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] in own}
+
+
 def _forget_modules(folder: Path) -> None:
     """Remove the modules of a folder from the cache, except Holdfast's and those of a virtual environment in it."""
     installed = Path(sys.prefix).resolve()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        is_ours = name.partition(".")[0] in {"__main__", "holdfast"}
+        is_ours = name.partition(".")[0] in _KEPT
         path = Path(file).resolve() if file and not is_ours else None
         if path is not None and path.is_relative_to(folder) and not path.is_relative_to(installed):
             del sys.modules[name]

@@ -45,6 +45,8 @@ _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _PROVIDER: Final = "pulumi:providers:"
 #: A longer text is compared by its hash: the controller's program, the charts' values.
 _LONGEST_TEXT: Final = 200
+#: The local stack names folders of its checkout.
+_CHECKOUT: Final = "/checkout"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,8 @@ def registered(stack: str, text: str) -> Mapping[str, Json]:
 
 
 def _kept(resource: Recorded) -> Json:
-    inputs = cast("JsonValue", json.loads(json.dumps(resource.inputs, default=str, sort_keys=True)))
+    text = json.dumps(resource.inputs, default=str, sort_keys=True)
+    inputs = cast("JsonValue", json.loads(text.replace(str(ROOT), _CHECKOUT)))
     return {
         "type": resource.type,
         "inputs": _shortened(inputs),

@@ -90,6 +90,10 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
         ),
         (gang(training(devices={"hugepages-2Mi": "1Gi"})), "512 GiB, 1024 MiB hugepages-2Mi: p4d has"),
         (gang(training(devices={"vpc.amazonaws.com/efa": "1"})), "fits a pod of 8 GPUs, 1 EFA, 48 CPU"),
+        (
+            gang(training(spec={"resources": {"limits": {"hugepages-2Mi": "1Gi", "memory": "2000Gi"}}})),
+            "512 GiB, 1024 MiB hugepages-2Mi: p4d has",
+        ),
         (gang(training(cpu="9E")), "fits a pod of 8 GPUs, 1024000 CPU, 512 GiB"),
         (gang(training(), pods=2**31 - 1), "4 of the 2147483647 pods"),
         (

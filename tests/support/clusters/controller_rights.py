@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.fallback_controller.access import (
@@ -97,9 +98,13 @@ def controller_kubeconfig(client: KubeClient, administrator: Path) -> Path:
 def wait_until_limited(controller: KubeClient, node: str) -> None:
     """Wait until the API server enforces the policy on the client of the controller's account."""
 
+    values = itertools.count()
+
     def is_enforced(client: KubeClient) -> bool:
+        # Another value each time: a patch that changes nothing is admitted, too.
+        planted = {"example.com/planted": str(next(values))}
         try:
-            client.merge_patch("v1", "Node", node, {"metadata": {"labels": {"example.com/planted": "yes"}}})
+            client.merge_patch("v1", "Node", node, {"metadata": {"labels": planted}})
         except KubeError as error:
             return NAME in str(error)
         return False

@@ -81,7 +81,7 @@ def with_namespace(**fields: JsonValue) -> Document:
         (
             {"shapes": [{"name": "fits", "gpus": 1}, {"name": "large", "memory": "4Ti"}]},
             "shapes[1]: got shape large",
-            "add larger machine types to the pool",
+            "add machine types that have as much to the pool",
         ),
         (
             {"shapes": [{"name": "h100", "gpus": 1, "accelerator": "h100"}]},
@@ -101,7 +101,7 @@ def with_namespace(**fields: JsonValue) -> Document:
         (
             {"shapes": [{"name": "fast", "gpus": 1, "devices": {"rdma/ib": 1}}]},
             "shapes[0]: got shape fast",
-            "add larger machine types to the pool",
+            "add machine types that have as much to the pool",
         ),
     ],
     ids=["gang", "pod", "accelerator", "selector", "architecture", "device"],

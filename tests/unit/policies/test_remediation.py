@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from pulumi.runtime.proto import analyzer_pb2
 
-from holdfast.policies.resources import at
+from holdfast.policies.resources import at, is_list
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
 from tests.support.builders.stack_resources import (
@@ -64,11 +64,22 @@ def test_existing_prefer_no_schedule_taint_is_kept() -> None:
     assert len(found) == 2, "it repels no pod, so the taint is added"
 
 
-def test_taint_on_gke_is_that_of_gke() -> None:
-    found = remediated(gke_pool("a100-spot", spot=True), TAINT)
-    assert at(found, "nodeConfig", "taints") == [
-        {"key": GKE_SPOT, "value": "true", "effect": "NO_SCHEDULE"}
-    ], "manifests for GKE tolerate it"
+@pytest.mark.parametrize(
+    ("pool", "path", "key"),
+    [
+        (gke_pool("a100-spot", spot=True), ("nodeConfig", "taints"), GKE_SPOT),
+        (resource("aws:eks/nodeGroup:NodeGroup", "a100-spot", {"labels": {POOL: "a100-spot"}, "capacityType": "SPOT"}), ("taints",), CAPACITY_TYPE),
+    ],
+)  # fmt: skip
+def test_taint_of_a_cloud_pool_is_spelled_as_the_cloud_does(
+    pool: StackResource, path: tuple[str, ...], key: str
+) -> None:
+    taints = at(remediated(pool, TAINT), *path)
+    assert is_list(taints), "a pool's taints are a list"
+    (taint,) = taints
+    assert (at(taint, "key"), at(taint, "effect")) == (key, "NO_SCHEDULE"), (
+        "clouds reject Kubernetes' spelling"
+    )
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,10 @@ def test_pool_is_in_a_ladder_once_and_a_ladder_has_a_pool() -> None:
 
 
 @pytest.mark.parametrize("max_failures", [None, UNLIMITED])
-def test_tier_that_is_never_left_is_reported(max_failures: int | None) -> None:
-    problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
+def test_on_demand_tier_that_is_never_left_is_reported(max_failures: int | None) -> None:
+    problem = only(Tier(pool="a100", max_failures=max_failures), Tier(pool="h100"))
     assert problem.field == f"{AT}[0]", "on that tier"
-    assert "procurementTimeout" in problem.fix, "the fix offers a timeout"
+    assert "Add maxFailures, such as 5, or procurementTimeout" in problem.fix, "either of them moves a job on"
 
 
 @pytest.mark.parametrize("max_failures", [None, UNLIMITED, 0, 5])

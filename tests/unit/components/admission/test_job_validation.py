@@ -41,6 +41,7 @@ OF_SHAPES = {
     "MIN_VALUES",
     "NO_ZONE",
     "OTHER_ZONE",
+    "STOPPED",
     "UNSATISFIABLE",
     "ZONES",
 }

@@ -1,7 +1,8 @@
-"""What GKE and AKS add to the nodes of their pools, and how far the pools grow."""
+"""What EKS, GKE and AKS add to the nodes of their pools, and how far the pools grow."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import accelerators
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, POOL, SPOT
-from holdfast.scheduling.reachability.checks import Failed, check_pool
+from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from tests.support.builders.stack_resources import (
     A100,
@@ -87,9 +88,10 @@ def test_pool_of_gke_limits_the_pods_of_a_node_and_says_how_nodes_are_placed() -
     assert found.is_compact, "a gang may ask for that"
 
 
-def node_group(**props: Value) -> PoolFacts:
-    """A managed node group of EKS."""
-    (read,) = declared_pools([resource("aws:eks/nodeGroup:NodeGroup", "p", {"labels": {POOL: "p"}, **props})])
+def node_group(*beside: StackResource, **props: Value) -> PoolFacts:
+    """A managed node group of EKS, in a program with these other resources."""
+    group = resource("aws:eks/nodeGroup:NodeGroup", "p", {"labels": {POOL: "p"}, **props})
+    (read,) = declared_pools([*beside, group])
     return read.facts
 
 
@@ -107,12 +109,95 @@ def test_device_plugins_of_a_pool_may_add_any_device_but_no_accelerator(
     assert [each.check for each in results if isinstance(each, Failed)] == lacking, "its machines have none"
 
 
-def test_only_a_launch_template_attaches_fabric_adapters_to_a_node_group() -> None:
-    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024, efa=32))
-    props: dict[str, Value] = {"instanceTypes": ["p5.48xlarge"]}
-    for template, lacking in (({}, ["machine"]), ({"launchTemplate": {"id": UNKNOWN}}, [])):
-        results = check_pool(job, node_group(**props, **template))
-        assert [each.check for each in results if isinstance(each, Failed)] == lacking, str(template)
+def template(**props: Value) -> StackResource:
+    return resource("aws:ec2/launchTemplate:LaunchTemplate", "gpus", {"name": "gpus", **props})
+
+
+EFA: Value = [{"deviceIndex": 0.0, "interfaceType": "efa"}]
+
+
+@pytest.mark.parametrize(
+    ("named", "made", "adapters", "verdicts"),
+    [
+        (None, [], 32, [(Failed, "machine")]),
+        ({"id": UNKNOWN}, [], 32, [(Undetermined, "machine")]),
+        ({"id": UNKNOWN}, [], 33, [(Failed, "machine")]),
+        ({"name": "other"}, [template(networkInterfaces=EFA)], 32, [(Undetermined, "machine")]),
+        ({"name": "gpus"}, [template(networkInterfaces=EFA)], 32, []),
+        ({"name": "gpus"}, [template(networkInterfaces=UNKNOWN)], 32, [(Undetermined, "machine")]),
+        ({"name": "gpus"}, [template()], 32, [(Failed, "machine")]),
+    ],
+)
+def test_fabric_adapters_of_a_node_group_are_those_of_its_launch_template(
+    named: Value, made: list[StackResource], adapters: int, verdicts: list[object]
+) -> None:
+    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024, efa=adapters))
+    found = node_group(*made, instanceTypes=["p5.48xlarge"], launchTemplate=named)
+    assert [(type(each), each.check) for each in check_pool(job, found)] == verdicts, (
+        "nothing else attaches them"
+    )
+
+
+def test_machine_type_of_a_node_group_may_be_that_of_its_launch_template() -> None:
+    made = template(instanceType="g5.12xlarge")
+    group = replace(
+        resource("aws:eks/nodeGroup:NodeGroup", "p", {"launchTemplate": {"id": UNKNOWN}}),
+        refers_to={"launchTemplate": (made.urn,)},
+    )
+    (read,) = declared_pools([made, group])
+    assert isinstance(read.facts.machines, tuple), "the reference shows the template before it has an id"
+    assert [each.name for each in read.facts.machines] == ["g5.12xlarge"], "the group names none itself"
+
+
+def sharing(strategy: str, clients: Value) -> dict[str, Value]:
+    return {"gpuSharingConfig": {"gpuSharingStrategy": strategy, "maxSharedClientsPerGpu": clients}}
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "gpus"),
+    [
+        ("a2-highgpu-1g", {"gpuPartitionSize": "1g.5gb"}, 7),
+        ("a2-highgpu-8g", {"gpuPartitionSize": "2g.10gb"}, 24),
+        ("a2-highgpu-1g", {"gpuPartitionSize": "3g.20gb"}, 2),
+        ("a3-highgpu-8g", {"gpuPartitionSize": "1g.20gb"}, 32),
+        ("a3-ultragpu-8g", {"gpuPartitionSize": "7g.141gb"}, 8),
+        ("g4-standard-48", {"gpuPartitionSize": "1g.24gb"}, 4),
+        ("g2-standard-4", sharing("TIME_SHARING", 4.0), 4),
+        ("n1-standard-8", {"type": "nvidia-tesla-t4", "count": 2.0, **sharing("MPS", 3.0)}, 6),
+        ("a2-highgpu-1g", {"gpuPartitionSize": "1g.5gb", **sharing("TIME_SHARING", 2.0)}, 14),
+        ("g2-standard-4", {"gpuPartitionSize": "1g.5gb"}, None),
+        ("g2-standard-4", sharing("TIME_SHARING", UNKNOWN), None),
+        ("n1-standard-8", {"type": "nvidia-tesla-t4", "count": UNKNOWN}, None),
+        ("n1-standard-8", {"type": "nvidia-tesla-t4", "count": 3.0}, None),
+    ],
+)  # fmt: skip
+def test_nodes_of_gke_list_a_gpu_for_each_partition_and_client(
+    machine: str, accelerator: dict[str, Value], gpus: int | None
+) -> None:
+    found = gke({"machineType": machine, "guestAccelerators": [accelerator]})
+    read = (
+        found.machines[0].allocatable.gpus if isinstance(found.machines, tuple) and found.machines else None
+    )
+    assert read == gpus, "as its device plugin counts; None if that is not known"
+    assert "accelerator" not in failed(found, accelerator="nvidia-tesla-t4") or gpus, "unknown is not absent"
+
+
+def test_pod_of_several_shared_gpus_is_not_judged() -> None:
+    found = gke(
+        {"machineType": "g2-standard-4", "guestAccelerators": [sharing("TIME_SHARING", 4.0)]},
+        autoscaling={"maxNodeCount": 1.0},
+        location="us-central1-a",
+    )
+    selector = {
+        "cloud.google.com/gke-gpu-sharing-strategy": "time-sharing",
+        "cloud.google.com/gke-max-shared-clients-per-gpu": "4",
+    }
+    for gpus, pods, verdicts in ((1, 4, []), (1, 5, [(Failed, "gang")]), (2, 1, [(Undetermined, "machine")])):
+        job = Shape(
+            pods=pods, requests=Resources(cpu_millis=500, memory_mib=512, gpus=gpus), selector=selector
+        )
+        results = [(type(each), each.check) for each in check_pool(job, found)]
+        assert results == verdicts, "the device plugin rejects a container that requests two"
 
 
 def test_aks_accepts_its_values_in_any_case() -> None:

@@ -74,6 +74,7 @@ def test_job_that_fits_on_its_ladder_is_proved() -> None:
         ({"initContainers": [requesting(cpu="5")]}, "fits a pod of 5 CPU"),
         ({"overhead": {"cpu": "1"}}, "fits a pod of 4 CPU"),
         ({"resources": {"requests": {"cpu": "6"}}}, "fits a pod of 6 CPU"),
+        ({"resources": {"limits": {"hugepages-2Mi": "1Gi", "cpu": "9"}}}, "fits a pod of 3 CPU, 8 GiB, 1024 MiB hugepages-2Mi"),
         ({"containers": [requesting(**{"ephemeral-storage": "200Gi"})]}, "204800 MiB ephemeral-storage"),
         ({"containers": [requesting(**{"hugepages-2Mi": "1Gi"})]}, "1024 MiB hugepages-2Mi"),
         ({"containers": [requesting(**{"rdma/ib": "1"})]}, "1 rdma/ib"),
@@ -84,7 +85,7 @@ def test_job_that_fits_on_its_ladder_is_proved() -> None:
         ({"affinity": required_affinity([])}, "no term of it matches its nodes"),
         ({"affinity": required_affinity([expression(POOL, "In", "cpu-spot")])}, "binds it to one kind of capacity"),
     ],
-    ids=["sidecar", "init", "overhead", "pod level", "disk", "huge pages", "device", "limit", "label", "arch", "affinity", "empty term", "pinned"],
+    ids=["sidecar", "init", "overhead", "pod level", "pod limit", "disk", "huge pages", "device", "limit", "label", "arch", "affinity", "empty term", "pinned"],
 )  # fmt: skip
 def test_job_whose_pods_no_tier_takes_stops_the_run(pod: Json, reason: str) -> None:
     job = declared_jobset(pod)

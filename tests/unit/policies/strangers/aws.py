@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from tests.unit.policies.strangers.programs import (
     SPOT_TIER,
     Stranger,
     ladder,
+    node_class,
     node_pool,
     of_provider,
     one_of,
@@ -42,10 +44,12 @@ GENERAL = node_pool(
 )
 GPU_TAINT: Value = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 WIDE: Value = {"name": "wide", "pods": 16, "cpu": "40", "memory": "64Gi", "gpus": 4}
+FABRIC: Value = {"name": "fabric", "pods": 2, "cpu": "90", "memory": "512Gi", "gpus": 8, "efa": 32}
+NOT_SPOT: Value = {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]}
 EAST, WEST = (resource("aws:eks/cluster:Cluster", name, {"name": name}) for name in ("east", "west"))
 
 
-def node_group(name: str, kind: str) -> StackResource:
+def node_group(name: str, kind: str, **fields: Value) -> StackResource:
     """A managed node group with the pool label."""
     props: dict[str, Value] = {
         "nodeGroupName": name,
@@ -54,6 +58,7 @@ def node_group(name: str, kind: str) -> StackResource:
         "instanceTypes": ["g5.12xlarge"],
         "labels": {POOL: name},
         "scalingConfig": {"minSize": 0.0, "maxSize": 4.0},
+        **fields,
     }
     return resource("aws:eks/nodeGroup:NodeGroup", name, props)
 
@@ -62,6 +67,18 @@ def to(cluster: StackResource) -> StackResource:
     """A Kubernetes provider with a kubeconfig of a cluster."""
     made = resource("pulumi:providers:kubernetes", f"to-{cluster.logical_name}", {})
     return replace(made, refers_to={"kubeconfig": (cluster.urn,)})
+
+
+def with_adapters(*interfaces: Value, named: str = "efa") -> list[StackResource]:
+    """Node groups for a gang with fabric adapters, whose launch template has these network interfaces."""
+    fields: dict[str, Value] = {"instanceTypes": ["p5.48xlarge"], "launchTemplate": {"name": named}}
+    template: dict[str, Value] = {"name": "efa", "networkInterfaces": list(interfaces)}
+    return [
+        *training(shapes=[FABRIC]),
+        node_group("spot", "SPOT", **fields),
+        node_group("on-demand", "ON_DEMAND", **fields),
+        resource("aws:ec2/launchTemplate:LaunchTemplate", "efa", template),
+    ]
 
 
 def quota(pods: str) -> StackResource:
@@ -75,6 +92,14 @@ def quota(pods: str) -> StackResource:
 
 AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
 IN_EAST = of_provider(to(EAST), *training(), SPOT)
+
+CHART = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "oci://public.ecr.aws/karpenter/karpenter", "version": "^1.0", "values": {"settings": {}}})  # fmt: skip
+OBJECTS = {"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::b/*"}]}  # fmt: skip
+PLATFORM = [
+    CHART,
+    resource("aws:s3/bucket:Bucket", "checkpoints", {"bucket": "checkpoints"}),
+    resource("aws:iam/rolePolicy:RolePolicy", "jobs", {"policy": json.dumps(OBJECTS)}),
+]
 
 STRANGERS = (
     Stranger(name="a blueprint's general pool", reading="It trains nothing: no ladder, so nothing to prove.", word=None, resources=[GENERAL]),
@@ -93,9 +118,16 @@ STRANGERS = (
     Stranger(name="pools of another program", reading="Nothing here shows the pools.", word=Word.NOT_JUDGED, resources=training()),
     Stranger(name="no ladder", reading="The namespace is for training and has nowhere to fall back to.", word=Word.BROKEN, resources=[namespace(), SPOT, ON_DEMAND], stops=frozenset({END})),
     Stranger(name="managed node groups", reading="They are pools, if a cluster autoscaler adds nodes.", word=Word.ASSUMED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")]),
+    Stranger(name="a launch template without fabric adapters", reading="Nothing attaches the adapters that the gang requests.", word=Word.BROKEN, resources=with_adapters({"deviceIndex": 0.0}), stops=frozenset({REACH})),
+    Stranger(name="a launch template with fabric adapters", reading="Both groups take the gang.", word=Word.ASSUMED, resources=with_adapters({"interfaceType": "efa"})),
+    Stranger(name="a launch template of another program", reading="Whether it attaches adapters is not shown here.", word=Word.NOT_JUDGED, resources=with_adapters(named="shared")),
+    Stranger(name="an image without a GPU driver", reading="No node has a GPU unless another program installs the driver.", word=Word.NOT_JUDGED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND", amiType="AL2023_x86_64_STANDARD")]),
+    Stranger(name="NodePools of a class that is not made", reading="Karpenter makes no node for them, if no other program makes the class.", word=Word.NOT_JUDGED, resources=[*training(), SPOT, ON_DEMAND, node_class("EC2NodeClass", "gpus")]),
+    Stranger(name="any capacity type but spot", reading="Reserved and on-demand are no spot.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("on-demand", G5, NOT_SPOT)]),
     Stranger(name="a spot node group last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[*training(SPOT_TIER), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")], stops=frozenset({END})),
     Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
     Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
+    Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
     Stranger(name="no shapes", reading="Nothing says what jobs request, so one machine stands for them.", word=Word.ASSUMED, resources=[*training(shapes=[]), SPOT, ON_DEMAND]),
     Stranger(name="a job larger than any machine", reading="No machine of the pool has 900 CPUs.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "huge", "pods": 1, "cpu": "900", "memory": "8Gi", "gpus": 1}, SMALL]), SPOT, ON_DEMAND], stops=frozenset({REACH})),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a stranger does who follows a message: the change of the program that its fix asks for, and no other."""
+"""What a stranger does who follows a message that stops the run: the change that its fix asks for, and no other."""
 
 from __future__ import annotations
 
@@ -9,23 +9,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from holdfast.policies.inputs import all_pools
-from holdfast.scheduling.labels import POOL
+from holdfast.policies.resources import StackResource
+from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import every, of
 from tests.support.builders.stack_resources import resource
-from tests.unit.policies.strangers.programs import ladder
+from tests.unit.policies.strangers.programs import ladder, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.policies.resources import StackResource, Value
+    from holdfast.policies.inputs import DeclaredPool
+    from holdfast.policies.resources import Value
 
-    Program = list[StackResource]
     Fields = dict[str, Value]
+    Fixes = Mapping[str, Callable[["Program", str], None]]
 
 
-def copy_of(resources: Sequence[StackResource]) -> Program:
-    """A program that may be changed."""
-    return [replace(each, props=deepcopy(dict(each.props))) for each in resources]
+class Program(list[StackResource]):
+    """A program that may be changed, and the settings of the pack beside it."""
+
+    def __init__(self, resources: Sequence[StackResource]) -> None:
+        super().__init__(replace(each, props=deepcopy(dict(each.props))) for each in resources)
+        self.settings: dict[str, object] = {}
+
+
+def pool_named(program: Program, message: str) -> DeclaredPool:
+    """The pool with whose title a message starts."""
+    return next(each for each in all_pools(program) if message.startswith(f"{each.title} "))
+
+
+def put_at(fields: Mapping[str, Value], path: str, value: Value) -> None:
+    """Set the value at a path as messages write it, such as `spec.template` or `nodePools[0].nodeConfig`."""
+    *steps, last = path.split(".")
+    at: object = fields
+    for step in steps:
+        at = step_into(at, step)
+    cast("Fields", at)[last] = value
 
 
 def _spec(program: Program) -> Fields:
@@ -40,7 +59,7 @@ def _shapes(program: Program) -> list[Fields]:
     return cast("list[Fields]", _spec(program)["shapes"])
 
 
-def _step(value: object, name: str) -> Fields:
+def step_into(value: object, name: str) -> Fields:
     """The object at one step of a path such as `spec` or `nodePools[0]`, made if there is none."""
     key, _, index = name.rstrip("]").partition("[")
     fields = cast("Fields", value)
@@ -58,7 +77,7 @@ def _label_pool(program: Program, message: str) -> None:
     pool = next(each for each in all_pools(program) if each.node_pool == found[1])
     at: object = pool.resource.props
     for name in found[2].split("."):
-        at = _step(at, name)
+        at = step_into(at, name)
     cast("Fields", at)[POOL] = found[1]
 
 
@@ -95,7 +114,7 @@ def _set_timeout(program: Program, message: str) -> None:
 
 
 def _tolerate(program: Program, message: str) -> None:
-    found = re.search(r"→ pool ([\w-]+): taint ([^=]+)=([^:]*):(\w+) is not tolerated", message)
+    found = re.search(r"→ pool ([\w-]+).*?: taint ([^=]+)=([^:]*):(\w+) is not tolerated", message)
     assert found, f"the message names the pool and the taint: {message}"
     taint = {"key": found[2], "value": found[3], "effect": found[4]}
     rule = {"taint": taint, "selections": [{"key": POOL, "values": [found[1]]}], "resources": []}
@@ -113,29 +132,48 @@ def _smaller_gang(program: Program, message: str) -> None:
 
 
 def _request_less(program: Program, message: str) -> None:
-    found = re.search(r"shape (\S+) .* has .*?(\d+)(?:\.\d+)? CPU, (\d+)(?:\.\d+)? GiB allocatable", message)
-    assert found, f"the message names the shape and the largest machine: {message}"
+    found = re.search(
+        r"shape (\S+) .*→ pool ([\w-]+).* has (.*?)(\d+)(?:\.\d+)? CPU, (\d+)(?:\.\d+)? GiB allocatable",
+        message,
+    )
+    assert found, f"the message names the shape, the pool and the largest machine: {message}"
+    if "GPU" not in found[3]:
+        # A machine without GPUs takes none of these jobs: add one that has them to the pool.
+        pool = of(program, ":NodePool", found[2])
+        kept = [each for each in requirements_of(pool) if each["key"] == CAPACITY_TYPE]
+        machines = one_of(INSTANCE_TYPE, "g5.12xlarge", "g5.24xlarge")
+        put_at(pool.props, "spec.template.spec.requirements", [*kept, machines])
     for shape in _shapes(program):
-        if shape["name"] == found[1]:
-            shape.update(cpu=found[2], memory=f"{found[3]}Gi")
+        if shape["name"] == found[1] and "GPU" in found[3]:
+            shape.update(
+                cpu=found[4], memory=f"{found[5]}Gi", efa=shape.get("efa", 0) if "EFA" in found[3] else 0
+            )
+
+
+def _start(program: Program, message: str) -> None:
+    found = re.search(r"→ pool ([\w-]+).* Set `([\w.]+): (\w+)`, or name another pool", message)
+    assert found, f"the message names the pool and the field: {message}"
+    pool = next(each for each in all_pools(program) if each.label == found[1])
+    put_at(pool.resource.props, found[2], found[3])
 
 
 def _raise_quota(program: Program, message: str) -> None:
     found = re.search(r"shape \S+ \((\d+) pods", message)
     assert found, f"the message names the gang: {message}"
     for quota in every(program, ":ResourceQuota"):
-        hard = _step(cast("Fields", quota.props)["spec"], "hard")
+        hard = step_into(cast("Fields", quota.props)["spec"], "hard")
         hard["pods"] = found[1]
 
 
 def _same_accelerator(program: Program, message: str) -> None:
     assert "End it on an on-demand pool with the same accelerator" in message, message
-    machines = _requirements(of(program, ":NodePool", "spot"))[-1]["values"]
-    _requirements(of(program, ":NodePool", "on-demand"))[-1]["values"] = machines
+    machines = requirements_of(of(program, ":NodePool", "spot"))[-1]["values"]
+    requirements_of(of(program, ":NodePool", "on-demand"))[-1]["values"] = machines
 
 
-def _requirements(node_pool: StackResource) -> list[Fields]:
-    spec = _step(_step(node_pool.props["spec"], "template"), "spec")
+def requirements_of(node_pool: StackResource) -> list[Fields]:
+    """The requirements of a NodePool."""
+    spec = step_into(step_into(node_pool.props["spec"], "template"), "spec")
     return cast("list[Fields]", spec["requirements"])
 
 
@@ -146,7 +184,7 @@ def _new_cluster(program: Program, message: str) -> None:
 
 
 #: By a part of the message's fix, in the order in which they are looked for.
-FIXES: dict[str, Callable[[Program, str], None]] = {
+FIXES: Fixes = {
     "Add it under `": _label_pool,
     "Append a tier with an on-demand pool": _append_tier,
     "Name an on-demand pool that exists": _name_existing_pool,
@@ -154,6 +192,7 @@ FIXES: dict[str, Callable[[Program, str], None]] = {
     "Set procurementTimeout": _set_timeout,
     "Let admission add the toleration": _tolerate,
     "declare a smaller gang": _smaller_gang,
+    "it is stopped": _start,
     "Request less": _request_less,
     "Raise it, or declare a smaller shape": _raise_quota,
     "with the same accelerator": _same_accelerator,
@@ -161,9 +200,9 @@ FIXES: dict[str, Callable[[Program, str], None]] = {
 }
 
 
-def apply_fix(program: Program, message: str) -> None:
+def apply_fix(program: Program, message: str, fixes: Fixes = FIXES) -> None:
     """Make the change that a message asks for. Raises LookupError if it asks for none that is known."""
-    for part, fix in FIXES.items():
+    for part, fix in fixes.items():
         if part in message:
             fix(program, message)
             return

@@ -73,6 +73,11 @@ def node_pool(
     )
 
 
+def node_class(kind: str, name: str) -> StackResource:
+    """A node class of Karpenter."""
+    return resource(f"kubernetes:{GROUPS[kind]}/v1:{kind}", name, {"metadata": {"name": name}})
+
+
 def ladder(*tiers: Value, shapes: Sequence[Value] = (SMALL,)) -> StackResource:
     """The ladder of the namespace `vision`."""
     metadata: Value = {"name": "ladder", "namespace": "vision"}

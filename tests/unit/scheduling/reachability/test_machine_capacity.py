@@ -92,7 +92,14 @@ def test_known_gpu_machines_keep_most_of_their_memory_allocatable(cloud: str, pr
 
 
 amounts = st.integers(1, 6)
-resources = st.builds(Resources, cpu_millis=amounts, memory_mib=amounts, gpus=st.integers(0, 2))
+resources = st.builds(
+    Resources,
+    cpu_millis=amounts,
+    memory_mib=amounts,
+    gpus=st.integers(0, 2),
+    efa=st.integers(0, 2),
+    devices=st.sampled_from(({}, {"a.com/b": 1})),
+)
 
 
 @st.composite
@@ -105,6 +112,8 @@ def capacities(draw: st.DrawFn) -> MachineCapacity:
         allocatable=size,
         accelerator=kind,
         max_pods=draw(st.integers(1, 3)),
+        has_all_devices=draw(st.booleans()),
+        possible_efa=draw(st.integers(0, 4)),
     )
 
 
@@ -136,6 +145,19 @@ def test_machines_beyond_the_list_become_one_with_the_maximum_of_each_resource()
 @given(st.lists(capacities(), max_size=7), resources)
 def test_leaving_out_dominated_machines_changes_no_result(machines: list[MachineCapacity], pod: Resources):
     assert most_pods(non_dominated(machines), pod) == most_pods(machines, pod), "whether and how often"
+
+
+def test_machine_of_merged_ones_may_have_the_devices_that_one_of_them_may_have():
+    *types, last = [capacity(cpu, 100 - cpu, f"m{cpu}") for cpu in range(1, 12)]
+    device = Resources(cpu_millis=1, memory_mib=1, devices={"a.com/b": 1})
+    adapter = Resources(cpu_millis=1, memory_mib=1, efa=1)
+    for one, asked, told in (
+        (replace(last, has_all_devices=False), device, ("a.com/b",)),
+        (replace(last, possible_efa=1), adapter, ("vpc.amazonaws.com/efa",)),
+    ):
+        (merged,) = [each for each in non_dominated([*types, one]) if each.name == OTHERS]
+        assert merged.pods_of(asked), "it is not known to lack the device"
+        assert merged.unknown_devices(asked) == told, "nor to have it"
 
 
 @given(st.lists(capacities(), max_size=40), resources)

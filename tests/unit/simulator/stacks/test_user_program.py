@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,3 +111,15 @@ def test_options_of_a_program_need_the_folder_of_one(capsys: pytest.CaptureFixtu
     assert "nowhere/Pulumi.yaml does not exist; --stack, --existing and --plugin need" in said, (
         "what is missing"
     )
+
+
+def test_a_module_of_another_program_neither_replaces_the_programs_own_nor_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("features")
+    monkeypatch.setitem(sys.modules, "features", other)
+    program = UserProgram.in_folder(a_project(tmp_path, features__py="OWN = True\n"))
+    (tmp_path / "__main__.py").write_text("import features\nassert features.OWN\n")
+    with program.importable():
+        program()
+    assert sys.modules["features"] is other, "what runs the rehearsal still uses it"

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 import yaml
 
-import components
+from holdfast import components
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.karpenter.eks.interruption_queue import (
     INTERRUPTION_EVENTS,
