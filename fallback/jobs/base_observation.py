@@ -121,6 +121,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         created=_created(job) or snapshot.now,
         now=snapshot.now,
         follows=_follows(job),
+        is_deleted=bool(metadata_of(job).get("deletionTimestamp")),
         stop_requested=_follows(job) and (_annotation(job, STOP) == "true" or _awaits_permit(job)),
         awaits_permit=_awaits_permit(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,

@@ -9,7 +9,8 @@ from holdfast.fallback.jobs.jobset import JobSetKind, templates_with_pool
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
+from holdfast.fallback.state_machine.state import JobState, Phase, read_record
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
     HomeView,
@@ -112,7 +113,7 @@ def home_view(snapshot: Snapshot, *, wanted: str) -> HomeView:
     """Return the job at home; `wanted`: the cluster that its ladder wants it in, empty for home."""
     job = snapshot.job
     metadata = metadata_of(job)
-    annotations = mapping(metadata.get("annotations"))
+    annotations = _annotations(job)
     seen, _ = JobSetKind().observe(snapshot, PodHistory())
     lost = text(annotations.get(LOST_COPY))
     return HomeView(
@@ -133,7 +134,7 @@ def home_view(snapshot: Snapshot, *, wanted: str) -> HomeView:
 
 def record_of(job: Json) -> TransferRecord:
     """Return a job's record; one that is lost may need any copy, so it is one of no epoch that needs them all."""
-    found = read_transfer(text(mapping(metadata_of(job).get("annotations")).get(TRANSFER)), uid_of(job))
+    found = read_transfer(text(_annotations(job).get(TRANSFER)), uid_of(job))
     if found is not None:
         return found
     return TransferRecord(uid=uid_of(job), stage=Stage.RETURNING if is_held(job) else Stage.HOME)
@@ -146,13 +147,18 @@ def key_of(job: Json) -> JobKey:
 
 def home_of(found: Json) -> str:
     """Return the identity of the cluster that an object is a copy from, empty for no copy."""
-    parts = text(mapping(metadata_of(found).get("annotations")).get(COPY_OF)).split(" ")
+    parts = text(_annotations(found).get(COPY_OF)).split(" ")
     return parts[1] if len(parts) == _PARTS else ""
 
 
 def is_held(job: Json) -> bool:
     """Whether a job has the finalizer of a transfer."""
     return TRANSFER in _finalizers(job)
+
+
+def may_run_here(job: Json) -> bool:
+    """Whether no copy of a job can run in another cluster."""
+    return not is_held(job) and record_of(job).stage is Stage.HOME
 
 
 def remote_view(
@@ -162,11 +168,10 @@ def remote_view(
     is_clear = not children and all(has_ended(pod) for pod in pods)
     if found is None:
         return RemoteView(is_clear=is_clear)
-    annotations = mapping(metadata_of(found).get("annotations"))
+    annotations = _annotations(found)
     parts = text(annotations.get(COPY_OF)).split(" ")
     is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
-    snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes={}, claims=None)
-    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    seen = _observe_there(found, children, pods, now)
     is_stopped = seen.outcome is not None or (seen.suspended and seen.is_suspension_complete)
     view = CopyView(
         uid=uid_of(found),
@@ -178,6 +183,29 @@ def remote_view(
         outcome=seen.outcome,
     )
     return RemoteView(copy=view, is_clear=is_clear)
+
+
+def copy_status(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> CopyStatus:
+    """Return how a copy is: its pods, and what the controller there has recorded of the pool that it is on."""
+    seen = _observe_there(found, children, pods, now)
+    annotations = _annotations(found)
+    read = read_record(text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), seen.uid)
+    state = read if isinstance(read, JobState) else None
+    return CopyStatus(
+        pods_expected=seen.pods_expected,
+        pods_placed=seen.pods_placed,
+        pool=state.pool if state else "",
+        evictions=state.evictions if state else 0,
+        application_failures=state.application_failures if state else 0,
+        unexplained=state.unexplained if state else 0,
+        is_given_up=state is not None and state.phase is Phase.GIVEN_UP,
+    )
+
+
+def _observe_there(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> Observation:
+    snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes={}, claims=None)
+    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    return seen
 
 
 def record_patch(job: Json, record: TransferRecord, *, hold: bool) -> Json:
@@ -227,6 +255,10 @@ def permit_patch(action: SetPermit) -> Json:
         },
         "spec": {"suspend": not may_run(action.permit)},
     }
+
+
+def _annotations(obj: Json) -> Json:
+    return mapping(metadata_of(obj).get("annotations"))
 
 
 def _finalizers(job: Json) -> list[str]:

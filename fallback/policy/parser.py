@@ -18,6 +18,7 @@ from holdfast.fallback.policy.policy import (
     Policy,
     PolicyTier,
     TierFacts,
+    is_dns_label,
     pool_in,
     pool_there,
 )
@@ -109,7 +110,7 @@ class Fields:
     def dns_label(self, name: str) -> str:
         """The name of a pool or cluster, empty if it is missing."""
         text = self.text(name) or ""
-        if text and not _DNS_LABEL.fullmatch(text):
+        if text and not is_dns_label(text):
             self.refuse(name, "a name of lower-case letters, digits and hyphens")
         return text.replace("/", " ")
 
@@ -178,7 +179,6 @@ def _quoted(value: JsonValue) -> str:
 
 
 _MOST: Final = 2**31
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _QUANTITY: Final = re.compile(r"[0-9]{1,18}(m|[kMGTP]|[KMGTP]i)?", re.ASCII)
 _MILLI: Final = 1000
 

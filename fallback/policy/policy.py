@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -117,6 +118,12 @@ class NoPolicy:
 
 
 _IN: Final = "/"
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+
+
+def is_dns_label(text: str) -> bool:
+    """Whether a text can be the name of a pool or cluster."""
+    return _DNS_LABEL.fullmatch(text) is not None
 
 
 def pool_in(cluster: str, pool: str) -> str:

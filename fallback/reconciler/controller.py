@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from holdfast.fallback.api.client import Client, RequestSender
@@ -11,6 +11,7 @@ from holdfast.fallback.api.leader_election import Fence, LeaderElectionConfig, L
 from holdfast.fallback.api.webhook import WebhookNotifier
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.action_executor import ActionExecutor, ReservationManager
+from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics
@@ -32,7 +33,7 @@ from holdfast.fallback.reservations.reserved_capacity import reserved_for
 class Controller:
     """Everything between the API server and the state machine, for one process.
 
-    `now` returns the time of day, `monotonic` seconds of a clock that is never set.
+    `others`: connections to the other clusters of ladders, by name. `now` returns the time of day, `monotonic` seconds of a clock that is never set.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Controller:
         metrics: Metrics,
         fence: Fence,
         *,
+        others: Mapping[str, RequestSender] | None = None,
         now: Callable[[], datetime] = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -64,6 +66,15 @@ class Controller:
         )
         caches.node_pools.add_handler(lambda _: self._prices.node_pools_changed())
         enqueue_on_change(caches, self._queue.add)
+        self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
+        self._notifier = WebhookNotifier(settings.webhook_url_file, sent=self._notification_sent)
+        reporter = EventReporter(self._recorder, metrics, notify=self._notifier.notify)
+        elsewhere = {
+            name: Client(each, may_write=fence.seconds_left) for name, each in (others or {}).items()
+        }
+        self._away = AwayJobs(
+            client, elsewhere, caches, now=now, changed=self._queue.add, report=reporter.record_one
+        )
         observer = Observer(
             caches,
             histories,
@@ -73,10 +84,9 @@ class Controller:
             monotonic=monotonic,
             absences=self._absences,
             prices=self._prices,
+            away=self._away,
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
-        self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
-        self._notifier = WebhookNotifier(settings.webhook_url_file, sent=self._notification_sent)
         self._job_index = JobIndex(self._namespace_changed)
         self._status_writer = PolicyStatusWriter(client, caches, self._job_index, now=now)
         self._status_task = DebouncedTask(
@@ -89,7 +99,7 @@ class Controller:
             self._queue,
             observer,
             ActionExecutor(client, caches, holder),
-            EventReporter(self._recorder, metrics, notify=self._notifier.notify),
+            reporter,
             self._job_index,
             metrics,
             is_leader=lambda: fence.is_open,
@@ -138,6 +148,7 @@ class Controller:
                 group.create_task(self._notifier.run())
                 group.create_task(self._status_task.run())
                 group.create_task(self._orphan_task.run())
+                group.create_task(self._away.run())
         finally:
             self._metrics.leader.set(0)
 

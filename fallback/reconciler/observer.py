@@ -10,9 +10,11 @@ from bisect import insort
 from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
+from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
 from holdfast.fallback.jobs.node_usage import NodeUsage, node_shares, used_nodes
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
@@ -31,6 +33,7 @@ from holdfast.fallback.reservations.reservation_queue import ReservationQueue
 from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import (
     ContendingGang,
+    CopyStatus,
     NodeKind,
     Observation,
     PoolStatus,
@@ -41,7 +44,7 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import LADDER, STATE, SUSPENDED_FOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from holdfast.fallback.api.cache import Change
 
@@ -240,6 +243,19 @@ class JobContext:
         return self.snapshot.job
 
 
+class KnownCopies(Protocol):
+    """What is known of other clusters: those that answer, and the copies of jobs there."""
+
+    @property
+    def clusters(self) -> Collection[str]:
+        """The clusters in which a copy may run."""
+        ...
+
+    def copy_of(self, key: JobKey) -> CopyStatus | None:
+        """Return what was seen last of a job's copy."""
+        ...
+
+
 class Observer:
     """Observes jobs from the caches, and stores their pod histories."""
 
@@ -254,7 +270,9 @@ class Observer:
         monotonic: Callable[[], float] = time.monotonic,
         absences: ApiAbsences | None = None,
         prices: OfferedPrices | None = None,
+        away: KnownCopies | None = None,
     ) -> None:
+        self._away = away
         self._prices = prices or OfferedPrices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
@@ -263,7 +281,7 @@ class Observer:
         self._contention = gangs
         self._used = UsedNodes(caches)
         self._reservations = ReservationQueue[JobKey]()
-        self._missing = MissingPools()
+        self._missing = defaultdict[str, MissingPools](MissingPools)
         self._usage = NodeUsage[JobKey]()
         self._claims_are_served = claims_are_served
         self._now = now
@@ -283,8 +301,10 @@ class Observer:
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
             contending_gang=self._contention.update(key, seen),
             last_yield_at=self._contention.last_yield_at(seen.pool),
-            pools=self._pools(policy, snapshot.now),
+            pools=self._pools(key, policy, snapshot.now),
             reservation=self._held(seen.uid),
+            may_run_here=may_run_here(snapshot.job),
+            copy=None if self._away is None else self._away.copy_of(key),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))
         state = read_record(
@@ -388,10 +408,13 @@ class Observer:
             return None
         return reservation_of(uid, placeholders, self._nodes(names), self._claims(names))
 
-    def _pools(self, policy: Policy | NoPolicy, now: datetime) -> Mapping[str, PoolStatus]:
+    def _pools(self, key: JobKey, policy: Policy | NoPolicy, now: datetime) -> Mapping[str, PoolStatus]:
         if not isinstance(policy, Policy):
             return {}
-        statuses = self._missing.marked(pool_statuses(policy, self._caches, self._used), now)
+        # Only JobSets have copies.
+        clusters = self._away.clusters if self._away is not None and key.kind == JOBSET.name else ()
+        found = pool_statuses(policy, self._caches, self._used, clusters=clusters)
+        statuses = self._missing[key.kind].marked(found, now)
         return {pool: replace(status, price=self._prices.of_pool(pool)) for pool, status in statuses.items()}
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:

@@ -95,14 +95,16 @@ async def run(settings: Settings) -> None:
     """
     metrics = Metrics()
     connection = Connection(settings.access, seen=_observe_requests(metrics))
-    controller = Controller(settings, connection, metrics, Fence(_boot_clock))
+    others = {name: Connection(access) for name, access in settings.other_clusters().items()}
+    controller = Controller(settings, connection, metrics, Fence(_boot_clock), others=others)
     try:
         async with serve_http(
             settings.address, settings.port, is_ready=lambda: controller.is_ready, metrics=metrics.text
         ):
             await _until_signalled(asyncio.create_task(controller.run()))
     finally:
-        await connection.close()
+        for each in (connection, *others.values()):
+            await each.close()
 
 
 async def _until_signalled(running: "asyncio.Task[None]") -> None:

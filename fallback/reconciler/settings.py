@@ -4,12 +4,14 @@ import argparse
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from holdfast.fallback.api.access import SERVICE_ACCOUNT, ApiAccess, from_kubeconfig, in_cluster
+from holdfast.fallback.policy.policy import is_dns_label
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 
 PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
@@ -25,6 +27,7 @@ class Settings:
     process. `address`, `port`: where metrics and health are served; port 0 for a free one. `workers`: how many jobs are
     reconciled concurrently. `placeholder_image`: what placeholder pods run. `webhook_url_file`: has the URL that people are notified through;
     None for no notifications. `karpenter_metrics`: the address of Karpenter's metrics, for prices; None for a cluster without.
+    `clusters`: kubeconfigs of the other clusters of ladders, by name.
     """
 
     kubeconfig: Path | None
@@ -38,12 +41,17 @@ class Settings:
     placeholder_image: str
     webhook_url_file: Path | None = None
     karpenter_metrics: str | None = None
+    clusters: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
     def access(self) -> ApiAccess:
         """Return the access to the API server. Raises ConfigError if it is unknown."""
         if self.kubeconfig is not None:
             return from_kubeconfig(self.kubeconfig)
         return in_cluster(os.environ)
+
+    def other_clusters(self) -> Mapping[str, Callable[[], ApiAccess]]:
+        """Return how each of the other clusters of ladders is accessed."""
+        return {name: partial(from_kubeconfig, path) for name, path in self.clusters.items()}
 
 
 def parse_settings(
@@ -90,6 +98,14 @@ def parse_settings(
         metavar="URL",
         help="where Karpenter shows its metrics, for the prices of pools (default: none)",
     )
+    parser.add_argument(
+        "--cluster",
+        type=_cluster,
+        action="append",
+        default=[],
+        metavar="NAME=KUBECONFIG",
+        help="another cluster of ladders, by the name that tiers have for it; may be repeated (default: none)",
+    )
     given = parser.parse_args(arguments)
     return Settings(
         kubeconfig=given.kubeconfig,
@@ -103,6 +119,7 @@ def parse_settings(
         placeholder_image=given.placeholder_image,
         webhook_url_file=given.webhook_url_file,
         karpenter_metrics=given.karpenter_metrics,
+        clusters=dict(given.cluster),
     )
 
 
@@ -115,6 +132,13 @@ def _address(given: str) -> str:
     if not given.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{given} does not begin with http:// or https://")
     return given
+
+
+def _cluster(given: str) -> tuple[str, Path]:
+    name, _, path = given.partition("=")
+    if not is_dns_label(name) or not path:
+        raise argparse.ArgumentTypeError(f"{given} is not NAME=KUBECONFIG, such as us-east-2=/etc/us-east-2")
+    return name, Path(path)
 
 
 def _port(given: str) -> int:

@@ -6,6 +6,8 @@ the steps that depend on it wait.
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Unreachable
@@ -34,10 +36,14 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.api.client import Client
     from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.state_machine.observation import CopyStatus
     from holdfast.fallback.state_machine.transfer import RemoteView, TransferAction, TransferRecord
     from holdfast.scheduling.json import Json
 
+_log = logging.getLogger(__name__)
+
 _CONFLICT: Final = 409
+_MISSING: Final = 404
 
 
 class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
@@ -46,11 +52,26 @@ class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
 
 async def cluster_id(client: Client) -> str:
     """Return the identity of a cluster: the uid of its first namespace, which exists as long as the cluster."""
-    return uid_of(await client.get(NAMESPACE, None, "kube-system"))
+    # Not by its name: the controller may list namespaces, and read none of them.
+    found = await client.current(NAMESPACE, namespace="", labels="kubernetes.io/metadata.name=kube-system")
+    if not found:
+        raise ApiError(_MISSING, "NotFound", "the cluster has no namespace kube-system")
+    return uid_of(found[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenThere:
+    """What another cluster has of a job; `status` None without a copy of it."""
+
+    view: RemoteView
+    status: CopyStatus | None
 
 
 class Transfers:
-    """Transfers of the jobs of this cluster. `home_id`: its identity; `remotes`: clients of the other clusters by name."""
+    """Transfers of the jobs of this cluster. `home_id`: its identity; `remotes`: clients of the other clusters by name.
+
+    `seen` is called with each read of another cluster: None for a cluster that does not answer or refuses the read.
+    """
 
     def __init__(
         self,
@@ -59,7 +80,9 @@ class Transfers:
         *,
         home_id: str,
         now: Callable[[], datetime],
+        seen: Callable[[JobKey, str, SeenThere | None], None] = lambda _key, _cluster, _seen: None,
     ) -> None:
+        self._seen = seen
         self._home = home
         self._remotes = remotes
         self._home_id = home_id
@@ -138,9 +161,15 @@ class Transfers:
             labels = f"{COPY_OF}={uid}"
             children = await client.current(JOB, namespace=key.namespace, labels=labels)
             pods = await client.current(POD, namespace=key.namespace, labels=labels)
-        except (ApiError, Unreachable):
+        except (ApiError, Unreachable) as error:
+            _log.info("%s: %s", cluster, error, extra={"job": "/".join(key)})
+            self._seen(key, cluster, None)
             return None
-        return copies.remote_view(found, children, pods, self._now())
+        view = copies.remote_view(found, children, pods, self._now())
+        is_copy = found is not None and view.copy is not None and view.copy.origin == uid
+        status = copies.copy_status(found, children, pods, self._now()) if found and is_copy else None
+        self._seen(key, cluster, SeenThere(view=view, status=status))
+        return view
 
     async def _do(
         self,

@@ -48,6 +48,11 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
     """Return the observation of a job that is away with the pods of its copy; while nothing is known of it, as it was."""
     known = CopyStatus(pods_placed=int(state.waiting_since is None))
     copy = observation.copy or known
+    pool = observation.pools.get(state.pool)
+    pools = observation.pools
+    if pool is not None and pool.missing_since is not None:
+        # Its cluster does not answer, which says nothing of the copy.
+        pools = {**pools, state.pool: replace(pool, exists=True)}
     return replace(
         observation,
         suspended=False,
@@ -57,6 +62,7 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
         losses=(),
         starting_since=None,
         contending_gang=None,
+        pools=pools,
     )
 
 

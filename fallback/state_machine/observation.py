@@ -158,7 +158,7 @@ class Observation:
         monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
         shifted by it, and the shifted state is recorded.
     The job's spec and status
-        `follows`: it follows the ladder. `stop_requested`: its user asks to stop it, or `awaits_permit`: it is a copy that its
+        `follows`: it follows the ladder; one that `is_deleted` does not. `stop_requested`: its user asks to stop it, or `awaits_permit`: it is a copy that its
         home cluster does not permit to run. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried the
         suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
         be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
@@ -197,6 +197,7 @@ class Observation:
     clock_jump: timedelta = NO_JUMP
 
     follows: bool = True
+    is_deleted: bool = False
     stop_requested: bool = False
     awaits_permit: bool = False
     suspended: bool = False

@@ -208,6 +208,8 @@ def step_suspended(state: JobState, observation: Observation, policy: Policy | N
         return _handed_to_kueue(state)
     if state.phase is Phase.GIVEN_UP:
         return Step(state=state)
+    if observation.is_deleted:
+        return Step(state=state)
     if not observation.follows:
         return step_taken_over(state, observation)
     if state.phase is Phase.AWAY:

@@ -277,7 +277,8 @@ def _at_home(view: HomeView, record: TransferRecord) -> TransferAction | None:
 
 def _preparing(view: HomeView, record: TransferRecord, remote: RemoteView | None) -> TransferAction | None:
     if _must_return(view, record):
-        return _returning_record(record)
+        # No copy has got this epoch's permit: one that a late request creates never runs, and is removed.
+        return _home_record(record) if remote is None else _returning_record(record)
     if remote is None or is_name_taken(view, remote):
         return None
     if remote.copy is None:

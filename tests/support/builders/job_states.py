@@ -156,6 +156,7 @@ class ObservationFields(TypedDict, total=False):
     max_cost: MaxCost | None
     work_done: timedelta | None
     may_run_here: bool
+    is_deleted: bool
     copy: CopyStatus | None
 
 

@@ -1,0 +1,206 @@
+"""Jobs that are away: takes the steps of their transfers, and keeps what is known of their copies.
+
+It has a queue and workers of its own: a cluster that does not answer holds up no reconciliation of a job at home.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from holdfast.fallback.api.cache import Change
+from holdfast.fallback.api.client import JOBSET, ApiError, Client, LeadershipLost, Unreachable
+from holdfast.fallback.api.objects import metadata_of, text, uid_of
+from holdfast.fallback.jobs import copies
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.policy.policy import cluster_of, pool_there
+from holdfast.fallback.reconciler.cached_objects import CachedJob
+from holdfast.fallback.reconciler.caches import Caches
+from holdfast.fallback.reconciler.transfers import SeenThere, SomethingRemains, Transfers, cluster_id
+from holdfast.fallback.reconciler.work_queue import WorkQueue
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
+from holdfast.fallback.state_machine.observation import CopyStatus
+from holdfast.fallback.state_machine.state import JobState, Phase, read_record
+from holdfast.fallback.state_machine.transfer import Stage
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import STATE, SUSPENDED_FOR
+
+_log = logging.getLogger(__name__)
+
+# Copies are read, not watched: the rights in another cluster end at its training namespaces.
+_COPY_INTERVAL: Final = timedelta(seconds=10)
+# While a job may run nowhere.
+_STEP_INTERVAL: Final = timedelta(seconds=1)
+
+_LEFTOVERS_SECONDS: Final = 60.0
+_IDENTITY_SECONDS: Final = 5.0
+_WORKERS: Final = 8
+
+
+class AwayJobs:
+    """The jobs of this cluster whose copies run in others. `clients`: of the other clusters, by name.
+
+    `changed` is called with a job when what is known of its copy changes, `report` with what its user has to know.
+    """
+
+    def __init__(
+        self,
+        home: Client,
+        clients: Mapping[str, Client],
+        caches: Caches,
+        *,
+        now: Callable[[], datetime],
+        changed: Callable[[JobKey], None],
+        report: Callable[[JobKey, str, JobEvent], None],
+    ) -> None:
+        self._home = home
+        self._clients = clients
+        self._caches = caches
+        self._now = now
+        self._changed = changed
+        self._report = report
+        self._queue = WorkQueue[JobKey](now=now)
+        self._copies: dict[JobKey, CopyStatus] = {}
+        self._silent = set[str]()
+        self._reported: dict[JobKey, str] = {}
+        if clients:
+            caches.jobs[JOBSET.name].add_handler(self._job_changed)
+
+    @property
+    def clusters(self) -> Collection[str]:
+        """The clusters in which a copy may run, without those that did not answer the last request."""
+        return self._clients.keys() - self._silent
+
+    def copy_of(self, key: JobKey) -> CopyStatus | None:
+        """Return what was seen last of a job's copy; None if nothing was."""
+        return self._copies.get(key)
+
+    async def run(self) -> None:
+        """Take the steps of all transfers until canceled. Only the leader may run it."""
+        if not self._clients:
+            return
+        transfers = Transfers(
+            self._home, self._clients, home_id=await self._identity(), now=self._now, seen=self._seen
+        )
+        for namespace, name in self._caches.jobs[JOBSET.name].known():
+            self._queue.add(JobKey(JOBSET.name, namespace, name))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._queue.run())
+            for _ in range(_WORKERS):
+                group.create_task(self._work(transfers))
+            for cluster in self._clients:
+                group.create_task(self._remove_leftovers(transfers, cluster))
+
+    async def _identity(self) -> str:
+        while True:
+            try:
+                return await cluster_id(self._home)
+            except (ApiError, Unreachable) as error:
+                _log.warning("the identity of this cluster cannot be read: %s", error)
+                await asyncio.sleep(_IDENTITY_SECONDS)
+
+    def _job_changed(self, change: Change[CachedJob]) -> None:
+        self._queue.add(JobKey(JOBSET.name, *change.name))
+
+    async def _work(self, transfers: Transfers) -> None:
+        while True:
+            key = await self._queue.get()
+            try:
+                await self._step(transfers, key)
+            except SomethingRemains as waits:
+                _log.info("%s", waits, extra={"job": "/".join(key)})
+                self._queue.add_at(key, self._now() + _STEP_INTERVAL)
+            except LeadershipLost:
+                self._queue.retry(key)
+            except Unreachable as error:
+                _log.warning("%s", error, extra={"job": "/".join(key)})
+                self._queue.retry(key)
+            except ApiError as error:
+                self._rejected(key, error)
+            except Exception:  # noqa: BLE001  # an error in one job must not stop the others
+                _log.exception("a transfer failed", extra={"job": "/".join(key)})
+                self._queue.retry(key)
+            finally:
+                self._queue.done(key)
+
+    async def _step(self, transfers: Transfers, key: JobKey) -> None:
+        """Take the next step of a job's transfer, if it has one."""
+        cached = self._caches.job(key)
+        job = None if cached is None else cached.read()
+        pool = "" if job is None else _pool_elsewhere(job)
+        if job is None or (not pool and copies.may_run_here(job)):
+            self._copies.pop(key, None)
+            self._reported.pop(key, None)
+            self._queue.forget(key)
+            return
+        action = await transfers.step(key, cluster=cluster_of(pool), pool=pool_there(pool))
+        self._queue.succeed(key)
+        if action is not None:
+            self._queue.add(key)
+            return
+        is_away = pool and copies.record_of(job).stage is Stage.AWAY
+        self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_away else _STEP_INTERVAL))
+
+    def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:
+        if seen is None:
+            self._silent.add(cluster)
+            return
+        self._silent.discard(cluster)
+        before = self._copies.pop(key, None)
+        if seen.status is not None:
+            self._copies[key] = seen.status
+        if before != seen.status:
+            self._changed(key)
+        cached = self._caches.job(key)
+        if cached is not None and seen.view.copy is not None and seen.view.copy.origin != cached.uid:
+            self._tell(
+                key, f"The cluster {cluster} has another JobSet of this name: delete it, or rename the job."
+            )
+
+    def _rejected(self, key: JobKey, error: ApiError) -> None:
+        self._queue.retry(key, error.retry_after_seconds)
+        if error.is_conflict or error.is_missing or error.is_overload:
+            _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
+            return
+        self._tell(key, f"A step of the job's transfer is rejected, and is retried: {error}")
+
+    def _tell(self, key: JobKey, message: str) -> None:
+        """Report what stops a transfer, once."""
+        cached = self._caches.job(key)
+        if cached is None or self._reported.get(key) == message:
+            return
+        self._reported[key] = message
+        report = JobEvent(reason=EventReason.WRITE_REJECTED, message=message, is_warning=True)
+        self._report(key, cached.uid, report)
+
+    async def _remove_leftovers(self, transfers: Transfers, cluster: str) -> None:
+        """Look again and again for copies that no transfer needs, which also shows whether the cluster answers."""
+        while True:
+            for _, namespace in self._caches.namespaces.known():
+                try:
+                    await transfers.remove_leftovers(cluster, namespace)
+                except Unreachable as error:
+                    _log.warning("%s: %s", cluster, error)
+                    self._silent.add(cluster)
+                    break
+                except (ApiError, LeadershipLost) as error:
+                    _log.info("%s, namespace %s: %s", cluster, namespace, error)
+                else:
+                    self._silent.discard(cluster)
+            await asyncio.sleep(_LEFTOVERS_SECONDS)
+
+
+def _pool_elsewhere(job: Json) -> str:
+    """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
+    metadata = metadata_of(job)
+    annotations = mapping(metadata.get("annotations"))
+    state = read_record(
+        text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)
+    )
+    is_away = isinstance(state, JobState) and state.phase is Phase.AWAY and state.uid == uid_of(job)
+    return (
+        state.pool
+        if isinstance(state, JobState) and is_away and not metadata.get("deletionTimestamp")
+        else ""
+    )

@@ -1,0 +1,168 @@
+"""Controllers of two real clusters move a JobSet to a tier in the other cluster and back, and never run it twice."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.soak.fault_proxy import Fault
+from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy, replica, wait_until
+from tests.support.clusters.transfers import CLUSTER, POOL
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+    from tests.support.clusters.reconciler import LoopCluster, Replica
+    from tests.support.clusters.transfers import TwoClusters
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+#: A tier in the other cluster, which one failure ends.
+AWAY: Final[Json] = {"cluster": CLUSTER, "pool": POOL, "maxFailures": 1}
+TIER: Final = f"{CLUSTER}/{POOL}"
+
+
+@dataclass
+class BothSides:
+    """Two clusters with their controllers. `overlaps`: when a job had pods in both at once."""
+
+    clusters: TwoClusters
+    controller: Replica
+    overlaps: list[str] = field(default_factory=list[str])
+
+    @property
+    def home(self) -> LoopCluster:
+        """The job's own cluster."""
+        return self.clusters.home
+
+    @property
+    def there(self) -> LoopCluster:
+        """The other one."""
+        return self.clusters.there
+
+    def wait_away(self, name: str) -> None:
+        """Wait until a job runs there, and its home knows."""
+        wait_until(
+            lambda: self.there.runs_on(name, POOL) and "waiting_since" not in self.home.state(name),
+            f"{name} runs there",
+        )
+        state = self.home.state(name)
+        assert (state["phase"], state["pool"]) == ("Away", TIER), "its tier is the other cluster's"
+        assert not self.home.pods(name), "nothing of it is left at home"
+
+    def wait_gone(self, cluster: LoopCluster, name: str) -> None:
+        """Wait until a cluster has neither the job nor a pod of it."""
+        wait_until(lambda: not cluster.job(name) and not cluster.pods(name), f"nothing of {name} is left")
+
+    def look(self, name: str) -> None:
+        """Record a job with pods at home while one and the same pod was there, before and after it."""
+        before, at_home, after = (_uids(each, name) for each in (self.there, self.home, self.there))
+        if at_home and before & after:
+            self.overlaps.append(f"{name} at home: {at_home}, and there: {before & after}")
+
+
+def _uids(cluster: LoopCluster, name: str) -> set[str]:
+    return {str(obj(pod["metadata"])["uid"]) for pod in cluster.pods(name)}
+
+
+@contextmanager
+def controllers(
+    clusters: TwoClusters, folder: Path, name: str, *tiers: Json, **conduct: str
+) -> Generator[BothSides]:
+    """Both controllers for the length of the block, with a job on the ladder of `tiers` at home."""
+    clusters.home.apply(policy(*tiers, **conduct))
+    clusters.there.apply(policy({"pool": POOL, "maxFailures": 3}, {"pool": "on-demand"}))
+    for each in (clusters.home, clusters.there):
+        each.forget_leader()
+    with ExitStack() as stack:
+        stack.enter_context(replica(clusters.there.kubeconfig, folder)).wait_ready()
+        both = BothSides(clusters, stack.enter_context(home_controller(clusters, folder)))
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.05):
+                both.look(name)
+
+        watcher = threading.Thread(target=watch, name="watch both clusters", daemon=True)
+        watcher.start()
+        stack.callback(watcher.join, 60)
+        stack.callback(ended.set)
+        yield both
+    assert not both.overlaps, "two generations would write one checkpoint"
+
+
+@contextmanager
+def home_controller(clusters: TwoClusters, folder: Path) -> Generator[Replica]:
+    """A controller at home that knows the other cluster."""
+    with replica(
+        clusters.home.kubeconfig, folder, "--cluster", f"{CLUSTER}={clusters.front.kubeconfig}"
+    ) as started:
+        yield started.wait_ready()
+
+
+def test_a_job_without_capacity_at_home_runs_there_until_its_failures_there_are_spent(
+    clusters: TwoClusters, tmp_path: Path
+) -> None:
+    dry: Json = {"pool": "spot-dry", "procurementTimeout": "2s"}
+    with controllers(clusters, tmp_path, "dry", dry, AWAY, {"pool": "on-demand"}) as both:
+        both.home.apply(jobset("dry", pool="spot-dry"))
+        both.wait_away("dry")
+
+        both.there.evict_one("dry")
+        both.home.wait_on("dry", "on-demand")
+        assert {"NoCapacity", "MovedAway", "FailuresSpent"} <= set(both.home.said("dry")), (
+            "each move has its reason"
+        )
+        both.wait_gone(both.there, "dry")
+        both.home.clear()
+
+
+def test_a_job_comes_back_to_capacity_that_is_held_for_it_at_home(
+    clusters: TwoClusters, tmp_path: Path
+) -> None:
+    spot: Json = {"pool": "spot-a", "maxFailures": 1}
+    with controllers(
+        clusters, tmp_path, "returns", spot, AWAY, {"pool": "on-demand"}, returnAfter="5s"
+    ) as both:
+        both.home.apply(jobset("returns"))
+        both.home.wait_on("returns", "spot-a")
+        both.home.evict_one("returns")
+        wait_until(lambda: "FailbackStarted" in both.home.said("returns"), "capacity is bought at home")
+        both.home.wait_on("returns", "spot-a")
+        assert "MovedAway" in both.home.said("returns"), "it was away"
+        both.wait_gone(both.there, "returns")
+        both.home.clear()
+
+
+def test_a_separation_stops_and_starts_nothing_and_a_job_that_is_deleted_in_it_is_deleted_there(
+    clusters: TwoClusters, tmp_path: Path
+) -> None:
+    spot: Json = {"pool": "spot-a", "maxFailures": 1}
+    with controllers(clusters, tmp_path, "cut", spot, AWAY, {"pool": "on-demand"}) as both:
+        both.home.apply(jobset("cut"))
+        both.home.wait_on("cut", "spot-a")
+        both.home.evict_one("cut")
+        both.wait_away("cut")
+        pods = _uids(both.there, "cut")
+
+        clusters.front.decide = lambda _: Fault.LOSE
+        both.controller.wait(lambda each: each.says("does not answer"), "home notices the separation")
+        both.home.client.delete(JOBSET, "JobSet", "cut", namespace=NAMESPACE)
+        wait_until(lambda: clusters.stage("cut") == "Returning", "home records the recall")
+        both.controller.kill()
+        assert _uids(both.there, "cut") == pods, "whoever runs goes on"
+        assert both.home.job("cut"), "the name is taken until the copy is gone"
+        assert not both.home.pods("cut"), "and nobody starts"
+
+        clusters.front.decide = lambda _: Fault.PASS
+        both.home.forget_leader()
+        with home_controller(clusters, tmp_path):
+            both.wait_gone(both.home, "cut")
+            both.wait_gone(both.there, "cut")
