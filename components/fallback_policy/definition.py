@@ -10,6 +10,8 @@ from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
 from holdfast.components.fallback_policy.schema import policy_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinitionSpecArgsDict
 
     from holdfast.scheduling.json import Json
@@ -23,8 +25,8 @@ PLURAL = "fallbackpolicies"
 DEFINITION = f"{PLURAL}.{GROUP}"
 
 
-def definition_spec() -> Json:
-    """Return the specification of the CustomResourceDefinition."""
+def definition_spec(clusters: Sequence[str] = ()) -> Json:
+    """Return the specification of the CustomResourceDefinition; `clusters`: the other clusters that tiers may name."""
     return {
         "group": GROUP,
         "scope": "Namespaced",
@@ -40,7 +42,7 @@ def definition_spec() -> Json:
                 "name": VERSION,
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": policy_schema()},
+                "schema": {"openAPIV3Schema": policy_schema(clusters)},
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": [
                     {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},

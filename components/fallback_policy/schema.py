@@ -28,6 +28,8 @@ from holdfast.scheduling.ladder import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.scheduling.json import Json
 
 
@@ -106,13 +108,13 @@ def count() -> Json:
     return {"type": "integer", "format": "int32", "minimum": 0}
 
 
-def policy_schema() -> Json:
+def policy_schema(clusters: Sequence[str] = ()) -> Json:
     """Return the schema of a FallbackPolicy."""
     return {
         "type": "object",
         "description": "The ladder that jobs in a training namespace move down when spot capacity fails.",
         "required": ["spec"],
-        "properties": {"spec": spec_schema(), "status": status_schema()},
+        "properties": {"spec": spec_schema(clusters), "status": status_schema()},
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name == '{LADDER}'",
@@ -122,7 +124,7 @@ def policy_schema() -> Json:
     }
 
 
-def spec_schema() -> Json:
+def spec_schema(clusters: Sequence[str] = ()) -> Json:
     """Return the schema of the specification: the tiers, the settings of moves, and the shapes."""
     return {
         "type": "object",
@@ -133,7 +135,7 @@ def spec_schema() -> Json:
                 "description": "The tiers in the order in which they are tried. The last one is on-demand, unless its maxFailures is -1.",
                 "minItems": 1,
                 "maxItems": MOST_TIERS,
-                "items": tier_schema(),
+                "items": tier_schema(clusters),
                 "x-kubernetes-list-type": "atomic",
                 "x-kubernetes-validations": tiers_rules(),
             },

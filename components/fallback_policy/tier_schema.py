@@ -25,6 +25,8 @@ from holdfast.scheduling.reachability.shape import MOST_DEVICES
 from holdfast.scheduling.windows import TIME_PATTERN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.scheduling.json import Json
 
 
@@ -283,8 +285,8 @@ def price(description: str) -> Json:
     }
 
 
-def tier_schema() -> Json:
-    """Return the schema of one tier."""
+def tier_schema(clusters: Sequence[str]) -> Json:
+    """Return the schema of one tier; `clusters`: the other clusters that tiers may name."""
     return {
         "type": "object",
         "required": ["pool"],
@@ -313,11 +315,22 @@ def tier_schema() -> Json:
             },
         },
         "x-kubernetes-validations": [
+            _cluster_rule(clusters),
             {
                 "rule": "!has(self.price) || !has(self.maxPrice) || self.price <= self.maxPrice",
                 "message": "a tier whose nodes cost more than its maxPrice has no capacity: raise maxPrice, or correct price",
             },
         ],
+    }
+
+
+def _cluster_rule(clusters: Sequence[str]) -> Json:
+    if not clusters:
+        message = "all pools of a ladder are in its own cluster: remove cluster"
+        return {"rule": "!has(self.cluster)", "message": message}
+    return {
+        "rule": f"!has(self.cluster) || self.cluster in {list(clusters)}",
+        "message": f"the fallback controller knows these other clusters: {', '.join(clusters)}",
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, objects, stamp, text, uid_of
 from holdfast.fallback.jobs.jobset import JobSetKind, templates_with_pool
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase, read_record
@@ -37,7 +37,7 @@ from holdfast.scheduling.labels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from holdfast.fallback.state_machine.transfer import SetPermit
@@ -203,7 +203,9 @@ def copy_status(found: Json, children: Sequence[Json], pods: Sequence[Json], now
 
 
 def _observe_there(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> Observation:
-    snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes={}, claims=None)
+    # Nodes there are not read: the rights end at the training namespaces. A pod with a node has a live one.
+    nodes: Mapping[str, Json] = {name: {} for pod in pods if (name := node_of(pod))}
+    snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes=nodes)
     seen, _ = JobSetKind().observe(snapshot, PodHistory())
     return seen
 

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.labels import LADDER
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy, replica, wait_until
 from tests.support.clusters.transfers import CLUSTER, POOL
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
@@ -166,3 +169,44 @@ def test_a_separation_stops_and_starts_nothing_and_a_job_that_is_deleted_in_it_i
         with home_controller(clusters, tmp_path):
             both.wait_gone(both.home, "cut")
             both.wait_gone(both.there, "cut")
+
+
+A_TIER: Final[Json] = {**AWAY, "procurementTimeout": "15m"}
+FIRST: Final[Json] = {"pool": "spot-a", "procurementTimeout": "15m"}
+LAST: Final[Json] = {"pool": "on-demand"}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tiers"),
+    [
+        (None, [FIRST, A_TIER, {**A_TIER, "pool": "spot-a"}, {**A_TIER, "cluster": "us-west-2"}, LAST]),
+        (None, [FIRST, {**A_TIER, "pool": "on-demand"}, LAST]),
+        ("knows these other clusters: elsewhere, us-west-2", [FIRST, {**A_TIER, "cluster": "mars"}, LAST]),
+        ("each pool may be in a ladder once", [FIRST, A_TIER, A_TIER, LAST]),
+        ("needs a limit", [FIRST, {"pool": "on-demand", "cluster": CLUSTER}, LAST]),
+        ("the first and the last tier are in", [A_TIER, LAST]),
+        ("the first and the last tier are in", [FIRST, {"pool": POOL, "cluster": CLUSTER}]),
+    ],
+)
+def test_a_tier_elsewhere_has_a_limit_a_known_cluster_and_a_tier_of_its_own_cluster_on_both_sides(
+    clusters: TwoClusters, refusal: str | None, tiers: Sequence[Json]
+) -> None:
+    ladder: Json = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": LADDER, "namespace": NAMESPACE},
+        "spec": {"tiers": list(tiers)},
+    }
+    found = _refusal(clusters.home, ladder)
+    assert (found is None) == (refusal is None), (
+        f"jobs can follow a ladder that is accepted, and no other: {found}"
+    )
+    assert (refusal or "") in (found or ""), "the message names the mistake"
+
+
+def _refusal(cluster: LoopCluster, manifest: Json) -> str | None:
+    try:
+        cluster.client.apply(manifest, field_manager="test", dry_run=True)
+    except KubeError as error:
+        return str(error)
+    return None

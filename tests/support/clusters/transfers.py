@@ -29,6 +29,7 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import FaultProxy, running_proxy
 from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.controller_rights import limit_controller
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, jobset, loop_cluster, wait_until
@@ -151,6 +152,7 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
     (folder / "there").mkdir()
     with loop_cluster(folder / "home") as home, loop_cluster(folder / "there") as there:
         limit_controller(home.client, transfers=True)
+        define_fallback_policies(home.client, CLUSTER, "us-west-2")
         home.apply(
             *_admission(HOME_POLICY, home_policy_spec()),
             *_role("fallback-transfers", TRANSFER_RULES, SUBJECT),

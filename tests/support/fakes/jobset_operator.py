@@ -46,6 +46,7 @@ class PlayingJobSet:
             for job in self.api.of(JOBSET):
                 await self._play(job)
                 self._look_for_overlaps(job["metadata"]["name"])
+            await self._collect_garbage()
             await asyncio.sleep(self.chance.uniform(0.05, 0.2))
 
     def pods(self, name: str) -> list[Object]:
@@ -87,6 +88,17 @@ class PlayingJobSet:
         else:
             await self._keep_gang(job, child)
 
+    async def _collect_garbage(self) -> None:
+        """Remove the child Jobs and pods of JobSets that are deleted."""
+        jobs = {job["metadata"]["name"] for job in self.api.of(JOBSET)}
+        for child in self.api.of(JOB):
+            if child["metadata"]["ownerReferences"][0]["name"] not in jobs:
+                await self.api.drop(JOB, NAMESPACE, child["metadata"]["name"])
+        for pod in self.api.of(POD):
+            if (name := pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"]) not in jobs:
+                await self._stop(pod)
+                await self._end_pods(name)
+
     async def _suspend(self, job: Object, child: Object) -> None:
         if not child["spec"]["suspend"]:
             await self._change(child, JOB, spec={**child["spec"], "suspend": True})
@@ -105,7 +117,7 @@ class PlayingJobSet:
             return
         self._failing.discard(name)
         known = self.api.get(JOBSET, NAMESPACE, name) or job
-        await self._change(job, JOBSET, status={"restarts": known["status"].get("restarts", 0) + 1})
+        await self._change(job, JOBSET, status={"restarts": known.get("status", {}).get("restarts", 0) + 1})
         for pod in [pod for pod in self.api.of(POD) if _of(pod, name) and pod["status"]["phase"] == "Failed"]:
             await self.api.drop(POD, NAMESPACE, pod["metadata"]["name"])
 
@@ -119,11 +131,11 @@ class PlayingJobSet:
             for pod in pods:
                 await self._stop(pod)
         elif len(pods) < 2:
-            await self.api.put(POD, self._pod(name, _pod_spec(child)))
+            await self.api.put(POD, self._pod(name, child))
 
-    def _pod(self, name: str, template: Object) -> Object:
+    def _pod(self, name: str, child: Object) -> Object:
         self._made += 1
-        selector = template["nodeSelector"]
+        selector = _pod_spec(child)["nodeSelector"]
         nodes = [node for node in self.api.of(NODE) if node["metadata"]["labels"][POOL] == selector[POOL]]
         return {
             "metadata": {
@@ -132,10 +144,9 @@ class PlayingJobSet:
                 "uid": f"pod-{self._made}",
                 "creationTimestamp": stamp(now()),
                 "labels": {
-                    "jobset.sigs.k8s.io/jobset-name": name,
+                    **child["metadata"]["labels"],
                     "jobset.sigs.k8s.io/jobset-uid": f"uid-of-{name}",
-                }
-                | {"jobset.sigs.k8s.io/replicatedjob-name": "worker"},
+                },
             },
             "spec": {
                 "nodeSelector": selector,
@@ -168,7 +179,7 @@ class PlayingJobSet:
 
     async def _status(self, job: Object, *, suspended: bool) -> None:
         status = _suspended(is_suspended=suspended)
-        if job["status"].get("conditions") != status["conditions"]:
+        if job.get("status", {}).get("conditions") != status["conditions"]:
             await self._change(job, JOBSET, status=status)
 
     async def _change(self, obj: Object, kind: Any = POD, **fields: Object) -> None:
@@ -202,12 +213,14 @@ def _pod_spec(owner: Object) -> Object:
 def _child(job: Object) -> Object:
     name = job["metadata"]["name"]
     owner = {"apiVersion": JOBSET.api_version, "kind": "JobSet", "name": name, "controller": True}
-    template = job["spec"]["replicatedJobs"][0]["template"]["spec"]
+    whole = job["spec"]["replicatedJobs"][0]["template"]
+    template = whole["spec"]
     return {
         "metadata": {
             "name": f"{name}-worker-0",
             "namespace": NAMESPACE,
             "labels": {
+                **whole.get("metadata", {}).get("labels", {}),
                 "jobset.sigs.k8s.io/jobset-name": name,
                 "jobset.sigs.k8s.io/replicatedjob-name": "worker",
             },

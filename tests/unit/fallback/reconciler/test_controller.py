@@ -30,9 +30,10 @@ from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
 from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from holdfast.scheduling.json import Json, JsonValue
 
@@ -83,13 +84,19 @@ class FaultyConnection:
 class Process:
     """A process of the controller."""
 
-    def __init__(self, api: FakeApi) -> None:
+    def __init__(self, api: FakeApi, **others: FaultyConnection) -> None:
         loop = asyncio.get_running_loop()
         self.connection = FaultyConnection(api)
         self.fence = Fence(loop.time)
         settings = parse_settings(["--workers", "4"], {})
         self.controller = Controller(
-            settings, self.connection, Metrics(process=False), self.fence, now=now, monotonic=loop.time
+            settings,
+            self.connection,
+            Metrics(process=False),
+            self.fence,
+            others=others,
+            now=now,
+            monotonic=loop.time,
         )
         self.task = asyncio.create_task(self.controller.run())
 
@@ -113,11 +120,13 @@ class Cluster:
         self.api = FakeApi(absent=set(ABSENT), page=50)
         self.operator = PlayingJobSet(self.api, self.chance)
 
-    async def begin(self, *names: str) -> None:
+    async def begin(self, *names: str, ladder: Sequence[Json] = ()) -> None:
         """Put everything there, and start the operator."""
+        first: Json = {"name": "kube-system", "labels": {"kubernetes.io/metadata.name": "kube-system"}}
+        await self.api.put(NAMESPACE, {"metadata": first})
         training: Json = {"metadata": {"name": WITHIN, "labels": {TRAINING: "true"}}}
         await self.api.put(NAMESPACE, training)
-        await self.api.put(FALLBACK_POLICY, policy())
+        await self.api.put(FALLBACK_POLICY, policy(*ladder))
         for pool in POOLS:
             ready: Json = {"conditions": [{"type": "Ready", "status": "True"}]}
             node: Json = {"metadata": {"name": f"node-{pool}", "labels": {POOL: pool}}, "status": ready}
@@ -271,3 +280,95 @@ async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> No
     assert not cluster.operator.overlaps, "never two gangs of one job"
     await process.end()
     await cluster.end()
+
+
+LADDER_WITH_WEST: Sequence[Json] = (
+    {"pool": "spot-a", "maxFailures": 1},
+    {"cluster": "west", "pool": "spot-b", "maxFailures": 1},
+    {"pool": "on-demand"},
+)
+
+
+class TwoClusters:
+    """Jobs at home, a second cluster in the west, and a controller in each. `twice`: when a job had pods in both."""
+
+    def __init__(self, seed: int, *names: str) -> None:
+        self.names = names
+        self.home, self.west = Cluster(seed), Cluster(100 + seed)
+        self.between = FaultyConnection(self.west.api)
+        self.twice, self.went = list[str](), set[str]()
+
+    async def begin(self) -> None:
+        """Start everything."""
+        await self.home.begin(*self.names, ladder=LADDER_WITH_WEST)
+        await self.west.begin()
+        self.at_home, self.there = Process(self.home.api, west=self.between), Process(self.west.api)
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while True:
+            for name in filter(self.west.operator.pods, self.names):
+                self.went.add(name)
+                self.twice.extend([f"{name} at {now()}"] if self.home.operator.pods(name) else [])
+            await asyncio.sleep(0.05)
+
+    def set_fate(self, fate: Callable[[str, str], str]) -> None:
+        """Let every connection meet this."""
+        self.at_home.connection.fate = self.there.connection.fate = self.between.fate = fate
+
+    async def disturb(self) -> None:
+        """Let one thing happen that is drawn."""
+        chance = self.home.chance
+        match chance.choice(["evict", "evict", "evict there", "kill", "kill there", "separate"]):
+            case "evict":
+                await self.home.evict_one(chance.choice(self.names))
+            case "evict there":
+                await self.west.evict_one(chance.choice(self.names))
+            case "kill":
+                await self.at_home.kill()
+                self.at_home = Process(self.home.api, west=self.between)
+            case "kill there":
+                await self.there.kill()
+                self.there = Process(self.west.api)
+            case _:
+                self.between.fate = lambda _method, _path: "lose"
+                await asyncio.sleep(chance.uniform(10, 200))
+
+    def is_at_rest(self, name: str) -> bool:
+        """Whether a job runs where its home's ladder has it, and nowhere else."""
+        state = self.home.state(name)
+        if state is None or state.phase is not Phase.AWAY:
+            is_copied = self.west.api.get(JOBSET, WITHIN, name) is not None
+            return not is_copied and any(self.home.runs_on(name, pool) for pool in POOLS)
+        placed = [pod for pod in self.west.operator.pods(name) if pod["spec"].get("nodeName")]
+        return not self.home.operator.pods(name) and len(placed) == 2 and state.waiting_since is None
+
+    async def end(self) -> None:
+        """Stop everything."""
+        self._watcher.cancel()
+        for each in (self.at_home, self.there, self.home, self.west):
+            await each.end()
+
+
+@pytest.mark.parametrize("seed", range(sized(2, soak=60)))
+@virtually
+async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed: int) -> None:
+    both = TwoClusters(seed, "job-0", "job-1", "job-2")
+    chance = both.home.chance
+    await both.begin()
+
+    def fate(_method: str, _path: str) -> str:
+        return "pass" if chance.random() > 0.1 else chance.choice(["lose", "lose answer", "throttle", "fail"])
+
+    for _ in range(20):
+        both.set_fate(fate)
+        await asyncio.sleep(chance.uniform(0.2, 20))
+        await both.disturb()
+    both.set_fate(lambda _method, _path: "pass")
+    for name in both.names:
+        await both.home.until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", 1800)
+    assert both.went, "a run in which no job went away shows nothing"
+    assert not both.twice, "two generations would write one checkpoint"
+    overlaps = both.home.operator.overlaps + both.west.operator.overlaps
+    assert not overlaps, "never two gangs of one job in one cluster"
+    await both.end()
