@@ -35,7 +35,7 @@ class StackResource:
 
     `is_protected`: the engine refuses to delete it. `parent` is the URN of its parent, `provider` that of its provider; both
     are empty for none. `refers_to` maps a property to the URNs of the resources that its value is made from: known on
-    preview, when the value is not.
+    preview, when the value is not. `patched_by` names the patches that change, or may change, what it sets.
     """
 
     type: str
@@ -45,6 +45,7 @@ class StackResource:
     parent: str = ""
     provider: str = ""
     refers_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    patched_by: tuple[str, ...] = ()
 
     @property
     def logical_name(self) -> str:

@@ -18,6 +18,7 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from holdfast.policies.faults import Asked, apply_rule
 from holdfast.policies.pack import RulePolicy, misspelled, settings
+from holdfast.policies.patches import with_patches
 from holdfast.policies.remediation import Remediation
 from holdfast.policies.resources import Stack, StackResource, Value
 from holdfast.policies.rules import policy_inputs, verdicts
@@ -124,7 +125,7 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
             )
             for each in enabled
         ]
-        stack = Stack(stack_resources(request.resources, self._inputs))
+        stack = Stack(with_patches(tuple(stack_resources(request.resources, self._inputs))))
         found = evaluate(stack, asked, misspelled=self._misspelled)
         for policy, each in zip(enabled, asked, strict=True):
             for finding in found.get(policy.name, ()):

@@ -1,11 +1,13 @@
 """The base class of every section of the configuration: no unknown fields, immutable, names in camelCase."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
 
 
 class Section(BaseModel):
@@ -25,11 +27,17 @@ class Section(BaseModel):
         return tuple(info.alias or name for name, info in cls.model_fields.items())
 
 
-def discriminated_by(variant_of: Callable[[object], type[Section]]) -> Discriminator:
-    """Choose one of several sections, tagged with their class names, by a function of the unparsed value."""
+@dataclass(frozen=True)
+class Variant:
+    """Chooses one of a union's sections by a function of the unparsed value."""
 
-    def tag(value: object) -> str:
+    of: Callable[[object], type[Section]]
+
+    def _tag(self, value: object) -> str:
         # A default is an instance of the section, not a mapping.
-        return type(value).__name__ if isinstance(value, Section) else variant_of(value).__name__
+        return type(value).__name__ if isinstance(value, Section) else self.of(value).__name__
 
-    return Discriminator(tag)
+    def __get_pydantic_core_schema__(self, union: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The union with each section tagged by its name."""
+        sections = {part.__name__: handler.generate_schema(part) for part in get_args(union)}
+        return core_schema.tagged_union_schema(sections, self._tag)

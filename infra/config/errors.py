@@ -1,7 +1,7 @@
 """Converts errors of Pydantic to problems with field, value, what is allowed, and the fix."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, EnumType
@@ -25,6 +25,36 @@ _LONGEST_VALUE: Final = 80
 def path(root: str, place: Place) -> str:
     """`holdfast:platform`, `("pools", 2, "capacity")` → `holdfast:platform.pools[2].capacity`."""
     return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+
+
+def region_problem(
+    field: str,
+    region: str | None,
+    known: Collection[str],
+    *,
+    what: str,
+    allowed: str,
+    example: str,
+    meant: str,
+) -> Problem | None:
+    """The problem of the setting with a stack's region; None for a known one.
+
+    `meant` is the region as the known ones are written, so that the fix names the closest of them.
+    """
+    if region in known:
+        return None
+    example = f"Write, for example, `{field}: {example}` beside holdfast:platform."
+    if region is None:
+        return Problem(
+            field=field, value="nothing", allowed=f"the {what} of the stack", fix=f"Add it. {example}"
+        )
+    close = get_close_matches(meant, known, n=1)
+    return Problem(
+        field=field,
+        value=format_value(region),
+        allowed=allowed,
+        fix=f'Write "{close[0]}".' if close else example,
+    )
 
 
 def format_value(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, cast
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from holdfast.infra import naming
+from holdfast.infra import naming, versions
 from holdfast.scheduling.ladder import NEVER
 from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
@@ -21,6 +21,18 @@ WITH_FIX: Final = "with_fix"
 def error_with_fix(fix: str) -> PydanticCustomError:
     """An error that the problem shows with this fix."""
     return PydanticCustomError(WITH_FIX, "{fix}", {"fix": fix})
+
+
+def matching(pattern: str, fix: str, flags: int = 0) -> AfterValidator:
+    """A validator of a text that is wholly of a pattern."""
+    compiled = re.compile(pattern, re.ASCII | flags)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise error_with_fix(fix)
+        return text
+
+    return AfterValidator(check)
 
 
 def not_a_list(fix: str) -> Callable[[object], object]:
@@ -65,6 +77,13 @@ def _chart_source(text: str) -> str:
     return text
 
 
+KubernetesVersion = Annotated[
+    str,
+    Field(
+        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
+        examples=[f'"{versions.KUBERNETES}"'],
+    ),
+]
 DnsLabel = Annotated[str, AfterValidator(_dns_label)]
 Duration = Annotated[
     timedelta,
@@ -169,4 +188,9 @@ def _day(value: object) -> str:
 
 
 TimeOfDay = Annotated[str, BeforeValidator(_time)]
+#: The start and the length of a window for maintenance.
+WindowStart = Annotated[TimeOfDay, Field(description=TIME_ALLOWED, examples=['"02:00"'])]
+WindowHours = Annotated[
+    int, Field(ge=4, le=24, description="a whole number of hours, 4 to 24", examples=["8"])
+]
 Day = Annotated[str, PlainValidator(_day, json_schema_input_type=str)]

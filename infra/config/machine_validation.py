@@ -70,6 +70,18 @@ def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem
         )
 
 
+def mixed_architecture_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
+    """Machines of several architectures in one pool."""
+    architectures = sorted({machine.arch for machine in machines})
+    if len(architectures) > 1:
+        yield Problem(
+            field=at,
+            value=f"machines of {' and '.join(architectures)}",
+            allowed="machines of one architecture, because a job's image supports one",
+            fix="Write two pools instead.",
+        )
+
+
 _MOST_REGIONS_SHOWN: Final = 6
 
 

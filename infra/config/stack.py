@@ -1,7 +1,7 @@
 """The sections that the stacks of every cloud share: the document, mirrors, pools."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
@@ -9,7 +9,35 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, ImageSource
 from holdfast.infra.config.ladder import ControllerSection
 from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.config.reservation import ReservationSection
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.windows import ALWAYS
+
+RetainDays: TypeAlias = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=3650,
+        description="a whole number of days, 1 to 3650, for which overwritten and deleted checkpoints are kept",
+        examples=["30"],
+    ),
+]
+ControllerField: TypeAlias = Annotated[
+    ControllerSection,
+    Field(
+        description="a mapping of image, for the controller that moves jobs along their ladders",
+        examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
+    ),
+]
+NamespacesField: TypeAlias = Annotated[
+    tuple[NamespaceSection, ...],
+    Field(
+        description="a list of training namespaces, each with its ladder",
+        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
+    ),
+]
 
 
 class PoolSection(Section):
@@ -33,6 +61,20 @@ class PoolSection(Section):
         examples=["true"],
     )
 
+    def pool_of(self, machines: Sequence[Machine], reservation: ReservationSection | None = None) -> Pool:
+        """The pool for the rules in `scheduling`, with its known machines."""
+        return Pool(
+            name=self.name,
+            capacity=self.capacity,
+            has_gpus=any(machine.gpus for machine in machines),
+            max_nodes=self.max_nodes,
+            is_default=self.default,
+            window=ALWAYS if reservation is None else reservation.window,
+        )
+
+
+#: Names of other tools for the price cap of spot machines.
+PRICE_CAPS: Final = ("spotMaxPrice", "spot_max_price", "maxPrice")
 
 _NO_PRICE_CAP = "Leave it out: Karpenter has no field that holds a price cap. Write maxPrice on the tiers of the ladder that use the pool."
 
@@ -43,9 +85,7 @@ class KarpenterPoolSection(PoolSection):
     fixes: ClassVar[Mapping[str, str]] = {
         **PoolSection.fixes,
         "instanceType": "Write instanceTypes, a list.",
-        "spotMaxPrice": _NO_PRICE_CAP,
-        "spot_max_price": _NO_PRICE_CAP,
-        "maxPrice": _NO_PRICE_CAP,
+        **dict.fromkeys(PRICE_CAPS, _NO_PRICE_CAP),
     }
 
 
@@ -88,13 +128,5 @@ class CloudDocument(Section):
         description="a mapping of charts and images",
         examples=["{images: registry.example.com/mirror}"],
     )
-    fallback: ControllerSection = Field(
-        default_factory=ControllerSection,
-        description="a mapping of image, for the controller that moves jobs along their ladders",
-        examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
-    )
-    namespaces: tuple[NamespaceSection, ...] = Field(
-        default=(),
-        description="a list of training namespaces, each with its ladder",
-        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
-    )
+    fallback: ControllerField = Field(default_factory=ControllerSection)
+    namespaces: NamespacesField = ()

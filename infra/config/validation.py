@@ -20,6 +20,7 @@ from holdfast.scheduling.taints import GPU, SPOT
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.pools import Pool
+    from holdfast.scheduling.taints import Taint
 
 
 POOLS = f"{PLATFORM}.pools"
@@ -202,10 +203,13 @@ def kubernetes_version_problems(cluster: JsonValue, supported: str, at: str) -> 
     )
 
 
-def minor_version_problems(version: str, field: str) -> Iterator[Problem]:
-    """A version with a patch number, on a cloud where the release channel chooses the patch."""
+def minor_version_problems(version: str, taints: tuple[Taint, ...], field: str) -> Iterator[Problem]:
+    """A version without the admission policies for `taints`, or with a patch number, which the cloud chooses."""
     minor = ".".join(version.split(".")[:2])
-    if version != minor:
+    wrong = version_problem(field, version, taints)
+    if wrong:
+        yield wrong
+    elif version != minor:
         yield Problem(
             field=field,
             value=format_value(version),

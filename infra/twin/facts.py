@@ -62,7 +62,7 @@ def _labels(pool: PoolFacts) -> Json | None:
         only = fact.only if isinstance(fact, LabelValues) else fact
         if isinstance(only, str):
             found[key] = only
-        elif fact != ABSENT and not _is_given(key):
+        elif fact != ABSENT and not (_is_given(key) and (key, fact) != (OTHERS, UNKNOWN)):
             return None
     return found if len(found) <= MOST_LABELS else None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
+from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
     Value,
     at,
@@ -135,7 +136,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=_zones(read, provisioner),
-            unmodeled=tuple(_missing_class(node_pool, resources)),
+            unmodeled=(*_missing_class(node_pool, resources), *unshown_by_patches(node_pool)),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
@@ -312,9 +313,12 @@ def _labels(
     Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type.
     """
     written = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
-    if read is UNKNOWN or written is UNKNOWN:
-        return written
-    others: Mapping[str, LabelFact] = {} if _UNKNOWN_KEY in read.unknown_keys else {OTHERS: UNDECLARED}
+    if written is UNKNOWN:
+        return UNKNOWN
+    if read is UNKNOWN:
+        # Any label may be among its requirements.
+        return {**written, OTHERS: UNKNOWN}
+    others: Mapping[str, LabelFact] = {OTHERS: UNKNOWN if _UNKNOWN_KEY in read.unknown_keys else UNDECLARED}
     # Karpenter takes a label that contradicts a requirement for absent, and its nodes have it all the same: it buys for pods
     # that the scheduler then refuses.
     contradicted = [key for key in written if key in read.allowed and read.allowed[key].is_empty]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from holdfast.policies.clusters import cluster_of, is_one_cluster
+from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_cluster
 from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs.karpenter import pool_label
+from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import once, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
@@ -34,13 +36,14 @@ class LadderPools:
 
     `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
-    `unshown` are components whose objects the preview does not show.
+    `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     """
 
     of_stack: Sequence[DeclaredPool]
     unplaced: Sequence[DeclaredPool] = ()
     on_demand_elsewhere: frozenset[str] = frozenset()
     unshown: Sequence[StackResource] = ()
+    patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
 
     @classmethod
@@ -62,6 +65,11 @@ class LadderPools:
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
             unshown=unshown_components(resources),
+            patches=tuple(
+                each
+                for each in _patches(resources)
+                if is_same_cluster(resource, each, resources) is not False
+            ),
         )
 
     def named(self, name: str) -> tuple[DeclaredPool, ...]:
@@ -80,11 +88,16 @@ class LadderPools:
     def may_be_elsewhere(self, name: str) -> bool:
         """Whether a pool that is not found here may exist.
 
-        It may if the program makes no pool that a ladder could name, does not show which cluster that pool is in, or does not
-        show the objects of a component.
+        It may if the program makes no pool that a ladder could name, does not show which cluster that pool is in, does not
+        show the objects of a component, or gives the label to a NodePool of another program.
         """
         unplaced = any(pool.label in (name, UNKNOWN) for pool in self.unplaced)
-        return unplaced or bool(self.unshown) or all(pool.label is None for pool in self.of_stack)
+        shown = not unplaced and not self.unshown and not self._patches_of(name)
+        return not shown or all(pool.label is None for pool in self.of_stack)
+
+    def _patches_of(self, name: str) -> tuple[StackResource, ...]:
+        """Return the patches that give a NodePool of another program this label."""
+        return tuple(each for each in self.patches if pool_label(each) in (name, UNKNOWN))
 
     def unseen(self, name: str) -> str:
         """Return why a pool that may exist is not judged."""
@@ -95,8 +108,14 @@ class LadderPools:
             )
         if self.unshown:
             return f"whether {self.unshown[0].logical_name!r} makes it is known only after the update, which checks it again"
+        patches = self._patches_of(name)
+        why = (
+            f"this program only patches it, by {patches[0].logical_name!r},"
+            if patches
+            else "this program makes no pool that a ladder can name,"
+        )
         return (
-            "this program makes no pool that a ladder can name, so the pool is not judged, and the update does not judge it "
+            f"{why} so the pool is not judged, and the update does not judge it "
             f"either. If another program makes it, list it in the pack's setting `{ON_DEMAND_POOLS}`, or declare "
             f"`{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`"
         )
@@ -132,6 +151,11 @@ class LadderPools:
             return False
         declared = self.others_elsewhere or name in self.on_demand_elsewhere
         return declared or bool(self.with_unknown_label()) or self.may_be_elsewhere(name)
+
+
+@once
+def _patches(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if is_patch(each, "NodePool"))
 
 
 @once

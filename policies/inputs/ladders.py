@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.shapes import shape_of
+from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import (
     Value,
     at,
@@ -154,12 +155,19 @@ def is_fallback_policy(type_token: str) -> bool:
 @once
 def ladders_of(resources: Sequence[StackResource]) -> tuple[DeclaredLadder, ...]:
     """Return the stack's FallbackPolicies."""
-    return tuple(ladder_of(each) for each in resources if is_fallback_policy(each.type))
+    return tuple(
+        ladder_of(each)
+        for each in resources
+        if is_fallback_policy(each.type) or is_patch(each, "FallbackPolicy")
+    )
 
 
 def ladder_of(resource: StackResource) -> DeclaredLadder:
-    """Read one FallbackPolicy; if its tiers are not a list, it has none."""
-    tiers, shapes = items_at(resource.props, "spec", "tiers"), items_at(resource.props, "spec", "shapes")
+    """Read one FallbackPolicy; if its tiers are not a list, it has none. A patch of one shows neither tiers nor shapes."""
+    tiers, shapes = (
+        UNKNOWN if is_patch(resource) else items_at(resource.props, "spec", part)
+        for part in ("tiers", "shapes")
+    )
     return DeclaredLadder(
         resource=resource,
         name=text_at(resource.props, "metadata", "name"),

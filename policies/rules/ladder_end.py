@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import candidates, training_namespaces
+from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import is_object
 from holdfast.policies.rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
@@ -101,7 +102,9 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
     """Return what is wrong with the last tier of a FallbackPolicy; None if nothing is."""
     tiers = ladder.tiers
     if tiers is UNKNOWN:
-        return Fault(message=f"the tiers of its ladder: which they are {KNOWN_LATER}", proven=False)
+        unshown = "; ".join(unshown_by_patches(ladder.resource))
+        later = f"is not shown: {unshown}" if unshown else KNOWN_LATER
+        return Fault(message=f"the tiers of its ladder: which they are {later}", proven=False)
     if not tiers:
         return Fault(
             message="its ladder has no tiers, so its jobs cannot run. Add a tier to `spec.tiers`; the last one must name "
@@ -163,7 +166,9 @@ def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: LadderP
         return Fault(message=f"the `maxFailures` of {which}, spot pool {pool!r}, {KNOWN_LATER}", proven=False)
     certain = [each for each in not_on_demand if each.facts.is_on_demand is False]
     if not certain:
-        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {KNOWN_LATER}", proven=False)
+        unshown = [reason for each in not_on_demand for reason in unshown_by_patches(each.resource)]
+        later = f"is not shown: {'; '.join(unshown)}" if unshown else KNOWN_LATER
+        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {later}", proven=False)
     kinds = " or ".join(sorted(certain[0].facts.capacity_types)) or "no"
     return Fault(
         message=f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {kinds} nodes, so a job that "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import candidates, first_tier_pools, shapes_of, training_namespaces
+from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import at
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules.ladder_end import (
@@ -87,9 +88,10 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                         proven=is_proven and namespace.proven,
                     )
             if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
+                unshown = "; ".join(unshown_by_patches(ladder.resource))
                 yield Finding(
                     urn=ladder.resource.urn,
-                    message=f"{namespace.title}: {SHAPES_UNKNOWN}",
+                    message=f"{namespace.title}: {f'shapes of its jobs are not shown: {unshown}.' if unshown else SHAPES_UNKNOWN}",
                     proven=False,
                 )
             for problem in _too_expensive(ladder.tiers, pools):

@@ -21,6 +21,7 @@ from holdfast.policies.inputs.ladders import (
     shapes_of,
     training_namespaces,
 )
+from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import unshown_components
 from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules import accelerators, aks_scaling, quotas
@@ -43,10 +44,12 @@ from holdfast.scheduling.windows import format_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from holdfast.policies.inputs import DeclaredPool
     from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
     from holdfast.policies.rules.program_jobs import JobVerdict
+    from holdfast.scheduling.json import Unknown
     from holdfast.scheduling.reachability.walk import Walk
     from holdfast.scheduling.windows import CapacityWindow
 
@@ -161,7 +164,8 @@ def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
     for found in walks(ladder, pools):
         yield _of_walk(found, ladder, pools, endless)
     if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
-        yield Verdict(about="other shapes", word=Word.NOT_JUDGED, reason=f"some values are unknown: {_LATER}")
+        later = _NEVER if unshown_by_patches(ladder.resource) else _LATER
+        yield Verdict(about="other shapes", word=Word.NOT_JUDGED, reason=f"some values are unknown: {later}")
 
 
 def _of_end(ladder: DeclaredLadder, pools: LadderPools) -> Verdict:
@@ -258,7 +262,10 @@ def _of_walk(
     elif crossed:
         word, reason = Word.BROKEN, f"nothing ends its wait for capacity on tier {crossed[0]}"
     elif found.outcome is Outcome.UNDETERMINED:
-        later = _LATER if any("not known yet" in each for each in doubts) else _NEVER
+        patched = any(
+            each.resource.patched_by for step in found.steps for each in _pools_of(step.tier.pool, pools)
+        )
+        later = _LATER if not patched and any("not known yet" in each for each in doubts) else _NEVER
         word, reason = Word.NOT_JUDGED, f"{'; '.join(doubts) or 'it may stay on an earlier tier'}: {later}"
     elif found.outcome is Outcome.STAYS:
         word, reason = Word.ASSUMED, f"it stays on {last.title} as its ladder declares"
@@ -269,11 +276,15 @@ def _of_walk(
     return Verdict(about=about or found.shape.title, word=word, reason=reason)
 
 
+def _pools_of(name: str | Unknown, pools: LadderPools) -> Sequence[DeclaredPool]:
+    return pools.named(name) if isinstance(name, str) else ()
+
+
 def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Iterator[str]:
     """Yield what the arrival of a shape takes for granted."""
     if not is_declared:
         yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
-    last = [pool for pool in pools.of_stack if pool.label == found.steps[-1].tier.pool]
+    last = _pools_of(found.steps[-1].tier.pool, pools)
     provisioners = {pool.provisioner for pool in last}
     if any(pool.resource.type == NODE_GROUP for pool in last):
         yield "a cluster autoscaler adds nodes to its node group"

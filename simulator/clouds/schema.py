@@ -132,20 +132,33 @@ class Violation:
     reason: str
 
 
-def violations(inputs: Properties, schema: ResourceSchema) -> list[Violation]:
-    """Return the violations of the schema in a resource's inputs; unknown values are valid."""
+@dataclass(frozen=True, kw_only=True)
+class _Owner:
+    """The type whose inputs are judged, and whether an enumeration that is open to other text is judged too."""
+
+    title: str
+    judges_open: bool
+
+
+def violations(inputs: Properties, schema: ResourceSchema, *, judge_open: bool = False) -> list[Violation]:
+    """Return the violations of the schema in a resource's inputs; unknown values are valid.
+
+    The values of an enumeration are those that it lists. With `judge_open`, this holds as well where the SDK accepts any
+    text, for values of later versions of an API.
+    """
     plain = {name: strip_secrets(value) for name, value in inputs.items()}
-    owner = f"{schema.token} of pulumi-{schema.package} {schema.version}"
+    title = f"{schema.token} of pulumi-{schema.package} {schema.version}"
+    owner = _Owner(title=title, judges_open=judge_open)
     return list(_of_object(plain, schema.inputs, "", owner))
 
 
 def _of_object(
-    given: Mapping[str, Value], expected: Mapping[str, Property], path: str, owner: str
+    given: Mapping[str, Value], expected: Mapping[str, Property], path: str, owner: _Owner
 ) -> Iterator[Violation]:
     for name, expectation in expected.items():
         if expectation.required and given.get(name) is None:
             yield Violation(
-                path=f"{path}{name}", reason=f"missing required property {path}{name!r} ({owner})"
+                path=f"{path}{name}", reason=f"missing required property {path}{name!r} ({owner.title})"
             )
     for name, value in given.items():
         if name not in expected:
@@ -154,25 +167,36 @@ def _of_object(
             yield from _of_value(value, expected[name].types, f"{path}{name}", owner)
 
 
-def _no_such(name: str, expected: Mapping[str, Property], path: str, owner: str) -> str:
+def _no_such(name: str, expected: Mapping[str, Property], path: str, owner: _Owner) -> str:
     close = difflib.get_close_matches(name, expected, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(expected)) or 'none'}"
-    return f"no property {path}{name!r} on {owner}; {hint}"
+    return f"no property {path}{name!r} on {owner.title}; {hint}"
 
 
-def _of_value(value: Value, types: Sequence[PropertyType], path: str, owner: str) -> Iterator[Violation]:
+def _of_value(value: Value, types: Sequence[PropertyType], path: str, owner: _Owner) -> Iterator[Violation]:
     """Check a value against the alternatives; the one of its kind validates its content."""
     fitting = [one for one in types if _fits(value, one.kind)]
     if types and not fitting:
         allowed = " or ".join(dict.fromkeys(one.kind.value for one in types))
         yield Violation(
-            path=path, reason=f"{path} must be {allowed}, not {_kind_of(value).value} ({value!r}) ({owner})"
+            path=path,
+            reason=f"{path} must be {allowed}, not {_kind_of(value).value} ({value!r}) ({owner.title})",
+        )
+    elif isinstance(value, str) and (values := _listed(fitting, owner)) and value not in values:
+        yield Violation(
+            path=path, reason=f"{path} must be one of {', '.join(values)}, not {value!r} ({owner.title})"
         )
     elif len(fitting) == 1:
         yield from _inside(value, fitting[0], path, owner)
 
 
-def _inside(value: Value, fitting: PropertyType, path: str, owner: str) -> Iterator[Violation]:
+def _listed(fitting: Sequence[PropertyType], owner: _Owner) -> Sequence[str]:
+    """Return the only values of a text; none for any text."""
+    is_open = any(not one.values for one in fitting)
+    return [value for one in fitting for value in one.values] if owner.judges_open or not is_open else ()
+
+
+def _inside(value: Value, fitting: PropertyType, path: str, owner: _Owner) -> Iterator[Violation]:
     if isinstance(value, Mapping) and fitting.kind is Kind.OBJECT and fitting.shape is not None:
         yield from _of_object(value, argument_properties(fitting.shape), f"{path}.", owner)
     elif isinstance(value, Mapping) and fitting.kind is Kind.MAP:

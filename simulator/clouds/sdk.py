@@ -182,11 +182,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyType:
-    """One type of a property: with `item` for a list or map, `shape` for an object."""
+    """One type of a property: with `item` for a list or map, `shape` for an object, `values` for an enumeration."""
 
     kind: Kind
     item: tuple["PropertyType", ...] = ()
     shape: SdkClass | None = None
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +226,8 @@ _CONSTRUCTOR = re.compile(
     r"^    def __init__\(__self__, \*,\n(?P<parameters>.*?)\):\n", re.MULTILINE | re.DOTALL
 )
 _REQUIRED_PARAMETER = re.compile(r"^ +(?P<name>\w+): [^=\n]+$", re.MULTILINE)
+
+_ENUM_VALUE = re.compile(r'^    [A-Z_]\w* = "([^"]*)"$', re.MULTILINE)
 
 _SCALARS = {"str": Kind.STRING, "bool": Kind.BOOL, "int": Kind.NUMBER, "float": Kind.NUMBER}
 _WRAPPERS = frozenset({"Input", "InputType", "Output", "Awaitable", "Optional", "Union"})
@@ -294,5 +297,7 @@ def _classify_class(found: SdkClass | None) -> PropertyType:
     if found is None or found.is_resource:
         return _ANY
     if found.is_enum:
-        return PropertyType(kind=Kind.STRING if "str" in found.bases else Kind.NUMBER)
+        if "str" not in found.bases:
+            return PropertyType(kind=Kind.NUMBER)
+        return PropertyType(kind=Kind.STRING, values=tuple(_ENUM_VALUE.findall(found.text)))
     return PropertyType(kind=Kind.OBJECT, shape=found)

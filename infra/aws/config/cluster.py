@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from holdfast.infra import versions
 from holdfast.infra.aws.config.fields import (
@@ -15,9 +15,9 @@ from holdfast.infra.aws.config.fields import (
     KeyArn,
     PrincipalArn,
 )
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
-from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
+from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr, KubernetesVersion
 
 
 class AwsSystemNodes(Section):
@@ -88,11 +88,7 @@ class AwsCluster(Section):
         "access": "Write it beside cluster.",
     }
 
-    version: str = Field(
-        default=versions.KUBERNETES,
-        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
-        examples=[f'"{versions.KUBERNETES}"'],
-    )
+    version: KubernetesVersion = versions.KUBERNETES
     public_access_cidrs: tuple[Cidr, ...] = Field(
         default=(),
         max_length=40,
@@ -153,8 +149,4 @@ def cluster_variant(value: object) -> type[AwsCluster] | type[AwsExistingCluster
     return AwsExistingCluster if is_existing_cluster(value) else AwsCluster
 
 
-AwsClusterConfig: TypeAlias = Annotated[
-    Annotated[AwsCluster, Tag(AwsCluster.__name__)]
-    | Annotated[AwsExistingCluster, Tag(AwsExistingCluster.__name__)],
-    discriminated_by(cluster_variant),
-]
+AwsClusterConfig: TypeAlias = Annotated[AwsCluster | AwsExistingCluster, Variant(cluster_variant)]

@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from holdfast.components.network.cidrs import FEWEST_ZONES, MOST_ZONES
+from holdfast.infra.config import errors
 from holdfast.infra.config.errors import format_value
-from holdfast.infra.config.fields import error_with_fix
+from holdfast.infra.config.fields import error_with_fix, matching
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.machines import regions, zones_of
@@ -32,7 +32,8 @@ _SESSION: Final = re.compile(r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([
 _PRINCIPAL: Final = re.compile(
     r"arn:(aws|aws-cn|aws-us-gov):iam::[0-9]{12}:(role|user)/([\x21-\x7e]+/)*[\w+=,.@-]{1,64}", re.ASCII
 )
-_ZONE: Final = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]", re.ASCII)
+_ZONE: Final = r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]"
+_ZONE_FIX: Final = "Write a region and the letter of one of its zones, such as us-east-1a."
 
 
 def _account(value: object) -> object:
@@ -58,78 +59,25 @@ def _principal(text: str) -> str:
     return text
 
 
-def _zone(text: str) -> str:
-    if not _ZONE.fullmatch(text):
-        raise error_with_fix("Write a region and the letter of one of its zones, such as us-east-1a.")
-    return text
-
-
 def _zones(value: object) -> int | tuple[str, ...]:
     if isinstance(value, int) and not isinstance(value, bool) and FEWEST_ZONES <= value <= MOST_ZONES:
         return value
     if isinstance(value, int) or not isinstance(value, list | tuple):
         raise error_with_fix("Write, for example, `zones: 3` or `zones: [us-east-1a, us-east-1b]`.")
     named = cast("Sequence[object]", value)
-    zones = tuple(_zone(zone) if isinstance(zone, str) else _no_text() for zone in named)
+    for zone in named:
+        if not isinstance(zone, str):
+            raise error_with_fix("Write zones as text, such as us-east-1a.")
+        if not re.fullmatch(_ZONE, zone, re.ASCII):
+            raise error_with_fix(_ZONE_FIX)
+    zones = tuple(str(zone) for zone in named)
     if len(set(zones)) != len(zones) or not FEWEST_ZONES <= len(zones) <= MOST_ZONES:
         raise error_with_fix(f"Write {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS needs two or more.")
     return zones
 
 
-def _no_text() -> str:
-    raise error_with_fix("Write zones as text, such as us-east-1a.")
-
-
-def _reservation_id(text: str) -> str:
-    return _id(
-        text,
-        "cr",
-        "aws ec2 describe-capacity-reservations --query CapacityReservations[].CapacityReservationId",
-    )
-
-
-def _cluster_name(text: str) -> str:
-    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", text, re.ASCII):
-        raise error_with_fix("Write one that `aws eks list-clusters` prints.")
-    return text
-
-
-def _vpc_id(text: str) -> str:
-    return _id(text, "vpc", "aws ec2 describe-vpcs --query Vpcs[].VpcId")
-
-
-def _subnet_id(text: str) -> str:
-    return _id(text, "subnet", "aws ec2 describe-subnets --query Subnets[].SubnetId")
-
-
-def _id(text: str, prefix: str, command: str) -> str:
-    if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", text, re.ASCII):
-        raise error_with_fix(f"Write one that `{command}` prints.")
-    return text
-
-
-_KEY: Final = re.compile(
-    r"arn:(aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})", re.ASCII
-)
 _PATH: Final = re.compile(r"/([\x21-\x2e\x30-\x7e]+/)*", re.ASCII)
-_POLICY: Final = re.compile(
-    r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}", re.ASCII
-)
 _LONGEST_PATH: Final = 512
-
-
-def _key(text: str) -> str:
-    if not _KEY.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `aws kms describe-key --key-id KEY --query KeyMetadata.Arn`."
-        )
-    return text
-
-
-def _policy(text: str) -> str:
-    if not _POLICY.fullmatch(text):
-        raise error_with_fix("Write, for example, arn:aws:iam::123456789012:policy/boundary.")
-    return text
 
 
 def _path(text: str) -> str:
@@ -140,39 +88,56 @@ def _path(text: str) -> str:
     return text
 
 
+def _id(prefix: str, command: str) -> AfterValidator:
+    return matching(
+        rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", f"Write one that `aws ec2 {command}` prints."
+    )
+
+
 AccountId = Annotated[str, BeforeValidator(_account)]
 PrincipalArn = Annotated[str, AfterValidator(_principal)]
-KeyArn = Annotated[str, AfterValidator(_key)]
-PolicyArn = Annotated[str, AfterValidator(_policy)]
+KeyArn = Annotated[
+    str,
+    matching(
+        r"arn:(aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})",
+        "Write the output of `aws kms describe-key --key-id KEY --query KeyMetadata.Arn`.",
+    ),
+]
+PolicyArn = Annotated[
+    str,
+    matching(
+        r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}",
+        "Write, for example, arn:aws:iam::123456789012:policy/boundary.",
+    ),
+]
 IamPath = Annotated[str, AfterValidator(_path)]
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, matching(_ZONE, _ZONE_FIX)]
 Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones, json_schema_input_type=int | tuple[str, ...])]
-EksClusterName = Annotated[str, AfterValidator(_cluster_name)]
-VpcId = Annotated[str, AfterValidator(_vpc_id)]
-SubnetId = Annotated[str, AfterValidator(_subnet_id)]
-ReservationId = Annotated[str, AfterValidator(_reservation_id)]
+EksClusterName = Annotated[
+    str, matching(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", "Write one that `aws eks list-clusters` prints.")
+]
+VpcId = Annotated[str, _id("vpc", "describe-vpcs --query Vpcs[].VpcId")]
+SubnetId = Annotated[str, _id("subnet", "describe-subnets --query Subnets[].SubnetId")]
+ReservationId = Annotated[
+    str, _id("cr", "describe-capacity-reservations --query CapacityReservations[].CapacityReservationId")
+]
 
 
 #: The key of a stack's region: the AWS provider's own, so that there is no second value.
 REGION: Final = "aws:region"
 
-_EXAMPLE: Final = f"Write, for example, `{REGION}: us-east-1` beside holdfast:platform."
-
 
 def region_problem(region: str | None) -> Problem | None:
     """The problem of a stack's region; None for a known region."""
-    if region is None:
-        return Problem(
-            field=REGION, value="nothing", allowed="the region of the stack", fix=f"Add it. {_EXAMPLE}"
-        )
-    if region in regions("aws"):
-        return None
-    close = get_close_matches(region, regions("aws"), n=1)
-    return Problem(
-        field=REGION,
-        value=format_value(region),
-        allowed=", ".join(sorted(regions("aws"))),
-        fix=f'Write "{close[0]}".' if close else _EXAMPLE,
+    known = regions("aws")
+    return errors.region_problem(
+        REGION,
+        region,
+        known,
+        what="region",
+        allowed=", ".join(sorted(known)),
+        example="us-east-1",
+        meant=region or "",
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED
 
@@ -75,8 +75,5 @@ def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetw
 
 
 AwsNetworkConfig: TypeAlias = Annotated[
-    Annotated[AwsNewNetwork, Tag(AwsNewNetwork.__name__)]
-    | Annotated[AwsExistingNetwork, Tag(AwsExistingNetwork.__name__)]
-    | Annotated[AwsClusterNetwork, Tag(AwsClusterNetwork.__name__)],
-    discriminated_by(network_variant),
+    AwsNewNetwork | AwsExistingNetwork | AwsClusterNetwork, Variant(network_variant)
 ]

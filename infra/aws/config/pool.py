@@ -12,7 +12,6 @@ from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_machines
 from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.windows import ALWAYS
 
 
 class AwsReservation(ReservationSection):
@@ -112,11 +111,4 @@ class AwsPool(KarpenterPoolSection):
 
     def as_pool(self, region: str) -> Pool:
         """The pool for the rules in `scheduling`."""
-        return Pool(
-            name=self.name,
-            capacity=self.capacity,
-            has_gpus=any(machine.gpus for machine in self.machines(region)),
-            max_nodes=self.max_nodes,
-            is_default=self.default,
-            window=ALWAYS if self.reservation is None else self.reservation.window,
-        )
+        return self.pool_of(self.machines(region), self.reservation)

@@ -128,14 +128,7 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
             allowed="true only if all machines of the pool have one",
             fix="Remove these machines, or efa.",
         )
-    architectures = sorted({machine.arch for machine in machines})
-    if len(architectures) > 1:
-        yield Problem(
-            field=at,
-            value=f"machines of {' and '.join(architectures)}",
-            allowed="machines of one architecture, because a job's image supports one",
-            fix="Write two pools instead.",
-        )
+    yield from machine_validation.mixed_architecture_problems(machines, at)
 
 
 def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ from holdfast.infra.aws.config.fields import (
 from holdfast.infra.aws.config.network import AwsNetworkConfig, default_network
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.stack import CloudDocument
+from holdfast.infra.config.stack import CloudDocument, RetainDays
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 
@@ -34,13 +34,7 @@ class AwsCheckpoints(Section):
         "directory": "Leave it out: on AWS, checkpoints are objects in a bucket.",
     }
 
-    retain_days: int = Field(
-        default=30,
-        ge=1,
-        le=3650,
-        description="a whole number of days, 1 to 3650, for which overwritten and deleted checkpoints are kept",
-        examples=["30"],
-    )
+    retain_days: RetainDays = 30
     kms: bool = Field(
         default=True,
         description="true to encrypt with the stack's own key, false with S3's key",

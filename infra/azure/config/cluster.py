@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import BeforeValidator, Field, Tag
+from pydantic import BeforeValidator, Field
 
 from holdfast.infra import versions
 from holdfast.infra.azure.config.fields import (
@@ -14,25 +14,26 @@ from holdfast.infra.azure.config.fields import (
     RESOURCE_GROUP_ALLOWED,
     VM_SIZE_ALLOWED,
     WORKSPACE_ALLOWED,
-    ZONE_ALLOWED,
     AksClusterName,
     DiskEncryptionSetId,
+    DiskGib,
+    ListedZones,
     ObjectId,
     ResourceGroup,
     VmSize,
     WorkspaceId,
-    Zone,
 )
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
 from holdfast.infra.config.fields import (
     CIDR_ALLOWED,
     DATE_ALLOWED,
-    TIME_ALLOWED,
     Cidr,
     Day,
-    TimeOfDay,
+    KubernetesVersion,
     Weekday,
+    WindowHours,
+    WindowStart,
     error_with_fix,
 )
 
@@ -97,8 +98,8 @@ class AzureMaintenanceWindow(Section):
     day: Weekday = Field(
         default=Weekday.SATURDAY, description="a day of the week, such as saturday", examples=["saturday"]
     )
-    start: TimeOfDay = Field(default="02:00", description=TIME_ALLOWED, examples=['"02:00"'])
-    hours: int = Field(default=8, ge=4, le=24, description="a whole number of hours, 4 to 24", examples=["8"])
+    start: WindowStart = "02:00"
+    hours: WindowHours = 8
 
     every_weeks: int = Field(
         default=1, ge=1, le=4, description="a whole number of weeks, 1 to 4", examples=["2"]
@@ -205,17 +206,8 @@ class AzureSystemNodes(Section):
     )
     # AKS needs two nodes in a system pool, and so do the operators, which run two replicas.
     count: int = Field(default=2, ge=2, le=10, description="a whole number of nodes, 2 to 10", examples=["2"])
-    zones: tuple[Zone, ...] = Field(
-        default=(), description=f"a list of items, each {ZONE_ALLOWED}", examples=["[1, 2, 3]"]
-    )
-    disk_gib: int = Field(
-        default=128,
-        alias="diskGiB",
-        ge=30,
-        le=2048,
-        description="a whole number of GiB, 30 to 2048",
-        examples=["128"],
-    )
+    zones: ListedZones = ()
+    disk_gib: DiskGib = 128
 
 
 _SCALING_ALLOWED: Final = (
@@ -241,11 +233,7 @@ class AzureCluster(Section):
         "localAccounts": "Leave it out: Entra ID controls access; the cluster has no local accounts.",
     }
 
-    version: str = Field(
-        default=versions.KUBERNETES,
-        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
-        examples=[f'"{versions.KUBERNETES}"'],
-    )
+    version: KubernetesVersion = versions.KUBERNETES
     scaling: Scaling = Field(
         default=Scaling.NAP,
         description=_SCALING_ALLOWED,
@@ -314,8 +302,4 @@ def cluster_variant(value: object) -> type[AzureCluster] | type[AzureExistingClu
     return AzureExistingCluster if is_existing_cluster(value) else AzureCluster
 
 
-AzureClusterConfig: TypeAlias = Annotated[
-    Annotated[AzureCluster, Tag(AzureCluster.__name__)]
-    | Annotated[AzureExistingCluster, Tag(AzureExistingCluster.__name__)],
-    discriminated_by(cluster_variant),
-]
+AzureClusterConfig: TypeAlias = Annotated[AzureCluster | AzureExistingCluster, Variant(cluster_variant)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from holdfast.infra.config.errors import format_value
-from holdfast.infra.config.fields import error_with_fix, not_a_list
+from holdfast.infra.config.errors import format_value, region_problem
+from holdfast.infra.config.fields import error_with_fix, matching, not_a_list
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 
@@ -46,34 +45,9 @@ DNS_ZONE_ALLOWED: Final = (
 )
 
 _ZONES: Final = ("1", "2", "3")
-_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_BLOB_ZONE: Final = "privatelink.blob.core.windows.net"
 _NAME: Final = r"[\w().-]{1,90}"
-_GROUP: Final = rf"/subscriptions/{_GUID}/resourceGroups/{_NAME}/providers"
-# Azure accepts the fixed parts of an id in any case, and returns its own case.
-_SUBNET: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.Network/virtualNetworks/{_NAME}/subnets/{_NAME}", re.ASCII | re.IGNORECASE
-)
-_DISK_ENCRYPTION_SET: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.Compute/diskEncryptionSets/{_NAME}", re.ASCII | re.IGNORECASE
-)
-
-_RESERVATION_GROUP: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.Compute/capacityReservationGroups/{_NAME}", re.ASCII | re.IGNORECASE
-)
-
-_IDENTITY: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.ManagedIdentity/userAssignedIdentities/{_NAME}", re.ASCII | re.IGNORECASE
-)
-_WORKSPACE: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.OperationalInsights/workspaces/{_NAME}", re.ASCII | re.IGNORECASE
-)
-_DNS_ZONE: Final = re.compile(
-    rf"{_GROUP}/Microsoft\.Network/privateDnsZones/privatelink\.blob\.core\.windows\.net",
-    re.ASCII | re.IGNORECASE,
-)
-_KEY_URL: Final = re.compile(
-    r"https://[a-zA-Z][a-zA-Z0-9-]{2,23}\.(vault|managedhsm)\.azure\.net/keys/[a-zA-Z0-9-]{1,127}", re.ASCII
-)
+_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
 def is_guid(text: str) -> bool:
@@ -100,78 +74,15 @@ def _zone(value: object) -> str:
     return text
 
 
-def _subnet_id(text: str) -> str:
-    if not _SUBNET.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az network vnet subnet show --resource-group GROUP --vnet-name NETWORK "
-            "--name SUBNET --query id`."
-        )
-    return text
-
-
-def _cluster_name(text: str) -> str:
-    if not re.fullmatch(r"[0-9A-Za-z]([0-9A-Za-z_-]{0,61}[0-9A-Za-z])?", text, re.ASCII):
-        raise error_with_fix("Write one that `az aks list --query [].name` prints.")
-    return text
-
-
-def _resource_group(text: str) -> str:
-    if not re.fullmatch(r"[\w().-]{0,89}[\w()-]", text, re.ASCII):
-        raise error_with_fix("Write one that `az aks list --query [].resourceGroup` prints.")
-    return text
-
-
-def _disk_encryption_set(text: str) -> str:
-    if not _DISK_ENCRYPTION_SET.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az disk-encryption-set show --resource-group GROUP --name NAME --query id`."
-        )
-    return text
-
-
-def _reservation_group(text: str) -> str:
-    if not _RESERVATION_GROUP.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az capacity reservation group show --resource-group GROUP --name NAME --query id`."
-        )
-    return text
-
-
-def _workspace(text: str) -> str:
-    if not _WORKSPACE.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az monitor log-analytics workspace show --resource-group GROUP --workspace-name NAME --query id`."
-        )
-    return text
-
-
-def _dns_zone(text: str) -> str:
-    if not _DNS_ZONE.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az network private-dns zone show --resource-group GROUP "
-            "--name privatelink.blob.core.windows.net --query id`."
-        )
-    return text
-
-
-def _key_url(text: str) -> str:
-    if not _KEY_URL.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az keyvault key show --vault-name VAULT --name KEY --query key.kid`, without the version."
-        )
-    return text
-
-
-def _identity(text: str) -> str:
-    if not _IDENTITY.fullmatch(text):
-        raise error_with_fix(
-            "Write the output of `az identity show --resource-group GROUP --name NAME --query id`."
-        )
-    return text
-
-
 ObjectId = Annotated[str, AfterValidator(_object_id)]
 Zone = Annotated[str, PlainValidator(_zone, json_schema_input_type=int | str)]
+ListedZones = Annotated[
+    tuple[Zone, ...], Field(description=f"a list of items, each {ZONE_ALLOWED}", examples=["[1, 2, 3]"])
+]
+DiskGib = Annotated[
+    int,
+    Field(alias="diskGiB", ge=30, le=2048, description="a whole number of GiB, 30 to 2048", examples=["128"]),
+]
 VmSize = Annotated[
     str,
     BeforeValidator(
@@ -181,15 +92,72 @@ VmSize = Annotated[
         )
     ),
 ]
-IdentityId = Annotated[str, AfterValidator(_identity)]
-KeyUrl = Annotated[str, AfterValidator(_key_url)]
-AksClusterName = Annotated[str, AfterValidator(_cluster_name)]
-ResourceGroup = Annotated[str, AfterValidator(_resource_group)]
-SubnetId = Annotated[str, AfterValidator(_subnet_id)]
-DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
-WorkspaceId = Annotated[str, AfterValidator(_workspace)]
-DnsZoneId = Annotated[str, AfterValidator(_dns_zone)]
-ReservationGroupId = Annotated[str, AfterValidator(_reservation_group)]
+
+
+def _resource(kind: str, command: str) -> AfterValidator:
+    """A resource's id: Azure accepts its fixed parts in any case, and returns its own case."""
+    path = "/".join(_NAME if part == "*" else re.escape(part) for part in kind.split("/"))
+    return matching(
+        rf"/subscriptions/{_GUID}/resourceGroups/{_NAME}/providers/Microsoft\.{path}",
+        f"Write the output of `az {command} --query id`.",
+        re.IGNORECASE,
+    )
+
+
+IdentityId = Annotated[
+    str,
+    _resource("ManagedIdentity/userAssignedIdentities/*", "identity show --resource-group GROUP --name NAME"),
+]
+KeyUrl = Annotated[
+    str,
+    matching(
+        r"https://[a-zA-Z][a-zA-Z0-9-]{2,23}\.(vault|managedhsm)\.azure\.net/keys/[a-zA-Z0-9-]{1,127}",
+        "Write the output of `az keyvault key show --vault-name VAULT --name KEY --query key.kid`, without the version.",
+    ),
+]
+AksClusterName = Annotated[
+    str,
+    matching(
+        r"[0-9A-Za-z]([0-9A-Za-z_-]{0,61}[0-9A-Za-z])?",
+        "Write one that `az aks list --query [].name` prints.",
+    ),
+]
+ResourceGroup = Annotated[
+    str,
+    matching(r"[\w().-]{0,89}[\w()-]", "Write one that `az aks list --query [].resourceGroup` prints."),
+]
+SubnetId = Annotated[
+    str,
+    _resource(
+        "Network/virtualNetworks/*/subnets/*",
+        "network vnet subnet show --resource-group GROUP --vnet-name NETWORK --name SUBNET",
+    ),
+]
+DiskEncryptionSetId = Annotated[
+    str,
+    _resource("Compute/diskEncryptionSets/*", "disk-encryption-set show --resource-group GROUP --name NAME"),
+]
+WorkspaceId = Annotated[
+    str,
+    _resource(
+        "OperationalInsights/workspaces/*",
+        "monitor log-analytics workspace show --resource-group GROUP --workspace-name NAME",
+    ),
+]
+DnsZoneId = Annotated[
+    str,
+    _resource(
+        f"Network/privateDnsZones/{_BLOB_ZONE}",
+        f"network private-dns zone show --resource-group GROUP --name {_BLOB_ZONE}",
+    ),
+]
+ReservationGroupId = Annotated[
+    str,
+    _resource(
+        "Compute/capacityReservationGroups/*",
+        "capacity reservation group show --resource-group GROUP --name NAME",
+    ),
+]
 
 
 #: The keys of these values: the Azure provider's own, so that there are no second values.
@@ -197,25 +165,18 @@ LOCATION: Final = "azure-native:location"
 SUBSCRIPTION: Final = "azure-native:subscriptionId"
 TENANT: Final = "azure-native:tenantId"
 
-_EXAMPLE: Final = f"Write, for example, `{LOCATION}: eastus2` beside holdfast:platform."
-
 
 def location_problem(location: str | None) -> Problem | None:
     """The problem of a stack's location; None for a known location."""
-    if location is None:
-        return Problem(
-            field=LOCATION, value="nothing", allowed="the location of the stack", fix=f"Add it. {_EXAMPLE}"
-        )
-    known = regions("azure")
-    if location in known:
-        return None
-    # The portal shows "East US 2". Azure accepts that too, but not in the zone of a node or a NodePool.
-    close = get_close_matches(re.sub(r"[^a-z0-9]", "", location.lower()), known, n=1)
-    return Problem(
-        field=LOCATION,
-        value=format_value(location),
+    return region_problem(
+        LOCATION,
+        location,
+        regions("azure"),
+        what="location",
         allowed="an Azure location from `az account list-locations --query [].name`",
-        fix=f'Write "{close[0]}".' if close else _EXAMPLE,
+        example="eastus2",
+        # The portal shows "East US 2". Azure accepts that too, but not in the zone of a node or a NodePool.
+        meant=re.sub(r"[^a-z0-9]", "", (location or "").lower()),
     )
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR
 from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
@@ -86,8 +86,5 @@ def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExisting
 
 
 AzureNetworkConfig: TypeAlias = Annotated[
-    Annotated[AzureNewNetwork, Tag(AzureNewNetwork.__name__)]
-    | Annotated[AzureExistingNetwork, Tag(AzureExistingNetwork.__name__)]
-    | Annotated[AzureClusterNetwork, Tag(AzureClusterNetwork.__name__)],
-    discriminated_by(network_variant),
+    AzureNewNetwork | AzureExistingNetwork | AzureClusterNetwork, Variant(network_variant)
 ]

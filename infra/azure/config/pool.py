@@ -8,16 +8,15 @@ from pydantic import Field
 from holdfast.infra.azure.config.fields import (
     RESERVATION_GROUP_ALLOWED,
     VM_SIZE_ALLOWED,
-    ZONE_ALLOWED,
+    DiskGib,
+    ListedZones,
     ReservationGroupId,
     VmSize,
-    Zone,
 )
 from holdfast.infra.config.reservation import ReservationSection
-from holdfast.infra.config.stack import PoolSection
+from holdfast.infra.config.stack import PRICE_CAPS, PoolSection
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
 from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 
 #: AKS's value for "up to the on-demand price".
 NO_CAP: Final = -1.0
@@ -39,7 +38,6 @@ _GROUP: Final = (
 #: The fix where node auto-provisioning is asked for reserved machines.
 RESERVED_NEEDS_FIXED: Final = "Write `scaling: fixed` under cluster, where a pool names its capacity reservation group; or another capacity."
 _TAINTS_ARE_KNOWN: Final = "Leave it out: a pool's taints follow from its capacity and its GPUs."
-_FROM_NONE: Final = "Leave it out: a pool scales down to zero nodes."
 
 
 class AzureReservation(ReservationSection):
@@ -64,11 +62,8 @@ class AzurePoolSection(PoolSection):
     fixes: ClassVar[Mapping[str, str]] = {
         **PoolSection.fixes,
         "priority": "Write capacity: spot, or capacity: on-demand.",
-        "taint": _TAINTS_ARE_KNOWN,
-        "taints": _TAINTS_ARE_KNOWN,
-        "nodeTaints": _TAINTS_ARE_KNOWN,
-        "minNodes": _FROM_NONE,
-        "minCount": _FROM_NONE,
+        **dict.fromkeys(("taint", "taints", "nodeTaints"), _TAINTS_ARE_KNOWN),
+        **dict.fromkeys(("minNodes", "minCount"), "Leave it out: a pool scales down to zero nodes."),
         "maxCount": "Write maxNodes.",
         "evictionPolicy": "Leave it out: AKS deletes an evicted spot machine; a deallocated one would still "
         "count against the quota.",
@@ -77,27 +72,8 @@ class AzurePoolSection(PoolSection):
         "efa": "Leave it out: only AWS has Elastic Fabric Adapters.",
     }
 
-    zones: tuple[Zone, ...] = Field(
-        default=(), description=f"a list of items, each {ZONE_ALLOWED}", examples=["[1, 2, 3]"]
-    )
-    disk_gib: int = Field(
-        default=128,
-        alias="diskGiB",
-        ge=30,
-        le=2048,
-        description="a whole number of GiB, 30 to 2048",
-        examples=["128"],
-    )
-
-    def _as_pool(self, *, has_gpus: bool, window: CapacityWindow = ALWAYS) -> Pool:
-        return Pool(
-            name=self.name,
-            capacity=self.capacity,
-            has_gpus=has_gpus,
-            max_nodes=self.max_nodes,
-            is_default=self.default,
-            window=window,
-        )
+    zones: ListedZones = ()
+    disk_gib: DiskGib = 128
 
 
 class NapPool(AzurePoolSection):
@@ -111,9 +87,7 @@ class NapPool(AzurePoolSection):
         "machineType": "Write vmSizes, a list.",
         "sizes": "Write vcpus, together with families.",
         "reservation": RESERVED_NEEDS_FIXED,
-        "spotMaxPrice": _NO_CAP_UNDER_NAP,
-        "spot_max_price": _NO_CAP_UNDER_NAP,
-        "maxPrice": _NO_CAP_UNDER_NAP,
+        **dict.fromkeys(PRICE_CAPS, _NO_CAP_UNDER_NAP),
     }
 
     vm_sizes: tuple[str, ...] | None = Field(
@@ -149,7 +123,7 @@ class NapPool(AzurePoolSection):
 
     def as_pool(self, location: str) -> Pool:
         """The pool for the rules in `scheduling`."""
-        return self._as_pool(has_gpus=any(machine.gpus for machine in self.machines(location)))
+        return self.pool_of(self.machines(location))
 
 
 class FixedPool(AzurePoolSection):
@@ -159,10 +133,7 @@ class FixedPool(AzurePoolSection):
         **AzurePoolSection.fixes,
         "instanceType": "Write vmSize.",
         "machineType": "Write vmSize.",
-        "instanceTypes": _ONE_SIZE,
-        "vmSizes": _ONE_SIZE,
-        "families": _ONE_SIZE,
-        "vcpus": _ONE_SIZE,
+        **dict.fromkeys(("instanceTypes", "vmSizes", "families", "vcpus"), _ONE_SIZE),
         "spot_max_price": "Write spotMaxPrice.",
         "maxPrice": "Write spotMaxPrice.",
         "rollOut": "Leave it out: AKS upgrades the nodes of a scale set, in the maintenance window.",
@@ -194,7 +165,4 @@ class FixedPool(AzurePoolSection):
     def as_pool(self) -> Pool:
         """The pool for the rules in `scheduling`."""
         machine = self.machine()
-        return self._as_pool(
-            has_gpus=machine is not None and machine.gpus > 0,
-            window=ALWAYS if self.reservation is None else self.reservation.window,
-        )
+        return self.pool_of(() if machine is None else (machine,), self.reservation)

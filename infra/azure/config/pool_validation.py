@@ -45,20 +45,13 @@ def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[
     wrong = list(nap_machine_problems(pool, location, at))
     yield from wrong
     if not wrong and location is not None:
-        architectures = sorted({machine.arch for machine in pool.machines(location)})
-        if len(architectures) > 1:
-            yield Problem(
-                field=at,
-                value=f"machines of {' and '.join(architectures)}",
-                allowed="machines of one architecture, because a job's image supports one",
-                fix="Write two pools instead.",
-            )
+        yield from machine_validation.mixed_architecture_problems(pool.machines(location), at)
     yield from zone_problems(pool.zones, location, f"{at}.zones")
 
 
 def fixed_pool_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
     """Everything that is wrong with a scale set; `location` is None where it is not known."""
-    yield from fixed_machine_problems(pool, location, at)
+    yield from named_machine(pool.vm_size, location, f"{at}.vmSize")
     yield from _price_cap(pool, f"{at}.spotMaxPrice")
     yield from reservation_problems(
         pool.capacity, {"reservation": pool.reservation}, at, example="reservation: {group: ID}"
@@ -134,11 +127,6 @@ def named_machine(name: str, location: str | None, field: str) -> Iterator[Probl
     """A VM size that does not exist, or that the location does not offer."""
     for problem in _named((name,), location, field):
         yield Problem(field=field, value=problem.value, allowed=problem.allowed, fix=problem.fix)
-
-
-def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
-    """The problems of a scale set's VM size."""
-    yield from named_machine(pool.vm_size, location, f"{at}.vmSize")
 
 
 def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:

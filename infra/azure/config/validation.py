@@ -9,7 +9,6 @@ from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.rules import version_problem
 from holdfast.components.azure_names import LENGTHS, is_container_name
 from holdfast.infra.azure.config.cluster import AzureCluster, Scaling, cluster_variant
 from holdfast.infra.azure.config.fields import (
@@ -186,12 +185,8 @@ def cluster_problems(
     cluster: AzureCluster, *, location: str | None, subscription: str | None, at: str
 ) -> Iterator[Problem]:
     """The problems of a cluster; `location` and `subscription` are None if they are unknown."""
-    wrong_version = version_problem(f"{at}.version", cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
-    yield from (
-        (wrong_version,)
-        if wrong_version
-        else validation.minor_version_problems(cluster.version, f"{at}.version")
-    )
+    taints = (*_SPOT_TAINTS[cluster.scaling], GPU)
+    yield from validation.minor_version_problems(cluster.version, taints, f"{at}.version")
     yield from access_problems(cluster.access, f"{at}.access")
     yield from validation.duplicate_problems(cluster.admins, f"{at}.admins", "administrator")
     yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")

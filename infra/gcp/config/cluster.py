@@ -5,19 +5,20 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from holdfast.infra import versions
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import ExistingCluster, fixes_beside_existing, is_existing_cluster
 from holdfast.infra.config.fields import (
     CIDR_ALLOWED,
     DATE_ALLOWED,
-    TIME_ALLOWED,
     Cidr,
     Day,
-    TimeOfDay,
+    KubernetesVersion,
     Weekday,
+    WindowHours,
+    WindowStart,
 )
 from holdfast.infra.gcp.config.fields import (
     CLUSTER_NAME_ALLOWED,
@@ -43,8 +44,8 @@ class MaintenanceWindow(Section):
         description="a list of days of the week, such as saturday",
         examples=["[saturday, sunday]"],
     )
-    start: TimeOfDay = Field(default="02:00", description=TIME_ALLOWED, examples=['"02:00"'])
-    hours: int = Field(default=8, ge=4, le=24, description="a whole number of hours, 4 to 24", examples=["8"])
+    start: WindowStart = "02:00"
+    hours: WindowHours = 8
 
     @property
     def recurrence(self) -> str:
@@ -167,11 +168,7 @@ class GcpCluster(Section):
         "minMasterVersion": "Write version.",
     }
 
-    version: str = Field(
-        default=versions.KUBERNETES,
-        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
-        examples=[f'"{versions.KUBERNETES}"'],
-    )
+    version: KubernetesVersion = versions.KUBERNETES
     channel: Channel = Field(
         default=Channel.REGULAR,
         description="rapid, regular, stable or extended, one of the four",
@@ -231,8 +228,4 @@ def cluster_variant(value: object) -> type[GcpCluster] | type[GcpExistingCluster
     return GcpExistingCluster if is_existing_cluster(value) else GcpCluster
 
 
-GcpClusterConfig: TypeAlias = Annotated[
-    Annotated[GcpCluster, Tag(GcpCluster.__name__)]
-    | Annotated[GcpExistingCluster, Tag(GcpExistingCluster.__name__)],
-    discriminated_by(cluster_variant),
-]
+GcpClusterConfig: TypeAlias = Annotated[GcpCluster | GcpExistingCluster, Variant(cluster_variant)]

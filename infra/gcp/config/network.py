@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 
-from holdfast.infra.config.base import Section, discriminated_by
+from holdfast.infra.config.base import Section, Variant
 from holdfast.infra.config.existing import is_existing_cluster
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.gcp.config.fields import (
@@ -65,8 +65,5 @@ def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetw
 
 
 GcpNetworkConfig: TypeAlias = Annotated[
-    Annotated[GcpNewNetwork, Tag(GcpNewNetwork.__name__)]
-    | Annotated[GcpExistingNetwork, Tag(GcpExistingNetwork.__name__)]
-    | Annotated[GcpClusterNetwork, Tag(GcpClusterNetwork.__name__)],
-    discriminated_by(network_variant),
+    GcpNewNetwork | GcpExistingNetwork | GcpClusterNetwork, Variant(network_variant)
 ]

@@ -10,7 +10,7 @@ from pydantic import Field
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel, Duration
 from holdfast.infra.config.reservation import ReservationSection
-from holdfast.infra.config.stack import PoolSection
+from holdfast.infra.config.stack import PRICE_CAPS, PoolSection
 from holdfast.infra.gcp.config.fields import (
     MACHINE_ALLOWED,
     RESERVATION_ALLOWED,
@@ -21,7 +21,6 @@ from holdfast.infra.gcp.config.fields import (
 )
 from holdfast.scheduling.machines import Machine, machine_catalogue, with_attached
 from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.windows import ALWAYS
 
 _NO_PRICE_CAP = (
     "Leave it out: Compute Engine has no bids, so GKE has no field that holds a price cap. A Spot VM has a list price; "
@@ -91,15 +90,9 @@ class GcpPool(PoolSection):
     fixes: ClassVar[Mapping[str, str]] = {
         **PoolSection.fixes,
         "instanceType": "Write machineType.",
-        "instanceTypes": _ONE_MACHINE_TYPE,
-        "machineTypes": _ONE_MACHINE_TYPE,
-        "families": _ONE_MACHINE_TYPE,
-        "sizes": _ONE_MACHINE_TYPE,
-        "spotMaxPrice": _NO_PRICE_CAP,
-        "spot_max_price": _NO_PRICE_CAP,
-        "maxPrice": _NO_PRICE_CAP,
-        "taint": _TAINTS_ARE_KNOWN,
-        "taints": _TAINTS_ARE_KNOWN,
+        **dict.fromkeys(("instanceTypes", "machineTypes", "families", "sizes"), _ONE_MACHINE_TYPE),
+        **dict.fromkeys(PRICE_CAPS, _NO_PRICE_CAP),
+        **dict.fromkeys(("taint", "taints"), _TAINTS_ARE_KNOWN),
         "minNodes": "Leave it out: a pool scales down to zero nodes.",
         "initialNodeCount": "Leave it out: a pool starts with zero nodes.",
         "placementGroup": "Write compactPlacement.",
@@ -175,11 +168,4 @@ class GcpPool(PoolSection):
     def as_pool(self) -> Pool:
         """The pool for the rules in `scheduling`."""
         machine = self.machine()
-        return Pool(
-            name=self.name,
-            capacity=self.capacity,
-            has_gpus=machine is not None and machine.gpus > 0,
-            max_nodes=self.max_nodes,
-            is_default=self.default,
-            window=ALWAYS if self.reservation is None else self.reservation.window,
-        )
+        return self.pool_of(() if machine is None else (machine,), self.reservation)

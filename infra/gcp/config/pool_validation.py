@@ -338,23 +338,16 @@ def _pools_of(namespace: JsonValue) -> Iterator[str]:
             yield name
 
 
-def zone_problem(zone: str, region: str, field: str) -> Problem | None:
-    """What is wrong with a zone for a stack in a region."""
-    if is_zone_of(zone, region):
-        return None
-    there = zones_of(region)
-    same_letter = f"{region}-{zone[-1]}"
-    return Problem(
-        field=field,
-        value=format_value(zone),
-        allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
-        fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
-    )
-
-
 def zone_problems(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
     """Zones of other regions, and duplicates."""
+    there = zones_of(region)
     for index, zone in enumerate(zones):
-        wrong = zone_problem(zone, region, f"{at}[{index}]")
-        yield from (wrong,) if wrong else ()
+        same_letter = f"{region}-{zone[-1]}"
+        if not is_zone_of(zone, region):
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=format_value(zone),
+                allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
+                fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
+            )
     yield from validation.duplicate_problems(zones, at, "zone")

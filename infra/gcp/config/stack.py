@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.stack import CloudDocument
+from holdfast.infra.config.stack import CloudDocument, RetainDays
 from holdfast.infra.gcp.config.cluster import GcpClusterConfig, GcpExistingCluster
 from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
 from holdfast.infra.gcp.config.network import GcpNetworkConfig, default_network
@@ -35,13 +35,7 @@ class GcpCheckpoints(Section):
         "softDelete": "Write recovery: soft-delete.",
     }
 
-    retain_days: int = Field(
-        default=30,
-        ge=1,
-        le=3650,
-        description="a whole number of days, 1 to 3650, for which overwritten and deleted checkpoints are kept",
-        examples=["30"],
-    )
+    retain_days: RetainDays = 30
     recovery: Recovery = Field(
         default=Recovery.SOFT_DELETE,
         description="soft-delete or versioning, one of the two",

@@ -7,7 +7,6 @@ from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
@@ -125,19 +124,14 @@ _ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
 
 def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterator[Problem]:
     """The problems of a cluster; `region` is None if it is unknown."""
-    wrong_version = version_problem(f"{at}.version", cluster.version, (GKE_SPOT_TAINT, GPU))
-    yield from (
-        (wrong_version,)
-        if wrong_version
-        else validation.minor_version_problems(cluster.version, f"{at}.version")
-    )
+    yield from validation.minor_version_problems(cluster.version, (GKE_SPOT_TAINT, GPU), f"{at}.version")
     yield from access_problems(cluster.access, f"{at}.access")
     yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
     if region is not None:
         yield from _location(cluster.location, region, f"{at}.location")
         yield from zone_problems(cluster.zones or (), region, f"{at}.zones")
         yield from _zone_of_control_plane(cluster, region, f"{at}.zones")
-        yield from _of_region(cluster.database_key, region, f"{at}.databaseKey")
+        yield from key_problems(cluster.database_key, region, f"{at}.databaseKey")
     machine, field = cluster.system_nodes.machine_type, f"{at}.systemNodes.machineType"
     yield from named_machine(machine, field)
     yield from no_gpus(machine, field)
@@ -202,22 +196,16 @@ def _zone_of_control_plane(cluster: GcpCluster, region: str, field: str) -> Iter
     )
 
 
-def _of_region(key: str | None, region: str, field: str) -> Iterator[Problem]:
-    wrong = key_problem(key, region, field) if key is not None else None
-    yield from (wrong,) if wrong else ()
-
-
-def key_problem(key: str, region: str, field: str) -> Problem | None:
-    """The problem of a key in another location than the region of what it encrypts; None for the right one."""
-    location = key.split("/")[3]
-    if location == region:
-        return None
-    return Problem(
-        field=field,
-        value=f"a key in {location}",
-        allowed=f"a key in {region}, the region of what it encrypts",
-        fix=f"Create one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
-    )
+def key_problems(key: str | None, region: str, field: str) -> Iterator[Problem]:
+    """A key in another location than the region of what it encrypts."""
+    location = region if key is None else key.split("/")[3]
+    if location != region:
+        yield Problem(
+            field=field,
+            value=f"a key in {location}",
+            allowed=f"a key in {region}, the region of what it encrypts",
+            fix=f"Create one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
+        )
 
 
 #: GKE needs so many hours of maintenance windows in any 32 days, of which 28 are whole weeks.
@@ -234,14 +222,7 @@ def maintenance_problems(maintenance: GcpMaintenance, at: str) -> Iterator[Probl
 
 def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
     days = window.days
-    for index, day in enumerate(days):
-        if day in days[:index]:
-            yield Problem(
-                field=f"{at}.days[{index}]",
-                value=f"{format_value(day.value)}, a duplicate",
-                allowed="each day once",
-                fix="Remove one of the two.",
-            )
+    yield from validation.duplicate_problems([day.value for day in days], f"{at}.days", "day")
     a_week = len(set(days)) * window.hours
     if a_week * _WEEKS < _FEWEST_HOURS:
         enough = -(-_FEWEST_HOURS // (_WEEKS * len(set(days))))
@@ -343,6 +324,5 @@ def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str
             "supports none",
             fix="Write `recovery: soft-delete`, or leave out hierarchical.",
         )
-    if checkpoints.kms_key is not None and region is not None:
-        wrong = key_problem(checkpoints.kms_key, region, f"{at}.kmsKey")
-        yield from (wrong,) if wrong else ()
+    if region is not None:
+        yield from key_problems(checkpoints.kms_key, region, f"{at}.kmsKey")

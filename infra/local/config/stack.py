@@ -9,12 +9,11 @@ from holdfast.infra import versions
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import FilePath
 from holdfast.infra.config.ladder import ControllerSection
-from holdfast.infra.config.namespace import MirrorSection, NamespaceSection
+from holdfast.infra.config.namespace import MirrorSection
 from holdfast.infra.config.reservation import ReservationSection
-from holdfast.infra.config.stack import KarpenterPoolSection
+from holdfast.infra.config.stack import ControllerField, KarpenterPoolSection, NamespacesField
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.windows import ALWAYS
 
 #: The file with the instance types, as problems name it.
 CATALOGUE: Final = "scheduling/machines/local.json"
@@ -60,14 +59,7 @@ class LocalPool(KarpenterPoolSection):
 
     def as_pool(self) -> Pool:
         """The pool for the rules in `scheduling`."""
-        return Pool(
-            name=self.name,
-            capacity=self.capacity,
-            has_gpus=any(machine.gpus for machine in self.machines()),
-            max_nodes=self.max_nodes,
-            is_default=self.default,
-            window=ALWAYS if self.reservation is None else self.reservation.window,
-        )
+        return self.pool_of(self.machines(), self.reservation)
 
 
 class LocalCheckpoints(Section):
@@ -108,13 +100,5 @@ class LocalPlatform(Section):
         description="a mapping of directory",
         examples=["{directory: .rehearsal/local/checkpoints}"],
     )
-    fallback: ControllerSection = Field(
-        default_factory=ControllerSection,
-        description="a mapping of image, for the controller that moves jobs along their ladders",
-        examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
-    )
-    namespaces: tuple[NamespaceSection, ...] = Field(
-        default=(),
-        description="a list of training namespaces, each with its ladder",
-        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
-    )
+    fallback: ControllerField = Field(default_factory=ControllerSection)
+    namespaces: NamespacesField = ()

@@ -56,6 +56,7 @@ def _second_gateway_route(request: ResourceRequest) -> str | None:
 
 
 def _two_in_one_zone(request: ResourceRequest) -> str | None:
+    """EC2's answer: terraform-aws-modules/terraform-aws-vpc issue 583."""
     zones: set[str] = set()
     for subnet in named(request.inputs, "subnetIds"):
         found = request.inventory.find(SUBNET, subnet)

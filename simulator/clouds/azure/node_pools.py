@@ -85,18 +85,6 @@ def _no_cluster(request: ResourceRequest) -> str | None:
     )
 
 
-def _beside_auto_provisioning(request: ResourceRequest) -> str | None:
-    cluster = _cluster_of(request)
-    provisioning = mapping(cluster.inputs.get("nodeProvisioningProfile") if cluster else None)
-    if provisioning.get("mode") != "Auto" or request.inputs.get("enableAutoScaling") is not True:
-        return None
-    return said(
-        "OperationNotAllowed",
-        f"Agent pool {request.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
-        "nodeProvisioningProfile.mode is Auto.",
-    )
-
-
 def _group_is_unknown(request: ResourceRequest) -> str | None:
     group = request.inputs.get("capacityReservationGroupID")
     if not isinstance(group, str) or not reservations(request.inventory, AZURE_RESERVATION_GROUP).refuses(
@@ -175,8 +163,6 @@ def _version(request: ResourceRequest) -> JsonValue:
     return running if not asked or running.startswith(f"{asked}.") else asked
 
 
-_ALWAYS: Final = (_beside_auto_provisioning,)
-
 RESOURCES: Mapping[str, Rules] = {
     AGENT_POOL: Rules(
         name_property="agentPoolName",
@@ -196,8 +182,8 @@ RESOURCES: Mapping[str, Rules] = {
             "scaleSetEvictionPolicy": lambda request: effective(request.inputs)["scaleSetEvictionPolicy"],
             "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
-        refuse_create=(_no_cluster, _group_is_unknown, *_ALWAYS),
+        refuse_create=(_no_cluster, _group_is_unknown),
         keeps=_kept_inputs,
-        refuse_update=(*_ALWAYS, _fixed, _scaled_by_hand),
+        refuse_update=(_fixed, _scaled_by_hand),
     ),
 }

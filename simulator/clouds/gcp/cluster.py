@@ -112,7 +112,7 @@ def _labels(request: ResourceRequest) -> JsonValue:
 
 
 def _no_such_range(request: ResourceRequest) -> str | None:
-    """A subnetwork that is not in the state is skipped."""
+    """A subnetwork that is not in the state is skipped. Equal names: gruntwork-io/terraform-google-gke issue 118."""
     policy = mapping(request.inputs.get("ipAllocationPolicy"))
     pods, services = (policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services"))
     if pods is not None and pods == services:

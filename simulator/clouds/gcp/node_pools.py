@@ -180,7 +180,7 @@ def _no_cluster(request: ResourceRequest) -> str | None:
 
 
 def _taint_said_twice(request: ResourceRequest) -> str | None:
-    """GKE adds the GPU taint, and refuses a second one with the same key and effect."""
+    """GKE adds the GPU taint, and refuses a second one: hashicorp/terraform-provider-google issue 7928."""
     seen: set[tuple[object, object]] = set()
     for taint in map(mapping, effective_taints(request)):
         same = (taint.get("key"), taint.get("effect"))
@@ -197,20 +197,6 @@ def _reservation_is_unknown(request: ResourceRequest) -> str | None:
         if known.refuses(name):
             return _bad(f"Reservation {name!r} was not found or is not ready to be used")
     return None
-
-
-def _flex_start_is_invalid(request: ResourceRequest) -> str | None:
-    """GKE's rules for machines of the Dynamic Workload Scheduler."""
-    config = mapping(request.inputs.get("nodeConfig"))
-    if config.get("flexStart") is not True:
-        return None
-    affinity = mapping(config.get("reservationAffinity")).get("consumeReservationType")
-    if affinity != "NO_RESERVATION":
-        return _bad("flex_start requires reservation_affinity NO_RESERVATION")
-    if mapping(request.inputs.get("management")).get("autoRepair") is not False:
-        return _bad("node auto-repair must be disabled for node pools with flex_start")
-    policy = mapping(request.inputs.get("autoscaling")).get("locationPolicy")
-    return None if policy == "ANY" else _bad("flex_start requires location policy ANY")
 
 
 def _bad(message: str) -> str:
@@ -239,7 +225,6 @@ _IMMUTABLE: Final = frozenset(
         *IMMUTABLE_NODE_FIELDS,
     }
 )
-_ALWAYS: Final = (_taint_said_twice, _flex_start_is_invalid)
 
 RESOURCES: Mapping[str, Rules] = {
     NODE_POOL: Rules(
@@ -262,7 +247,7 @@ RESOURCES: Mapping[str, Rules] = {
             "nodeConfig": planned_node_config,
         },
         taken="resource - nodePools/{name} - already exists",
-        refuse_create=(_no_cluster, no_account, _reservation_is_unknown, *_ALWAYS),
-        refuse_update=_ALWAYS,
+        refuse_create=(_no_cluster, no_account, _reservation_is_unknown, _taint_said_twice),
+        refuse_update=(_taint_said_twice,),
     ),
 }

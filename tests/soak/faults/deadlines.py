@@ -7,11 +7,13 @@ lost: a kill costs it what its restart costs.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from holdfast.simulator.kubernetes_client.errors import KubeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -152,4 +154,6 @@ class Programs:
                     and work_of(trace, pods, now).finished_at is not None
                 ]
             for name in finished:
-                self._complete(name)
+                # An API server that was just restarted refuses requests; the next look completes the job.
+                with suppress(KubeError):
+                    self._complete(name)

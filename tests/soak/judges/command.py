@@ -156,7 +156,15 @@ class _Verdict:
 
     def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
         given = {name: _plain(value) for name, value in inputs.items() if value is not None}
-        found = [one.reason for one in violations(cast("Properties", given), self._sdk.resource(token))]
+        # The enumerations of azure-native are those of the API; those of pulumi-aws are suggestions.
+        found = [
+            one.reason
+            for one in violations(
+                cast("Properties", given),
+                self._sdk.resource(token),
+                judge_open=self.cloud == "azure-native",
+            )
+        ]
         return found + (self._published.complaints(token, given) if self._published is not None else [])
 
 

@@ -12,6 +12,7 @@ from holdfast.infra.program import load_platform
 from holdfast.policies.faults import Asked
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
+from holdfast.policies.patches import with_patches
 from holdfast.policies.resources import Stack, StackResource
 from holdfast.policies.rule import Level
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
@@ -94,7 +95,7 @@ def findings(resources: Sequence[StackResource], **settings: object) -> dict[str
         )
         for rule in RULES
     ]
-    return {name: found for name, found in evaluate(Stack(resources), asked).items() if found}
+    return {name: found for name, found in evaluate(Stack(with_patches(resources)), asked).items() if found}
 
 
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -242,6 +244,30 @@ def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
             assert command in PAGES["gcp"].text, "no command creates the key in the stack file"
         assert f"--location {stack.location}" in PAGES["gcp"].text, "the location of the cluster"
+
+
+def test_a_role_in_a_vault_precedes_what_needs_it_on_azure() -> None:
+    before = PAGES["azure"].section("## Before")
+    role = before.index("Key Vault Crypto Officer")
+    for key in ("holdfast", "checkpoints"):
+        assert role < before.index(f"az keyvault key create --vault-name VAULT --name {key}"), (
+            "in a vault with Azure RBAC, its creator may not create keys"
+        )
+    assert "signed-in-user" in before[role:].split("az keyvault key create")[0], "the role of who creates it"
+    assert before.index("az identity create") < before.rindex("Key Vault Crypto Service Encryption User"), (
+        "the identity has its role before `up`, which comes later on the page"
+    )
+
+
+def test_azcopy_gets_the_address_of_a_container() -> None:
+    (command,) = re.findall(r'^azcopy list "\$\((.*)\)"$', PAGES["azure"].text, re.MULTILINE)
+    variables = {"CHECKPOINT_URI": "abfss://vision@checkpoints0a1b2c3d.blob.core.windows.net"}
+    address = subprocess.run(
+        ["sh", "-c", command], env={**os.environ, **variables}, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert address == "https://checkpoints0a1b2c3d.blob.core.windows.net/vision", (
+        "azcopy takes http addresses with .blob in their host for Blob Storage, and the first folder for the container"
+    )
 
 
 @pytest.mark.parametrize("manifest", ["jobset-spot.yaml", "jobset-spot-gpu.yaml", "rayjob-spot.yaml"])

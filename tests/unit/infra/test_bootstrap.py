@@ -78,6 +78,23 @@ def test_everything_is_made_once_and_a_second_run_makes_nothing_again(cloud: str
     assert PLANS[cloud].secrets_provider in first[-1], "with the key"
 
 
+def test_a_role_precedes_the_container_and_the_key_that_need_it_on_azure() -> None:
+    steps = [step.what for step in PLANS["azure"].steps]
+    needs = {
+        "container state": "role Storage Blob Data Contributor",
+        "key pulumi": "role Key Vault Crypto Officer",
+    }
+    for made, role in needs.items():
+        assert steps.index(role) < steps.index(made), (
+            "who creates an account or a vault may not write into it"
+        )
+    for step in PLANS["azure"].steps:
+        if step.what in needs.values():
+            assert step.make[-1][-4:-2] == ("--assignee-object-id", "00000000-0000-0000-0000-000000000001"), (
+                "the role is of the person who runs the next command"
+            )
+
+
 @every_cloud
 def test_a_dry_run_changes_nothing_and_prints_every_command(cloud: str) -> None:
     fake = FakeCloud(plan=PLANS[cloud])

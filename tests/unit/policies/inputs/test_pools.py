@@ -67,6 +67,8 @@ def selects(requirement_of_team: Value) -> list[type]:
         (team("DoesNotExist"), [Failed]),
         (team("In", UNKNOWN), [Undetermined]),
         (team(UNKNOWN, "vision"), [Undetermined]),
+        ({"key": UNKNOWN, "operator": "In", "values": ["vision"]}, [Undetermined]),
+        (UNKNOWN, [Undetermined]),
     ],
 )
 def test_karpenter_sets_the_value_that_pods_select_if_its_requirement_allows_it(

@@ -212,8 +212,15 @@ def _make_class(program: Program, message: str) -> None:
     program.append(node_class(kind, name))
 
 
+def _remove_patch(program: Program, message: str) -> None:
+    """Keep what the object says, and remove the patch that says otherwise."""
+    named = _found(r"the patch '([^']+)' changes it, .* remove the patch", message)[1]
+    without(program, of(program, "Patch", named))
+
+
 #: By a part of the message's fix, in the order in which they are looked for: first those of messages that stop a run.
 ADVICE: Fixes = {
+    "remove the patch": _remove_patch,
     "Add a taint, such as": _taint,
     "Make a pool of each capacity type": _split,
     "Create it (aws:iam": _create_role,
@@ -240,6 +247,7 @@ ADVICE: Fixes = {
 WITHOUT_FIX: Final[Mapping[str, str]] = {
     "another program may make it, and its pools cannot be seen from here": "it is declared as made elsewhere, so the "
     "program that makes it is judged by itself",
+    "does not show all of it": "the program that makes the ladder judges it",
     "have no GPU driver": "whether another program installs a driver cannot be declared",
     "whether its nodes have vpc.amazonaws.com/efa is not known": "the launch template is another program's",
     "so a container may request only one": "containers are in the jobs, which no program has",

@@ -81,6 +81,13 @@ def with_adapters(*interfaces: Value, named: str = "efa") -> list[StackResource]
     ]
 
 
+def patched(name: str, **spec: Value) -> StackResource:
+    """A patch of a NodePool, with the pool label."""
+    template: Value = {"metadata": {"labels": {POOL: name}}, "spec": spec.pop("template", {})}
+    props: dict[str, Value] = {"metadata": {"name": name}, "spec": {"template": template, **spec}}
+    return resource(f"{SPOT.type}Patch", f"{name}-patch", props)
+
+
 def quota(pods: str) -> StackResource:
     """A quota of the namespace."""
     props: dict[str, Value] = {
@@ -90,6 +97,7 @@ def quota(pods: str) -> StackResource:
     return resource("kubernetes:core/v1:ResourceQuota", "quota", props)
 
 
+LABELLED = [namespace(), replace(ladder(), type=f"{ladder().type}Patch")]
 AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
 IN_EAST = of_provider(to(EAST), *training(), SPOT)
 
@@ -128,6 +136,10 @@ STRANGERS = (
     Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
     Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
     Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
+    Stranger(name="a patch that makes an on-demand pool spot", reading="Which of both holds depends on forced conflicts and later updates.", word=Word.NOT_JUDGED, resources=[*training(), SPOT, ON_DEMAND, patched("on-demand", template={"requirements": [G5, one_of("karpenter.sh/capacity-type", "spot")]})]),
+    Stranger(name="a patch that limits an on-demand pool", reading="16 pods of 4 GPUs need 64, and the patch leaves 16.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, ON_DEMAND, patched("on-demand", limits={"nvidia.com/gpu": "16"})], stops=frozenset({REACH})),
+    Stranger(name="a patched pool of another program", reading="The patch gives it the label, and nothing shows the rest.", word=Word.NOT_JUDGED, resources=[*training(SPOT_TIER, {"pool": "shared"}), SPOT, patched("shared")]),
+    Stranger(name="a patched ladder of another program", reading="A patch does not show the tiers.", word=Word.NOT_JUDGED, resources=[*LABELLED, SPOT, ON_DEMAND]),
     Stranger(name="no shapes", reading="Nothing says what jobs request, so one machine stands for them.", word=Word.ASSUMED, resources=[*training(shapes=[]), SPOT, ON_DEMAND]),
     Stranger(name="a job larger than any machine", reading="No machine of the pool has 900 CPUs.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "huge", "pods": 1, "cpu": "900", "memory": "8Gi", "gpus": 1}, SMALL]), SPOT, ON_DEMAND], stops=frozenset({REACH})),
 )  # fmt: skip

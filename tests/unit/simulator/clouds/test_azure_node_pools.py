@@ -63,17 +63,6 @@ def test_a_pool_on_demand_runs_the_requested_version_without_spot_settings(conso
     assert found["powerState"] == {"code": "Running"}, "as AKS starts it"
 
 
-def test_pools_that_scale_by_themselves_are_refused_beside_auto_provisioning(azure: Provider) -> None:
-    console = AksConsole(azure=azure)
-    console.cluster(
-        nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"},
-        networkProfile={"ipFamilies": ["IPv4"]},
-    )
-    assert "cluster autoscaler enabled" in refusal(console.pool), "two would buy for the same pods"
-    fixed = console.inputs("cpu", enableAutoScaling=False, minCount=None, maxCount=None, count=2)
-    assert console.engine("cpu").create(fixed)[0], "a pool of fixed size is allowed"
-
-
 def test_another_size_is_another_pool(console: AksConsole) -> None:
     old, new = console.inputs("cpu"), console.inputs("cpu", vmSize="Standard_D8ds_v5")
     answer = console.engine("cpu").diff(old, new)

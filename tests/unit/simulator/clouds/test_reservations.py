@@ -79,15 +79,6 @@ def test_gke_rejects_a_pool_of_a_reservation_that_the_project_does_not_have(
     assert console.pool("block", **affinity("a100/reservationBlocks/b1")), "and a block of it"
 
 
-def test_gke_rejects_flex_start_with_a_reservation(gcp: Provider) -> None:
-    console = GkeConsole(gcp=gcp)
-    console.cluster()
-    refused(
-        lambda: console.pool("flexible", **{**affinity("a100"), "flexStart": True}),
-        "flex_start requires reservation_affinity NO_RESERVATION",
-    )
-
-
 def test_aks_rejects_a_pool_of_an_unknown_group(azure: Provider, state_file: Path) -> None:
     console = AksConsole(azure=azure)
     console.cluster()

@@ -85,6 +85,21 @@ def test_wrong_inputs_are_refused_by_path_with_what_is_allowed() -> None:
     assert "vpcConfig.subnetIds must be a list, not a string ('subnet-1')" in reasons["vpcConfig.subnetIds"]
 
 
+def test_a_value_that_an_enumeration_does_not_list_is_refused_an_open_one_only_by_a_judge() -> None:
+    closed, opened = "azure-native:storage:BlobContainer", "azure-native:containerservice:AgentPool"
+    container: Properties = {"accountName": "a", "resourceGroupName": "g"}
+    assert _reasons({**container, "publicAccess": "None"}, closed) == {}, "Azure has this value"
+    (reason,) = _reasons({**container, "publicAccess": "Nobody"}, closed).values()
+    assert "publicAccess must be one of Container, Blob, None, not 'Nobody'" in reason, "what is allowed"
+    pool: Properties = {"resourceName": "c", "resourceGroupName": "g", "scaleSetPriority": "Cheap"}
+    assert _reasons(pool, opened) == {}, "a later version of the API may have another value"
+    schema = Schema.for_package("azure-native").resource(opened)
+    (found,) = violations(pool, schema, judge_open=True)
+    assert "must be one of Spot, Regular" in found.reason, (
+        "of our own stacks the judge wants a published value"
+    )
+
+
 def test_scalars_that_a_provider_converts_pass() -> None:
     for version in ("1.36", 1.36, True):
         assert _reasons(_cluster(version=version)) == {}, f"{version!r} becomes text on the way to the cloud"
