@@ -23,7 +23,14 @@ from holdfast.fallback.api.client import ApiError, Client, Unreachable
 from holdfast.fallback.api.connection import Connection
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
-from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, COPY_OF, PERMIT, TRANSFER
+from holdfast.scheduling.labels import (
+    CONTROLLER_NAMESPACE,
+    COPY_OF,
+    PERMIT,
+    RESERVATION_PRIORITY,
+    RESERVATION_PRIORITY_CLASS,
+    TRANSFER,
+)
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -154,6 +161,13 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
         limit_controller(home.client, transfers=True)
         define_fallback_policies(home.client, CLUSTER, "us-west-2")
         home.apply(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": RESERVATION_PRIORITY_CLASS},
+                "value": RESERVATION_PRIORITY,
+                "preemptionPolicy": "Never",
+            },
             *_admission(HOME_POLICY, home_policy_spec()),
             *_role("fallback-transfers", TRANSFER_RULES, SUBJECT),
         )
