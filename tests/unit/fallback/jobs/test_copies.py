@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.jobs.copies import (
     copy_of,
+    copy_status,
     home_of,
     home_view,
+    may_run_here,
     outcome_patch,
     permit_patch,
     record_of,
@@ -19,7 +21,8 @@ from holdfast.fallback.jobs.copies import (
 )
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import CopyStatus, Outcome
+from holdfast.fallback.state_machine.state import Phase, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
 from tests.support.builders.fallback_objects import (
@@ -31,6 +34,7 @@ from tests.support.builders.fallback_objects import (
     snapshot,
     worker,
 )
+from tests.support.builders.job_states import running
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
@@ -185,3 +189,25 @@ def test_a_copy_without_a_permit_is_seen_as_stopped(permit: str, is_stopped: boo
     assert not JobSetKind().observe(snapshot(jobset()), PodHistory())[0].awaits_permit, (
         "no other job needs one"
     )
+
+
+def test_the_status_of_a_copy_has_its_pods_and_what_the_controller_there_has_recorded() -> None:
+    placed, waits = worker("w0", node="n"), worker("w1")
+    seen = copy_status(a_copy(permit="Granted"), [stopped()], [placed, waits], NOW)
+    assert (seen.pods_expected, seen.pods_placed) == (2, 1), "a pod with a node has capacity there"
+    assert seen.pool == "", "without a controller there nothing is known of its pool"
+
+    state = replace(running(uid=UID), evictions=2, phase=Phase.GIVEN_UP)
+    recorded = jobset(annotations={COPY_OF: f"v1 home {UID} 2", STATE: write_state(state)})
+    seen = copy_status(recorded, (), (), NOW)
+    assert seen == CopyStatus(pods_expected=2, pool=state.pool, evictions=2, is_given_up=True), (
+        "its tier at home is left by these"
+    )
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_job_may_run_at_home_in_no_stage_of_a_transfer(stage: Stage) -> None:
+    record = write_record(replace(RECORD, stage=stage))
+    job = jobset(annotations={TRANSFER: record})
+    assert may_run_here(job) == (stage is Stage.HOME), "its copy may run"
+    assert not may_run_here(held(job, TRANSFER)), "the finalizer alone says that the record is lost"

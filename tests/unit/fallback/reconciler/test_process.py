@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -14,9 +14,6 @@ from holdfast.fallback.reconciler.process import JsonFormatter, serve_http
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
 from tests.support.coroutines import in_event_loop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_settings_of_a_pod_and_its_identity_need_no_option(tmp_path: Path) -> None:
@@ -35,12 +32,23 @@ def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_pat
     assert parse_settings([], variables).kubeconfig == tmp_path / "a", "as every client does"
     given = parse_settings(["--kubeconfig", str(tmp_path / "b")], variables)
     assert given.kubeconfig == tmp_path / "b", "the last call counts"
+    others = parse_settings(["--cluster", "west=/etc/west", "--cluster", "east=/etc/east"], {}).clusters
+    assert others == {"west": Path("/etc/west"), "east": Path("/etc/east")}, "tiers name them"
     with pytest.raises(ConfigError, match="readable kubeconfig"):
         given.access()
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--port", "70000"], ["--port", "x"], ["--workers", "0"], ["--log-level", "loud"], ["x"]]
+    "arguments",
+    [
+        ["--port", "70000"],
+        ["--port", "x"],
+        ["--workers", "0"],
+        ["--log-level", "loud"],
+        ["--cluster", "us/west=/etc/west"],
+        ["--cluster", "us-west-2"],
+        ["x"],
+    ],
 )
 def test_invalid_options_are_rejected_with_the_allowed_values(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

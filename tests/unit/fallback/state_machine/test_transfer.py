@@ -243,6 +243,14 @@ def copied(**changes: object) -> RemoteView:
             ),
             id="outcome recorded",
         ),
+        pytest.param(
+            Case(
+                view=away(record=replace(AWAY, stage=Stage.PREPARING, copy=""), wanted=""),
+                remote=None,
+                step=WriteRecord(record=TransferRecord(uid=UID, epoch=3), is_held=False),
+            ),
+            id="the ladder changes its mind before a permit, and the cluster is silent",
+        ),
         pytest.param(Case(view=away(is_suspended=False), remote=None, step=SuspendAtHome()), id="resumed"),
         pytest.param(
             Case(
