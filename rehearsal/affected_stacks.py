@@ -28,15 +28,20 @@ CLOUD_WORDS = {
 #: Folders that belong to one cloud although their names do not say so.
 CLOUD_FOLDERS = {"components/charts/karpenter-crds/": "aws"}
 
-#: Folders and files that determine the resources of a stack.
+#: Folders and files that determine the resources of a stack; `fallback` travels with it as the controller's program.
 PROGRAM = (
     "infra/",
     "components/",
+    "fallback/",
     "scheduling/",
     "policies/",
     "Pulumi.yaml",
     "pyproject.toml",
     "requirements.lock",
+    # Of a project that `holdfast init` wrote: a new wheel is a new version of everything above.
+    "__main__.py",
+    "requirements.txt",
+    "wheels/",
 )
 
 

@@ -6,9 +6,11 @@ from typing import Final
 
 from holdfast.simulator.errors import RehearsalError
 
-_CHECKOUT: Final = Path(__file__).resolve().parents[1]
-# In each checkout, and not in a wheel: another project may have a folder `tools` of its own.
+# A checkout, or the package that a wheel installed; both have the pins of the tools.
+_HOLDFAST: Final = Path(__file__).resolve().parents[1]
+# Another project may have a folder `tools` of its own.
 _PINS: Final = "tools/pulumi/go.mod"
+_PROJECT: Final = "Pulumi.yaml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class Workspace:
         """
         origin = (start or Path.cwd()).resolve()
         for folder in (origin, *origin.parents):
-            if (folder / "Pulumi.yaml").is_file():
+            if (folder / _PROJECT).is_file():
                 return cls(project_root=folder)
         raise RehearsalError(
             f"{origin} is not in a project; run the command in the folder with Pulumi.yaml or below it"
@@ -41,19 +43,24 @@ class Workspace:
 
     @property
     def tools_root(self) -> Path:
-        """The folder with the pins of the tools: this project, or the checkout that Holdfast runs from."""
-        has_pins = (self.project_root / _PINS).is_file()
-        return _CHECKOUT if not has_pins and (_CHECKOUT / _PINS).is_file() else self.project_root
+        """The folder with the pins of the tools: this project, otherwise the checkout or package that Holdfast runs from."""
+        return self.project_root if (self.project_root / _PINS).is_file() else _HOLDFAST
+
+    @property
+    def tools_dir(self) -> Path:
+        """What `holdfast tools` makes, beside the pins of a checkout; with an installed package, in the project."""
+        in_checkout = (self.tools_root / _PROJECT).is_file()
+        return (self.tools_root if in_checkout else self.project_root) / ".tools"
 
     @property
     def tools_bin(self) -> Path:
-        """The programs that `make tools` builds."""
-        return self.tools_root / ".tools" / "bin"
+        """The programs that `holdfast tools` builds."""
+        return self.tools_dir / "bin"
 
     @property
     def charts_dir(self) -> Path:
-        """The Helm charts that `make tools` downloads."""
-        return self.tools_root / ".tools" / "charts"
+        """The Helm charts that `holdfast tools` downloads."""
+        return self.tools_dir / "charts"
 
     def stack_dir(self, stack: str) -> Path:
         """Return the folder of a stack."""

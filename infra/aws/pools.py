@@ -49,16 +49,19 @@ class PoolDependencies:
 
 
 def make_pools(
-    platform: AwsPlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
+    platform: AwsPlatform, dependencies: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[KarpenterPool]:
     """Create every pool, dependent on the resources in `after`, and warn about spot pools with few machine types."""
     fabric = (
-        EfaFabric("fabric", EfaFabricArgs(vpc_id=ground.network.vpc_id)).security_group_id
+        EfaFabric("fabric", EfaFabricArgs(vpc_id=dependencies.network.vpc_id)).security_group_id
         if platform.has_efa
         else None
     )
     weight = weights(platform.scheduling_pools())
-    return [_pool(pool, platform.region, ground, fabric, weight[pool.name], after) for pool in platform.pools]
+    return [
+        _pool(pool, platform.region, dependencies, fabric, weight[pool.name], after)
+        for pool in platform.pools
+    ]
 
 
 def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
@@ -75,7 +78,7 @@ def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
 def _pool(
     config: AwsPool,
     region: str,
-    ground: PoolDependencies,
+    dependencies: PoolDependencies,
     fabric: Output[str] | None,
     weight: int,
     after: pulumi.ResourceOptions,
@@ -97,7 +100,7 @@ def _pool(
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
-            node_class=_node_class(config, ground, fabric),
+            node_class=_node_class(config, dependencies, fabric),
             weight=weight,
             zones=config.zones or (),
             efa=config.efa,
@@ -123,21 +126,21 @@ def adapter_warnings(config: AwsPool, machines: Sequence[Machine]) -> Iterator[s
     )
 
 
-def _node_class(config: AwsPool, ground: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
+def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
     placement = ClusterPlacement(naming.placement(config.name)) if config.placement_group else None
-    groups: list[Input[str]] = [ground.security_group_id]
+    groups: list[Input[str]] = [dependencies.security_group_id]
     if config.efa and fabric is not None:
         groups.append(fabric)
-    profile = ground.karpenter.instance_profile
+    profile = dependencies.karpenter.instance_profile
     return ec2_node_class(
         Ec2NodeClassArgs(
-            node_role=ground.karpenter.node_role_name if profile is None else None,
+            node_role=dependencies.karpenter.node_role_name if profile is None else None,
             instance_profile=profile,
-            subnet_ids=ground.network.private_subnet_ids,
+            subnet_ids=dependencies.network.private_subnet_ids,
             security_group_ids=groups,
             ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
             volume_gib=config.volume_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
-            tags={**ground.tags, _VOLUMES: ground.cluster_name},
+            tags={**dependencies.tags, _VOLUMES: dependencies.cluster_name},
         )
     )

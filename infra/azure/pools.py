@@ -38,7 +38,7 @@ class PoolDependencies:
 
 
 def make_pools(
-    platform: AzurePlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
+    platform: AzurePlatform, dependencies: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[pulumi.Resource]:
     """Create every pool, dependent on the resources in `after`.
 
@@ -47,11 +47,13 @@ def make_pools(
     """
     if isinstance(platform, NapPlatform):
         weight = weights(platform.scheduling_pools())
-        return [_provisioned(pool, platform, ground, weight[pool.name], after) for pool in platform.pools]
+        return [
+            _provisioned(pool, platform, dependencies, weight[pool.name], after) for pool in platform.pools
+        ]
     made: list[AksPool] = []
     for pool in platform.pools:
         in_turn = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=made[-1:]))
-        made.append(_scale_set(pool, ground, in_turn))
+        made.append(_scale_set(pool, dependencies, in_turn))
     return made
 
 
@@ -80,7 +82,7 @@ def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
 def _provisioned(
     config: NapPool,
     platform: NapPlatform,
-    ground: PoolDependencies,
+    dependencies: PoolDependencies,
     weight: int,
     after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
@@ -95,7 +97,7 @@ def _provisioned(
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
-            node_class=aks_node_class(AksNodeClassArgs(disk_gib=config.disk_gib, tags=ground.tags)),
+            node_class=aks_node_class(AksNodeClassArgs(disk_gib=config.disk_gib, tags=dependencies.tags)),
             weight=weight,
             # Node auto-provisioning uses the location in the name of a zone: `westeurope-1`.
             zones=[f"{platform.location}-{zone}" for zone in config.zones],
@@ -105,13 +107,13 @@ def _provisioned(
     )
 
 
-def _scale_set(config: FixedPool, ground: PoolDependencies, after: pulumi.ResourceOptions) -> AksPool:
+def _scale_set(config: FixedPool, dependencies: PoolDependencies, after: pulumi.ResourceOptions) -> AksPool:
     machine = config.machine()
     if machine is None:
         raise ValueError(f"VM size {config.vm_size} is unknown; validation must reject it")
     for warning in unused_network_warnings(config.name, [machine], max_nodes=config.max_nodes):
         pulumi.log.warn(warning)
-    cluster = ground.cluster
+    cluster = dependencies.cluster
     return AksPool(
         naming.pool(config.name),
         AksPoolArgs(
@@ -121,11 +123,11 @@ def _scale_set(config: FixedPool, ground: PoolDependencies, after: pulumi.Resour
             cluster=cluster.cluster_reference,
             resource_group=cluster.resource_group,
             subnet_id=cluster.subnet_id,
-            kubernetes_version=ground.kubernetes_version,
+            kubernetes_version=dependencies.kubernetes_version,
             disk_gib=config.disk_gib,
             spot_max_price=config.price_cap,
-            tags=ground.tags,
-            existing=ground.existing.get(config.name),
+            tags=dependencies.tags,
+            existing=dependencies.existing.get(config.name),
             reservation_group=None if config.reservation is None else config.reservation.group,
         ),
         opts=after,

@@ -1,9 +1,9 @@
 """What the steps of a lifecycle must show: no changes, nothing left behind, and what protects a stack."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CONTROLLER
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
@@ -117,8 +117,8 @@ def retained(checkpoint: Checkpoint) -> frozenset[str]:
 
 def unprotected(settings: Json) -> Json:
     """Return a stack's settings with `protected: false`, which its owner sets before a destroy."""
-    config = _mapping(settings.get("config"))
-    platform: Json = {**_mapping(config.get(PLATFORM)), FIELD: False}
+    config = mapping(settings.get("config"))
+    platform: Json = {**mapping(config.get(PLATFORM)), FIELD: False}
     return {**settings, "config": {**config, PLATFORM: platform}}
 
 
@@ -127,7 +127,3 @@ def names(resources: Iterable[RecordedResource]) -> list[str]:
     found = list(resources)
     made = [one for one in found if one.id and not one.type.startswith("pulumi:")] or found
     return [one.name for one in made]
-
-
-def _mapping(value: JsonValue) -> Json:
-    return value if isinstance(value, Mapping) else {}

@@ -115,7 +115,7 @@ def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
 
 
 def _summary(result: DemoResult) -> Sequence[Sequence[str]]:
-    return [(scene, seen, "no" if problems else "yes") for scene, seen, problems in _verdicts(result)]
+    return [(scenario, seen, "no" if problems else "yes") for scenario, seen, problems in _verdicts(result)]
 
 
 def _restart(seen: SpotRestart) -> str:

@@ -195,14 +195,16 @@ def with_name(
     if not prop or prop in inputs or f"{prop}Prefix" in inputs:
         return dict(inputs)
     old = strip_secrets(old_inputs.get(prop))
-    if isinstance(old, str) and is_autoname(old, logical_name, kind.catalogue.autonaming):
+    # Found under an alias, a resource has a name that was generated from its former logical name.
+    if isinstance(old, str) and is_autoname(old, None, kind.catalogue.autonaming):
         return {**inputs, prop: old}
     return {**inputs, prop: _new_name(kind, logical_name, seed)}
 
 
-def is_autoname(name: str, logical_name: str, autonaming: Autonaming) -> bool:
-    """Whether a physical name was generated from a logical one."""
-    shape = f"{re.escape(logical_name + autonaming.separator)}[0-9a-f]{{{autonaming.digits}}}"
+def is_autoname(name: str, logical_name: str | None, autonaming: Autonaming) -> bool:
+    """Whether a physical name was generated from a logical one, or from any."""
+    begins = ".+" if logical_name is None else re.escape(logical_name)
+    shape = f"{begins}{re.escape(autonaming.separator)}[0-9a-f]{{{autonaming.digits}}}"
     return re.fullmatch(shape, name) is not None
 
 

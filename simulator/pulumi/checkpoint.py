@@ -1,14 +1,14 @@
 """Reads a stack's checkpoint, and adopts what an interrupted run created."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from pulumi.automation import Deployment
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,18 +84,15 @@ class Checkpoint:
         return tuple(
             PendingOperation(
                 kind=str(entry["type"]),
-                urn=str(_mapping(entry.get("resource"))["urn"]),
-                inputs=_mapping(_mapping(entry.get("resource")).get("inputs")),
+                urn=str(mapping(entry.get("resource"))["urn"]),
+                inputs=mapping(mapping(entry.get("resource")).get("inputs")),
             )
             for entry in self.entries("pending_operations")
         )
 
     def entries(self, name: str) -> list[Json]:
         """Return a list of the deployment."""
-        found = self.latest.get(name)
-        if isinstance(found, str) or not isinstance(found, Sequence):
-            return []
-        return [_mapping(entry) for entry in found]
+        return [mapping(entry) for entry in sequence(self.latest.get(name))]
 
 
 def type_in(urn: str) -> str:
@@ -110,12 +107,8 @@ def read_checkpoint(file: Path) -> Checkpoint:
     document = cast("Json", json.loads(file.read_text(encoding="utf-8")))
     return Checkpoint(
         version=int(str(document["version"])),
-        latest=_mapping(_mapping(document.get("checkpoint")).get("latest")),
+        latest=mapping(mapping(document.get("checkpoint")).get("latest")),
     )
-
-
-def _mapping(value: JsonValue) -> Json:
-    return value if isinstance(value, Mapping) else {}
 
 
 # The engine asks the user for the ids of pending creates. Its own flag for that,

@@ -43,10 +43,10 @@ def pack(workspace: Workspace, file: Path) -> str:
     absent = [piece.title for piece in (*TOOLS, *CHARTS) if not _current(piece, workspace)]
     if absent:
         raise RehearsalError(
-            f"{', '.join(absent)}: not built in {workspace.tools_bin.parent}; run `make tools` with a PATH without them"
+            f"{', '.join(absent)}: not built in {workspace.tools_dir}; run `make tools` with a PATH without them"
         )
     file.parent.mkdir(parents=True, exist_ok=True)
-    root = workspace.tools_bin.parent
+    root = workspace.tools_dir
     with (
         file.open("wb") as target,
         # Without the name and the time of the file, which gzip writes by default.
@@ -86,7 +86,7 @@ def unpack(file: Path, survey: Survey, workspace: Workspace) -> list[str]:
             continue
         if isinstance(piece, Tool):
             found.chmod(0o755)
-        place = workspace.tools_bin.parent / kind / piece.name
+        place = workspace.tools_dir / kind / piece.name
         put = replace_file if isinstance(piece, Tool) else replace_folder
         replace_stamped(kind, piece.name, workspace, wanted, lambda put=put, a=found, b=place: put(a, b))
         taken.append(piece.title)

@@ -38,9 +38,9 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
     if place.is_file():
         # `go build` does not relink a current program: a changed pin relinks only the affected tools.
         shutil.copy2(place, made)
-    flags = tool.build_flags(tool.pin(workspace.project_root))
+    flags = tool.build_flags(tool.pin(workspace.tools_root))
     wanted = binary_fingerprint(tool, workspace)
-    folder = workspace.project_root / "tools" / tool.module
+    folder = workspace.tools_root / "tools" / tool.module
     runner.run(tool.title, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)
     replace_stamped("bin", tool.name, workspace, wanted, lambda: replace_file(made, place))
 
@@ -52,7 +52,7 @@ def gather_chart(
 
     Raises RehearsalError if the module cannot be downloaded or does not contain the chart.
     """
-    folder = workspace.project_root / "tools" / source.module
+    folder = workspace.tools_root / "tools" / source.module
     output = runner.run(source.title, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
     module = cast("dict[str, str]", json.loads(output))
     if "Dir" not in module:
@@ -61,7 +61,7 @@ def gather_chart(
         )
     wanted = chart_fingerprint(source, workspace)
     made = partial_dir(workspace) / source.title
-    gather(source, Path(module["Dir"]), made, workspace.project_root)
+    gather(source, Path(module["Dir"]), made, workspace.tools_root)
     place = workspace.charts_dir / source.name
     replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
 
@@ -73,7 +73,7 @@ def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> No
     remain, and the cache of Go keeps most of the unfinished work.
     """
     toolchain = find_go(survey.missing)
-    tools = workspace.project_root / "tools"
+    tools = workspace.tools_root / "tools"
     require_go(toolchain, [read_go_module(tools / module) for module in sorted(survey.modules)])
     empty_partial_dir(workspace)
     runner = GoRunner(toolchain)

@@ -100,8 +100,7 @@ def read_go_module(folder: Path) -> GoModule:
         text = (folder / "go.mod").read_text(encoding="utf-8")
     except OSError as error:
         raise RehearsalError(
-            f"{folder / 'go.mod'} cannot be read ({error.strerror}); restore the folder, or link `tools` and `.tools` of a "
-            "checkout of Holdfast, in which `make tools` has run, into the project"
+            f"{folder / 'go.mod'} cannot be read ({error.strerror}); restore the folder"
         ) from error
     return parse_go_mod(folder, text)
 

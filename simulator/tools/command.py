@@ -71,7 +71,7 @@ def write_machine_tables(workspace: Workspace) -> None:
 def archive(folder: Path, workspace: Workspace) -> Path:
     """Pack the tools into a folder, twice; return the file. Raises RehearsalError, also if the bytes differ."""
     file = folder / f"holdfast-tools-{sys.platform}-{platform.machine()}.tar.gz"
-    with tempfile.TemporaryDirectory(dir=workspace.tools_bin.parent) as other:
+    with tempfile.TemporaryDirectory(dir=workspace.tools_dir) as other:
         sums = {pack(workspace, each) for each in (file, Path(other) / "other")}
     if len(sums) > 1:
         raise RehearsalError(
@@ -88,7 +88,7 @@ def build(workspace: Workspace, console: Console) -> None:
             f"tools: another build runs in this checkout (process {holder}); waiting for it", markup=False
         )
 
-    with exclusive(workspace.tools_bin.parent / "lock", waiting):
+    with exclusive(workspace.tools_dir / "lock", waiting):
         survey = take_survey(workspace)
         if survey.missing and (archive := os.environ.get(VARIABLE)):
             taken = unpack(Path(archive), survey, workspace)

@@ -65,7 +65,7 @@ def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
 
 
 def find_tool(name: str, workspace: Workspace) -> Path:
-    """Return the program with this name: on PATH with an accepted version, otherwise built by `make tools`.
+    """Return the program with this name: on PATH with an accepted version, otherwise in .tools.
 
     Raises RehearsalError with the tool, the accepted version, the found version and the fix.
     """
@@ -85,7 +85,13 @@ def _missing(tool: Tool, workspace: Workspace) -> str:
     seen = _seen(look_on_path(tool.name, tool.asks, workspace), knows_version=tool.asks is not None)
     built = workspace.tools_bin / tool.name
     stale = f"; {built} was built from other pins" if built.exists() else ""
-    return f"{tool.name} is missing: the accepted version is {wanted}; {seen}{stale}. Run `make tools` to build it"
+    in_checkout = workspace.project_root == workspace.tools_root
+    how = (
+        "`make tools`"
+        if in_checkout
+        else "`holdfast tools`, with HOLDFAST_TOOLS=FILE for the archive of a release"
+    )
+    return f"{tool.name} is missing: the accepted version is {wanted}; {seen}{stale}. Run {how}"
 
 
 def _seen(found: OnPath | None, *, knows_version: bool) -> str:

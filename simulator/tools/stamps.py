@@ -43,7 +43,7 @@ def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
 
 def stamp_file(kind: str, name: str, workspace: Workspace) -> Path:
     """The file with the fingerprint of a finished piece; `kind` is `bin` or `charts`."""
-    return workspace.tools_bin.parent / "stamps" / kind / name
+    return workspace.tools_dir / "stamps" / kind / name
 
 
 def stamped(kind: str, name: str, workspace: Workspace) -> str | None:
@@ -67,7 +67,7 @@ def built_and_current(tool: Tool, workspace: Workspace) -> bool:
 
 def partial_dir(workspace: Workspace) -> Path:
     """The folder for unfinished pieces, on the same file system as .tools, so that a rename moves them."""
-    folder = workspace.tools_bin.parent / "partial"
+    folder = workspace.tools_dir / "partial"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

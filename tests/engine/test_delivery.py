@@ -5,22 +5,28 @@ The program is a small one and its cloud is simulated; the command line, the eng
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping
 from concurrent import futures
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+import yaml
 from pulumi.automation._server import LanguageServer
 from pulumi.runtime.proto import language_pb2
 from pulumi.runtime.proto.language_pb2_grpc import add_LanguageRuntimeServicer_to_server
 
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.faults import Faults
@@ -34,7 +40,7 @@ from tests.support.clusters.simulated_program import a_pack
 from tests.support.fakes.github import FakeGitHub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from holdfast.simulator.clouds.state import CloudObject, CloudState
@@ -215,3 +221,75 @@ def test_a_violation_fails_the_preview_is_in_the_comment_and_saves_no_plan(check
     assert f"## `{STACK}`: the preview failed" in checkout.comment, "at the top"
     assert checkout.make("ci-deploy").returncode != 0, "what failed cannot be deployed"
     assert checkout.cloud.read().all() == [], "nor is anything made"
+
+
+def test_each_field_of_the_settings_for_pulumi_deployments_is_sent(tmp_path: Path) -> None:
+    """The command reads the file into its own types, and sends nothing that these do not have."""
+    text = (CHECKOUT / "examples/delivery/Pulumi.deployments.yaml").read_text("utf-8")
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / f"stacks/Pulumi.{STACK}.deploy.yaml").write_text(text, "utf-8")
+    (tmp_path / "Pulumi.yaml").write_text("name: holdfast\nruntime: python\nstackConfigDir: stacks\n")
+    pulumi = find_tool("pulumi", Workspace(project_root=CHECKOUT))
+    with pulumi_cloud() as (address, sent):
+        pushed = subprocess.run(
+            [pulumi, "deployment", "settings", "push", "--stack", f"acme/{STACK}", "--yes"],
+            cwd=tmp_path,
+            env={
+                **engine_environment(os.environ),
+                "PULUMI_HOME": str(tmp_path / "home"),
+                "PULUMI_BACKEND_URL": address,
+                "PULUMI_ACCESS_TOKEN": "token",
+                "PULUMI_SKIP_UPDATE_CHECK": "true",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert pushed.returncode == 0, pushed.stdout + pushed.stderr
+    settings = mapping(sent[f"PUT /api/stacks/acme/holdfast/{STACK}/deployments/settings"])
+    written = leaves(mapping(mapping(yaml.safe_load(text))["settings"]))
+    assert {path: value for path, value in leaves(settings).items() if path in written} == written, (
+        "a field that the command does not know is lost, and nothing says so"
+    )
+
+
+def leaves(value: JsonValue, *path: str) -> Mapping[tuple[str, ...], JsonValue]:
+    if not isinstance(value, Mapping):
+        return {path: value}
+    return {at: leaf for key, inner in value.items() for at, leaf in leaves(inner, *path, key).items()}
+
+
+@contextmanager
+def pulumi_cloud() -> Generator[tuple[str, dict[str, Json]]]:
+    """A Pulumi Cloud that has the stack and an owner of the token; what it was sent, by method and path."""
+    stack = {"orgName": "acme", "projectName": "holdfast", "stackName": STACK, "id": "1", "version": 1}
+    answers: Mapping[str, object] = {
+        "/api/user": {"githubLogin": "acme", "organizations": [{"githubLogin": "acme"}]},
+        f"/api/stacks/acme/holdfast/{STACK}": stack,
+    }
+    sent: dict[str, Json] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            sent[f"{self.command} {self.path}"] = json.loads(body or "{}")
+            answer = json.dumps(answers.get(self.path, {})).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_GET = do_PUT = handle_one  # noqa: N815 - the names of the handler's methods
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the parameter
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", sent
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -84,10 +84,11 @@ def registered(stack: str, text: str) -> Mapping[str, Json]:
         recording = gcp_stacks.composed(platform, name=stack)
     else:
         recording = record(lambda: compose(platform, stack))
-    return {each.urn: _kept(each) for each in recording if each.custom}
+    return {each.urn: kept_of(each) for each in recording if each.custom}
 
 
-def _kept(resource: Recorded) -> Json:
+def kept_of(resource: Recorded) -> Json:
+    """What is compared of a resource."""
     text = json.dumps(resource.inputs, default=str, sort_keys=True)
     inputs = cast("JsonValue", json.loads(text.replace(str(ROOT), _CHECKOUT)))
     return {
@@ -95,6 +96,7 @@ def _kept(resource: Recorded) -> Json:
         "inputs": _shortened(inputs),
         "replaceOnChanges": sorted(resource.replace_on_changes),
         "ignoreChanges": sorted(resource.ignore_changes),
+        "aliases": list(resource.aliases),
     }
 
 
@@ -113,7 +115,8 @@ def recorded_state() -> Json:
 
 
 def upgrade(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[Step]:
-    """The steps from one state to another, without what stays the same."""
+    """The steps from one state to another, without what stays the same. An alias in the newer state is a resource's former URN."""
+    before = _renamed(before, after)
     with tempfile.TemporaryDirectory() as folder:
         clouds = SimulatedClouds(
             folder=Path(folder), checkpoint=Path(folder) / "none", faults=Faults(), nodes=no_nodes
@@ -123,6 +126,18 @@ def upgrade(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[S
                 yield Step(kind="create" if urn in after else "delete", urn=urn)
             elif (step := _change(clouds, urn, before[urn], after[urn])) is not None:
                 yield step
+
+
+def _renamed(before: Mapping[str, Json], after: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The older state under the URNs of the newer one, where those have an alias."""
+    now = {
+        str(former): urn
+        for urn, each in after.items()
+        if urn not in before
+        for former in sequence(each.get("aliases", []))
+        if former not in after
+    }
+    return {now.get(urn, urn): each for urn, each in before.items()}
 
 
 def _change(clouds: SimulatedClouds, urn: str, before: Json, after: Json) -> Step | None:

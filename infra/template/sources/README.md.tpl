@@ -15,9 +15,11 @@ jobs fall back on. Holdfast {version} is its program; `stacks/Pulumi.{stack}.yam
 
 ## Rehearse, with no account
 
-`.venv/bin/pip install './wheels/{wheel}[{cloud},rehearsal]'`, then
-`.venv/bin/holdfast rehearse {stack}`: preview, up, a lost spot node, refresh and destroy on this machine. It needs the tools of the
-release: its README says how to get them.
+1. `.venv/bin/pip install './wheels/{wheel}[{cloud},rehearsal]'`
+2. Copy `holdfast-tools-linux-x86_64.tar.gz` and `SHA256SUMS` of the release into one folder outside of this repository, then
+   `HOLDFAST_TOOLS=FOLDER/holdfast-tools-linux-x86_64.tar.gz .venv/bin/holdfast tools`. Without the archive, `.venv/bin/holdfast tools`
+   builds them for 19 minutes; that needs Go.
+3. `.venv/bin/holdfast rehearse {stack}`: preview, up, a lost spot node, refresh and destroy on this machine.
 
 ## Deliver
 

@@ -56,7 +56,7 @@ def test_a_job_on_spot_gpus_restarts_after_a_lost_node(stack: Stack, client: Kub
     said: list[str] = []
     platform = _platform(stack, client, "vision", said.append)
     seen = restart_on_spot(platform, _example(platform, "jobset-spot-gpu"))
-    assert unmet_by_restart(seen) == [], "the scene did not go as it should"
+    assert unmet_by_restart(seen) == [], "the scenario did not go as it should"
     assert {(each.pool, each.gpus) for each in (*seen.before, *seen.after)} == {("a100-spot", 8)}, (
         "it tolerates GKE's taint of GPUs without saying so"
     )
@@ -68,5 +68,5 @@ def test_a_job_on_spot_gpus_restarts_after_a_lost_node(stack: Stack, client: Kub
 def test_only_the_workers_of_a_rayjob_run_on_spot(stack: Stack, client: KubeClient) -> None:
     platform = _platform(stack, client, "tabular")
     seen = rayjob_placement(platform, _example(platform, "rayjob-spot"))
-    assert unmet_by_rayjob(seen) == [], "the scene did not go as it should"
+    assert unmet_by_rayjob(seen) == [], "the scenario did not go as it should"
     assert {each.pool for each in seen.workers} == {"cpu-spot"}, "its workers select spot"

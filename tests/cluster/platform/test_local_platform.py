@@ -89,26 +89,26 @@ def test_a_second_up_changes_nothing(stack: Stack) -> None:
 
 def test_a_jobset_on_spot_restarts_on_a_new_node(platform: Platform) -> None:
     seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
-    assert unmet_by_restart(seen) == [], "the scene went as it should"
+    assert unmet_by_restart(seen) == [], "the scenario went as it should"
     assert {each.gpus for each in (*seen.before, *seen.after)} == {0}, "a CPU job buys no GPUs"
 
 
 def test_a_jobset_on_spot_gpus_restarts_on_a_new_node(client: KubeClient) -> None:
     vision = Platform(client=client, namespace="vision", say=lambda _: None)
     seen = restart_on_spot(vision, load_example(CHECKOUT, "jobset-spot-gpu"))
-    assert unmet_by_restart(seen) == [], "the scene went as it should"
+    assert unmet_by_restart(seen) == [], "the scenario went as it should"
     assert {each.gpus for each in (*seen.before, *seen.after)} == {8}, "each pod has a machine of eight"
 
 
 def test_a_pod_without_selectors_runs_on_the_default_pool(platform: Platform) -> None:
     seen = default_placement(platform, load_example(CHECKOUT, "helper-pod"))
-    assert unmet_by_default_placement(seen) == [], "the scene went as it should"
+    assert unmet_by_default_placement(seen) == [], "the scenario went as it should"
     assert seen.plain.pool == "cpu", "the default pool"
 
 
 def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
-    assert unmet_by_rayjob(seen) == [], "the scene went as it should"
+    assert unmet_by_rayjob(seen) == [], "the scenario went as it should"
     assert seen.submitters, "the pod that submits the job was placed as well"
 
 
@@ -172,7 +172,7 @@ def wait_until_workers_run(platform: Platform, pool: str) -> list[Json]:
 
 
 def test_a_scenario_leaves_nothing_and_can_run_again(platform: Platform) -> None:
-    assert platform.pods() == [], "no pod of an earlier scene is left"
+    assert platform.pods() == [], "no pod of an earlier scenario is left"
     assert platform.client.list("karpenter.sh/v1", "NodeClaim") == [], "and no machine"
     again = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
     assert unmet_by_restart(again) == [], "the second time went as the first"

@@ -164,9 +164,9 @@ def _bounds(
     least = most = _NOTHING
     for each in spans:
         exact = each.within(since, until)
-        doubt = lag * sum(since - lag <= at <= until + lag for at in (each.since, each.until))
-        least += _NOTHING if is_blind else max(_NOTHING, exact - doubt)
-        most += exact + doubt
+        slack = lag * sum(since - lag <= at <= until + lag for at in (each.since, each.until))
+        least += _NOTHING if is_blind else max(_NOTHING, exact - slack)
+        most += exact + slack
         if is_blind:
             # Lost while no controller could see it: it counts until one learns of it.
             most += max(_NOTHING, min(until, each.until + _BLIND) - max(each.until, since))

@@ -67,7 +67,7 @@ def built(workspace: Workspace) -> Path:
     """Return the judge, built with the modules of the local control plane unless it is in .tools already."""
     source, module = workspace.project_root / _SOURCE, workspace.project_root / "tools" / "kubernetes"
     content = source.read_bytes() + (module / "go.mod").read_bytes()
-    made = workspace.tools_bin.parent / "soak" / f"filters-{hashlib.sha256(content).hexdigest()[:12]}"
+    made = workspace.tools_dir / "soak" / f"filters-{hashlib.sha256(content).hexdigest()[:12]}"
     if not made.is_file():
         runner = GoRunner(find_go(["the scheduler's filters"]))
         made.parent.mkdir(parents=True, exist_ok=True)

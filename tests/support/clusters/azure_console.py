@@ -102,7 +102,7 @@ class AzureConsole:
         }
         return self.engine(GRANT_TYPE, f"{role}-on-{scope[-12:]}").create(inputs)[0]
 
-    def ground(self) -> dict[str, Value]:
+    def prerequisites(self) -> dict[str, Value]:
         """Make everything that a cluster needs; return the inputs of one that can be made."""
         self.group()
         gateway = self.way_out()
@@ -131,7 +131,7 @@ class AzureConsole:
 
     def cluster(self, **overrides: Value) -> dict[str, Value]:
         """Make a cluster with everything that it needs; return what Azure shows of it."""
-        return self.engine(CLUSTER_TYPE).create({**self.ground(), **overrides})[1]
+        return self.engine(CLUSTER_TYPE).create({**self.prerequisites(), **overrides})[1]
 
     def in_group(self, **inputs: Value) -> dict[str, Value]:
         """Inputs of something in the resource group."""

@@ -20,14 +20,15 @@ from pulumi.runtime import rpc, settings
 from tests.support.fakes.cloud_outputs import azure_inputs_shown, azure_outputs, eks_outputs, gke_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-    from pulumi.runtime.proto import resource_pb2
+    from pulumi.runtime.proto import alias_pb2, resource_pb2
 
     from holdfast.scheduling.json import Json
 
 
 PROJECT = "holdfast"
+_STACK_TYPE = "pulumi:pulumi:Stack"
 
 
 class ListeningMonitor(pulumi_mocks.MockMonitor):
@@ -121,7 +122,8 @@ Answer: TypeAlias = "Callable[[str, Json], Json]"
 class Recorded:
     """One registration: its inputs and options. Parents and dependencies are logical names.
 
-    `made_of` holds, by property, the URNs of the resources on which its value depends.
+    `made_of` holds, by property, the URNs of the resources on which its value depends; `aliases` the URNs under which a
+    state may have the resource, those that follow from aliases of its parents included.
     """
 
     type: str
@@ -141,6 +143,7 @@ class Recorded:
     replace_on_changes: frozenset[str]
     deletes_first: bool
     made_of: Mapping[str, tuple[str, ...]]
+    aliases: tuple[str, ...]
 
 
 @dataclass(kw_only=True)
@@ -223,17 +226,45 @@ class _RecordingMonitor(ListeningMonitor):
     def __init__(self, mocks: pulumi_mocks.Mocks, recording: Recording) -> None:
         super().__init__(mocks)
         self._recording = recording
+        self._aliases: dict[str, tuple[str, ...]] = {}
 
     def RegisterResource(  # noqa: N802 - the name of the call
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
         response = super().RegisterResource(request)
-        if request.type != "pulumi:pulumi:Stack":
-            self._recording.resources.append(_recorded(request, response.urn))
+        if request.type != _STACK_TYPE:
+            self._aliases[response.urn] = tuple(dict.fromkeys(self._aliases_of(request)))
+            self._recording.resources.append(_recorded(request, response.urn, self._aliases[response.urn]))
         return response
 
+    def make_urn(self, parent: str, type_: str, name: str) -> str:
+        """The URN that the engine gives: with the types of all parents below the stack, where the mocks have one."""
+        above = parent.split("::")[2] if parent else ""
+        chain = type_ if above in {"", _STACK_TYPE} else f"{above}${type_}"
+        return "::".join([f"urn:pulumi:{settings.get_stack()}", settings.get_project(), chain, name])
 
-def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Recorded:
+    def _aliases_of(self, request: resource_pb2.RegisterResourceRequest) -> Iterator[str]:
+        """The engine's rules: each alias, and what it and the name are below each alias of the parent.
+
+        A name that begins with the parent's begins with the parent's former name there.
+        """
+        given = cast("Sequence[alias_pb2.Alias]", request.aliases)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+        own = [each.urn or self._urn_of(each.spec, request) for each in given]
+        yield from own
+        for former in self._aliases.get(request.parent, ()):
+            for urn in (self.make_urn(request.parent, request.type, request.name), *own):
+                kind, name, parent = urn.split("::")[2].rpartition("$")[2], _name(urn), _name(request.parent)
+                renamed = _name(former) + name.removeprefix(parent) if name.startswith(parent) else name
+                yield self.make_urn(former, kind, renamed)
+
+    def _urn_of(self, spec: alias_pb2.Alias.Spec, request: resource_pb2.RegisterResourceRequest) -> str:
+        parent = "" if spec.noParent else spec.parentUrn or request.parent
+        urn = self.make_urn(parent, spec.type or request.type, spec.name or request.name).split("::")
+        stack, project = spec.stack or urn[0].rpartition(":")[2], spec.project or urn[1]
+        return "::".join([f"urn:pulumi:{stack}", project, *urn[2:]])
+
+
+def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str, aliases: tuple[str, ...]) -> Recorded:
     inputs = cast("Json", rpc.deserialize_properties(request.object, keep_unknowns=True))
     return Recorded(
         type=request.type,
@@ -253,6 +284,7 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Record
         made_of={name: tuple(sources.urns) for name, sources in request.propertyDependencies.items()},
         replace_on_changes=frozenset(request.replaceOnChanges),
         deletes_first=request.deleteBeforeReplace,
+        aliases=aliases,
     )
 
 

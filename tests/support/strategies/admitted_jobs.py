@@ -222,7 +222,7 @@ def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFac
     found = [(shape.title, [*check_tier(shape, tier, is_last=is_last)]) for shape in shapes]
     found.append((messages.THE_JOB, [*check_together(shapes, tier.node_pools[0])]))
     for who, results in found:
-        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in results if isinstance(doubt, Failed)]
+        broken = [f"{each.reason}. {each.fix}" for each in results if isinstance(each, Failed)]
         if broken:
             why = " ".join(broken if is_last else [*broken, messages.NO_WAY_PAST])
             yield messages.CANNOT_FALL_BACK.format(who=who, where=where, why=why)

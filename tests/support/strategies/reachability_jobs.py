@@ -335,7 +335,7 @@ def rules_of(jobs: Sequence[TriedJob]) -> tuple[TolerationRule, ...]:
 
 def takes(found: Sequence[CheckResult]) -> bool | None:
     """Whether a tier of which this was found takes the job; None where it hangs on something."""
-    if any(isinstance(doubt, Failed) for doubt in found):
+    if any(isinstance(each, Failed) for each in found):
         return False
     return None if found else True
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.sources import PACKAGES, Module, modules
 
-#: What each package may import of ours. `scheduling` is the pure ground that all of them share.
+#: What each package may import of ours. All of them share `scheduling`, which is pure.
 ALLOWED = {
     "scheduling": frozenset[str](),
     "components": frozenset({"scheduling"}),
@@ -59,7 +59,7 @@ def root_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.path)
-def test_a_package_imports_only_what_lies_beneath_it(module: Module) -> None:
+def test_a_package_imports_only_packages_below_it(module: Module) -> None:
     ours = {
         (root_of(name), line)
         for name, line in module.imports()
@@ -93,7 +93,7 @@ def test_rules_and_facts_need_no_cloud_sdk(module: Module) -> None:
 
 
 @pytest.mark.parametrize("module", modules("scheduling"), ids=lambda module: module.path)
-def test_the_shared_ground_is_pure(module: Module) -> None:
+def test_scheduling_is_pure(module: Module) -> None:
     wrong = sorted((name, line) for name, line in module.imports() if root_of(name) in {"pulumi", "pydantic"})
     assert not wrong, (
         f"{module.path} is shared by the policies and the controller, so it imports neither {wrong}"

@@ -8,6 +8,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING
 
+import pulumi
 import pytest
 
 from holdfast.infra import versions
@@ -101,6 +102,27 @@ def test_a_stack_without_training_namespaces_has_its_pools(kind: str) -> None:
     recording = KINDS[kind][0](lambda document: document.update(namespaces=[]))
     assert not recording.of("TrainingNamespace"), "teams may come later"
     assert len(recording.of(":NodePool")) >= 4, "the pools exist"
+
+
+@pytest.mark.parametrize(
+    ("kind", "machines", "network"),
+    [
+        ("aws", {"instanceTypes": ["p5.48xlarge"]}, "Elastic Fabric Adapter"),
+        ("gcp", {"machineType": "a3-highgpu-8g"}, "GPUDirect-TCPX"),
+        ("azure-nap", {"vmSizes": ["Standard_ND96isr_H100_v5"]}, "InfiniBand"),
+        ("azure-fixed", {"vmSize": "Standard_ND96isr_H100_v5"}, "InfiniBand"),
+    ],
+)
+def test_a_preview_says_that_gangs_without_the_fast_network_use_tcp_only(
+    kind: str, machines: dict[str, JsonValue], network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    gang: dict[str, JsonValue] = {"name": "gang", "capacity": "spot", "maxNodes": 2, **machines}
+    KINDS[kind][0](lambda document: list_of(document, "pools").append(gang))
+    (line,) = [line for line in said if line.startswith("pool gang: jobs on several nodes")]
+    assert "by TCP only" in line, "a job on two nodes of eight GPUs mostly waits for its network"
+    assert network in line, "the network that it does not use"
 
 
 @every_stack

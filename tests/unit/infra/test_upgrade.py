@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypedDict, Unpack, cast
 
+import pulumi
 import pytest
 
 from holdfast.infra.release.build import project_version
 from holdfast.scheduling.json import Json, JsonValue, mapping
-from tests.support.release_state import ROOT, Step, recorded_state, registered, upgrade
+from tests.support.fakes.pulumi_engine import record
+from tests.support.release_state import ROOT, Step, kept_of, recorded_state, registered, upgrade
 
 State: TypeAlias = "dict[str, Json]"
 
@@ -78,6 +80,14 @@ def renamed(name: str) -> Change:
     return change
 
 
+def moved_with_alias(name: str) -> Change:
+    def change(state: State) -> None:
+        urn = urn_of(state, name)
+        state[f"{urn}-2"] = {**state.pop(urn), "aliases": ["urn:of-another", urn]}
+
+    return change
+
+
 def with_input(name: str, value: JsonValue, *path: str) -> Change:
     def change(state: State) -> None:
         urn = urn_of(state, name)
@@ -106,6 +116,7 @@ EKS = "cluster-control-plane-eks"
         ("aws-dev", with_input(EKS, "arn:of-another-role", "roleArn"), ["replace", "roleArn"]),
         ("aws-prod", without("checkpoints-bucket"), ["delete", "checkpoints-bucket"]),
         ("aws-prod", renamed("checkpoints-key"), ["delete", "checkpoints-key"]),
+        ("aws-prod", moved_with_alias("checkpoints-key"), []),
         ("gcp-prod", with_input("cluster-control-plane-gke", "europe-west4", "location"), ["replace", "location"]),
         ("azure-prod", without("checkpoints"), ["delete", "StorageAccount"]),
         ("local", with_input("namespace-vision-namespace", "sight", "metadata", "name"), ["replace", "metadata.name"]),
@@ -120,6 +131,56 @@ def test_a_planted_loss_is_found_and_an_update_in_place_is_none(
     found = [str(step) for step in losses(before, after)]
     assert len(found) == bool(steps), f"exactly what was planted, not {found}"
     assert all(part in found[0] for part in steps), "it names the resource and what changes"
+
+
+class Store(pulumi.ComponentResource):
+    """A component with a bucket that has its name, and a policy below the bucket's own component."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None, kind: str = "Store") -> None:
+        super().__init__(f"tests:index:{kind}", name, None, opts)
+        inner = pulumi.ComponentResource("tests:index:Inner", f"{name}-inner", None, child_of(self))
+        pulumi.CustomResource("aws:s3/bucket:Bucket", f"{name}-inner-bucket", {}, child_of(inner))
+        pulumi.CustomResource("aws:kms/key:Key", "key", {}, child_of(inner))
+
+
+def child_of(parent: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(parent=parent)
+
+
+def known_as(**former: Unpack[Former]) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(aliases=[pulumi.Alias(**former)])
+
+
+class Former(TypedDict, total=False):
+    name: str
+    type_: str
+    stack: str
+    project: str
+
+
+URN = "urn:pulumi:local::holdfast::tests:index:Store::store"
+#: How a component may move, and the resources below it that are not found again.
+MOVES: Mapping[str, tuple[Callable[[], object], set[str]]] = {
+    "renamed": (lambda: Store("shop"), {"bucket"}),
+    "renamed, with its name": (lambda: Store("shop", known_as(name="store")), set()),
+    "renamed, with its URN": (lambda: Store("shop", pulumi.ResourceOptions(aliases=[URN])), set()),
+    "of another type": (lambda: Store("store", known_as(type_="tests:index:Store"), "Shop"), set()),
+    "of another type without an alias": (lambda: Store("store", kind="Shop"), {"bucket", "key"}),
+    "both": (lambda: Store("shop", known_as(name="store", type_="tests:index:Store"), "Shop"), set()),
+    "with a wrong name": (lambda: Store("shop", known_as(name="stor")), {"bucket"}),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_resources_below_a_moved_component_are_kept_if_its_alias_says_what_it_was(move: str) -> None:
+    build, lost = MOVES[move]
+    before, after = stored(lambda: Store("store")), stored(build)
+    steps = [(step.kind, step.urn.rpartition("::")[2].rpartition("-")[2]) for step in upgrade(before, after)]
+    assert {*steps} == {(kind, name) for kind in ("create", "delete") for name in lost}, "as the engine does"
+
+
+def stored(build: Callable[[], object]) -> Mapping[str, Json]:
+    return {each.urn: kept_of(each) for each in record(build) if each.custom}
 
 
 def test_the_recorded_state_is_that_of_the_last_release() -> None:

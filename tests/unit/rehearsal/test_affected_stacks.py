@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.rehearsal.affected_stacks import affected, cloud_in, stacks_in
+from holdfast.rehearsal.affected_stacks import PROGRAM, affected, cloud_in, stacks_in
 
 AWS = ["aws-dev", "aws-prod"]
 STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local"}
@@ -32,6 +32,10 @@ STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local
         ("scheduling/machines/local.json", ["local"]),
         ("components/operators/job_operators.py", sorted(STACKS)),
         ("requirements.lock", sorted(STACKS)),
+        ("fallback/state_machine/failover.py", sorted(STACKS)),
+        ("wheels/holdfast-1.2.3-py3-none-any.whl", sorted(STACKS)),
+        ("requirements.txt", sorted(STACKS)),
+        ("__main__.py", sorted(STACKS)),
         ("README.md", []),
         ("tests/unit/infra/test_aws.py", []),
         ("stacks/Pulumi.retired.yaml", []),
@@ -73,3 +77,14 @@ def test_the_clouds_of_the_repository_are_those_that_yaml_reads() -> None:
     assert stacks_in(Path("stacks")) == {
         name: config["holdfast:platform"]["cloud"] for name, config in parsed.items()
     }, "a YAML parser agrees"
+
+
+def test_pulumi_deployments_previews_a_stack_for_the_same_files() -> None:
+    file = Path(__file__).parents[3] / "examples/delivery/Pulumi.deployments.yaml"
+    settings = yaml.safe_load(file.read_text("utf-8"))["settings"]
+    ours = {
+        f"{path}**" if path.endswith("/") else path for path in PROGRAM if (file.parents[2] / path).exists()
+    }
+    assert {*settings["gitHub"]["paths"]} == ours | {"stacks/Pulumi.aws-dev.yaml"}, (
+        "or a change is not previewed"
+    )

@@ -139,7 +139,7 @@ def test_annotations_that_cannot_be_read_make_no_copy_and_permit_nothing(
     view = remote_view(found, (), (), NOW)
 
     assert view.copy is not None, "the name is taken in any case"
-    assert (view.copy.origin, view.copy.permit) == (origin, permit), "a doubt must start nothing"
+    assert (view.copy.origin, view.copy.permit) == (origin, permit), "an uncertain reading must start nothing"
 
 
 def test_a_job_is_seen_with_its_record_and_what_its_user_declares_lost() -> None:

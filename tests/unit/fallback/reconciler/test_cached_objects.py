@@ -127,7 +127,7 @@ def test_a_heartbeat_changes_no_trimmed_node() -> None:
     pressure = {**condition("MemoryPressure"), "lastHeartbeatTime": "now"}
     conditions = [*objects(obj(quiet["status"])["conditions"]), pressure]
     beating: Json = {**quiet, "status": {"conditions": conditions, "images": [LONG]}}
-    assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would wake its jobs"
+    assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would enqueue its jobs"
 
 
 def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:

@@ -42,12 +42,12 @@ ABSENT = {"rayjobs", "rayclusters", "nodeclaims", "nodepools", "workloads"}
 
 
 class FaultyConnection:
-    """The requests of one process: `fate` may lose one on its connection there ("lose") or its answer ("lose answer")."""
+    """The requests of one process: `fault` may lose one on its connection there ("lose") or its answer ("lose answer")."""
 
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.is_dead = False
-        self.fate: Callable[[str, str], str] = lambda _method, _path: "pass"
+        self.fault: Callable[[str, str], str] = lambda _method, _path: "pass"
 
     async def request(
         self,
@@ -60,20 +60,20 @@ class FaultyConnection:
         seconds: float = 30.0,
     ) -> Json:
         await asyncio.sleep(0.003)
-        fate = "lose" if self.is_dead else self.fate(method, path)
-        if fate == "lose":
+        fault = "lose" if self.is_dead else self.fault(method, path)
+        if fault == "lose":
             raise Unreachable("fake", "lost")
-        if fate == "throttle":
+        if fault == "throttle":
             raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=1)
-        if fate == "fail":
+        if fault == "fail":
             raise ApiError(500, "InternalError", "etcd is gone")
-        if fate == "conflict":
+        if fault == "conflict":
             raise ApiError(409, "Conflict", "the object has been modified")
         answer = await self.api.request(
             method, path, query=query, body=body, content_type=content_type, seconds=seconds
         )
         await asyncio.sleep(0.003)
-        if fate == "lose answer" or self.is_dead:
+        if fault == "lose answer" or self.is_dead:
             raise Unreachable("fake", "the answer was lost")
         return answer
 
@@ -195,9 +195,9 @@ async def test_a_job_fails_over_along_its_ladder() -> None:
 
 
 @pytest.mark.parametrize("write", range(6))
-@pytest.mark.parametrize("fate", ["lose", "lose answer"])
+@pytest.mark.parametrize("fault", ["lose", "lose answer"])
 @virtually
-async def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str) -> None:
+async def test_a_kill_at_any_write_completes_the_move_once(write: int, fault: str) -> None:
     cluster = Cluster(write)
     await cluster.begin("train")
     process = Process(cluster.api)
@@ -208,9 +208,9 @@ async def test_a_kill_at_any_write_completes_the_move_once(write: int, fate: str
         if method == "GET" or "/leases/" in path or "/events" in path or next(writes) != write:
             return "pass"
         process.connection.is_dead = True
-        return fate
+        return fault
 
-    process.connection.fate = die
+    process.connection.fault = die
     await cluster.evict_one("train")
     await asyncio.sleep(20)
     await process.kill()
@@ -235,7 +235,7 @@ async def test_a_child_job_whose_status_changes_before_its_deletion_does_not_sto
     def refuse_first_deletion(method: str, path: str) -> str:
         return next(conflicts, "pass") if method == "DELETE" and "/jobs/" in path else "pass"
 
-    process.connection.fate = refuse_first_deletion
+    process.connection.fault = refuse_first_deletion
     await cluster.evict_one("train")
     await cluster.until(
         lambda: cluster.runs_on("train", "spot-b"),
@@ -253,14 +253,14 @@ async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> No
     chance, names = cluster.chance, [f"job-{number}" for number in range(4)]
     await cluster.begin(*names)
 
-    def fate(method: str, _: str) -> str:
+    def fault(method: str, _: str) -> str:
         if chance.random() > 0.1:
             return "pass"
         return chance.choice(["lose", "lose answer", "throttle", "fail"])
 
     process = Process(cluster.api)
     for _ in range(25):
-        process.connection.fate = fate
+        process.connection.fault = fault
         await asyncio.sleep(chance.uniform(0.2, 12))
         match chance.choice(["evict", "evict", "evict", "kill", "break", "forget"]):
             case "evict":
@@ -272,7 +272,7 @@ async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> No
                 await cluster.api.break_watches()
             case _:
                 await cluster.api.break_watches(forget=True)
-    process.connection.fate = lambda _method, _path: "pass"
+    process.connection.fault = lambda _method, _path: "pass"
     for name in names:
         await cluster.until(
             lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900

@@ -232,23 +232,23 @@ def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
 
 def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     caches = training()
-    memories = PodHistories(caches, now=lambda: NOW)
+    histories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
     caches.pods[OF_JOBSET].remove(evicted)
-    (loss,) = losses_of(memories.of(TRAIN))
+    (loss,) = losses_of(histories.of(TRAIN))
     assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), "its last version showed the eviction"
 
 
 def test_histories_of_deleted_jobs_are_removed() -> None:
     caches = training(jobs=False)
-    memories = PodHistories(caches, now=lambda: NOW)
+    histories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
-    assert len(memories) == 1, "its job may be seen in a moment"
+    assert len(histories) == 1, "its job may be seen in a moment"
     caches.pods[OF_JOBSET].remove(worker("w", node="n"))
-    assert len(memories) == 0, "it never was"
-    memories.keep(TRAIN, PodHistory())
-    assert len(memories) == 0, "nothing is no memory"
+    assert len(histories) == 0, "it never was"
+    histories.keep(TRAIN, PodHistory())
+    assert len(histories) == 0, "an empty history is not kept"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
     decision = decide(yielding, observed_suspended(pool="a-spot"), policy())
     state = state_of(decision)
     assert (kinds(decision), state.phase) == ([WriteState], Phase.PAUSED), "the other gang takes the nodes"
-    assert decision.requeue_at == state.resume_at, "and it wakes by itself"
+    assert decision.requeue_at == state.resume_at, "and it is requeued by itself"
     assert state.resume_at is not None, "every pause has an end"
     assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE, "soon"
 

@@ -51,8 +51,8 @@ def server_of(answer: Json) -> Json:
 
 
 def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    made, outputs = engine.create(ground)
+    prerequisites = console.prerequisites()
+    made, outputs = engine.create(prerequisites)
     assert made == CLUSTER, "roles and pools name it so"
     shown: Json = outputs  # pyright: ignore[reportAssignmentType] - nothing in it is unknown
     assert text(shown, "fqdn").endswith(f".hcp.{LOCATION}.azmk8s.io"), "clients call it"
@@ -63,11 +63,11 @@ def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, en
     (identity,) = mapping(shown, "identity", "userAssignedIdentities").values()
     assert identity, "an identity is asked for in a list, and shown by its id"
     engine.delete(CLUSTER)
-    assert engine.create(ground)[1]["resourceUID"] != shown["resourceUID"], "it is another cluster"
+    assert engine.create(prerequisites)[1]["resourceUID"] != shown["resourceUID"], "it is another cluster"
 
 
 def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
+    prerequisites = console.prerequisites()
     gateway = f"{PATH}/Microsoft.Network/natGateways/nat"
     join = "'Microsoft.Network/virtualNetworks/subnets/join/action'"
     for subnet, reason in (
@@ -75,8 +75,8 @@ def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConso
         (console.subnet(gateway, name="other", cidr="10.40.32.0/20"), join),
     ):
         profile: Value = {"name": "system", "vnetSubnetID": subnet}
-        engine.refuses_create({**ground, "agentPoolProfiles": [profile]}, reason)
-    encrypted: Properties = {**ground, "diskEncryptionSetID": _DISKS}
+        engine.refuses_create({**prerequisites, "agentPoolProfiles": [profile]}, reason)
+    encrypted: Properties = {**prerequisites, "diskEncryptionSetID": _DISKS}
     engine.refuses_create(encrypted, "'Microsoft.Compute/diskEncryptionSets/read'")
     group = CLUSTER.partition("/providers/")[0].replace("/resourceGroups/", "/resourcegroups/")
     identity = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train"
@@ -87,9 +87,9 @@ def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConso
 
 @pytest.fixture
 def existing(console: AzureConsole, engine: Engine) -> dict[str, Value]:
-    ground = console.ground()
-    engine.create(ground)
-    return ground
+    prerequisites = console.prerequisites()
+    engine.create(prerequisites)
+    return prerequisites
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
 
 @pytest.mark.parametrize("immutable", ["dnsPrefix", "nodeResourceGroup", "location", "diskEncryptionSetID"])
 def test_an_immutable_field_replaces_a_cluster(console: AzureConsole, engine: Engine, immutable: str) -> None:
-    ground = console.ground()
-    answer = engine.diff(ground, {**ground, immutable: "another"})
+    prerequisites = console.prerequisites()
+    answer = engine.diff(prerequisites, {**prerequisites, immutable: "another"})
     assert list(answer.replaces) == [immutable], "everything in the cluster would be lost"
     assert answer.deleteBeforeReplace, "two clusters cannot have one name"
 
@@ -184,7 +184,7 @@ def test_a_private_clusters_credentials_lead_to_its_private_name(
 
 
 def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConsole, state_file: Path) -> None:
-    ground = console.ground()
+    prerequisites = console.prerequisites()
     system: Value = {
         **SYSTEM_POOL,
         "count": 3,
@@ -192,7 +192,7 @@ def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConso
         "nodeLabels": {"holdfast.dev/system": "true"},
         "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
     }
-    console.engine(CLUSTER_TYPE).create({**ground, "agentPoolProfiles": [system]})
+    console.engine(CLUSTER_TYPE).create({**prerequisites, "agentPoolProfiles": [system]})
     inventory = CloudState(state_file).read()
     (cluster,) = inventory.of_type(CLUSTER_TYPE)
     nodes = system_machines_of(Group(target=cluster, inventory=inventory))

@@ -52,6 +52,8 @@ def test_a_name_is_generated_from_the_seed_kept_on_update_and_limited(aws: Provi
     assert str(first["bucket"]).startswith("ckpt-"), "the logical name is what people recognise"
     assert len(str(first["bucket"])) == len("ckpt-") + 7, "the real provider appends 7 digits"
     assert engine.check({}, old=first, seed=b"two") == first, "an update would rename the bucket"
+    renamed = Engine(provider=aws, type=_BUCKET, name="checkpoints")
+    assert renamed.check({}, old=first, seed=b"two") == first, "an alias would replace the bucket"
     assert engine.check({}, seed=b"two") != first, "a replacement would clash with its predecessor"
     long = Engine(provider=aws, type=_ROLE, name="r" * 60)
     reason = "has 68 characters of at most 64; shorten the resource's name or set 'name'"

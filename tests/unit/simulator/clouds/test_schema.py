@@ -89,8 +89,8 @@ def test_a_value_that_an_enumeration_does_not_list_is_refused_an_open_one_only_b
     closed, opened = "azure-native:storage:BlobContainer", "azure-native:containerservice:AgentPool"
     container: Properties = {"accountName": "a", "resourceGroupName": "g"}
     assert _reasons({**container, "publicAccess": "None"}, closed) == {}, "Azure has this value"
-    (reason,) = _reasons({**container, "publicAccess": "Nobody"}, closed).values()
-    assert "publicAccess must be one of Container, Blob, None, not 'Nobody'" in reason, "what is allowed"
+    (reason,) = _reasons({**container, "publicAccess": "Everyone"}, closed).values()
+    assert "publicAccess must be one of Container, Blob, None, not 'Everyone'" in reason, "what is allowed"
     pool: Properties = {"resourceName": "c", "resourceGroupName": "g", "scaleSetPriority": "Cheap"}
     assert _reasons(pool, opened) == {}, "a later version of the API may have another value"
     schema = Schema.for_package("azure-native").resource(opened)

@@ -65,7 +65,7 @@ def test_archives_of_the_same_tools_are_the_same_bytes(
     archive: Path, built: Workspace, tmp_path: Path
 ) -> None:
     other = empty_checkout(tmp_path / "copy/of/it")
-    shutil.copytree(built.tools_bin.parent, other.tools_bin.parent, dirs_exist_ok=True)
+    shutil.copytree(built.tools_dir, other.tools_dir, dirs_exist_ok=True)
     for path in other.tools_bin.rglob("*"):
         os.utime(path, (1, 1))
         path.chmod(0o700)

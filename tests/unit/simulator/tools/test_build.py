@@ -128,7 +128,7 @@ def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) ->
 
 
 def test_partial_piece_of_an_interrupted_run_is_removed(go: FakeGo, workspace: Workspace) -> None:
-    half = workspace.tools_bin.parent / "partial" / "helm"
+    half = workspace.tools_dir / "partial" / "helm"
     half.parent.mkdir(parents=True)
     half.write_text("half", encoding="utf-8")
     make(workspace)
