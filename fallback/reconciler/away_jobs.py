@@ -139,23 +139,27 @@ class AwayJobs:
         if action is not None:
             self._queue.add(key)
             return
-        is_away = pool and copies.record_of(job).stage is Stage.AWAY
-        self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_away else _STEP_INTERVAL))
+        record = copies.record_of(job)
+        is_settled = (pool and record.stage is Stage.AWAY) or record.cluster in self._silent
+        self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_settled else _STEP_INTERVAL))
 
     def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:
         if seen is None:
             self._silent.add(cluster)
             return
         self._silent.discard(cluster)
+        cached = self._caches.job(key)
+        if cached is None or copies.may_run_here(cached.read()):
+            return  # what is left there of a job that is deleted, or at home
         before = self._copies.pop(key, None)
         if seen.status is not None:
             self._copies[key] = seen.status
         if before != seen.status:
             self._changed(key)
-        cached = self._caches.job(key)
-        if cached is not None and seen.view.copy is not None and seen.view.copy.origin != cached.uid:
+        if seen.view.copy is not None and seen.view.copy.origin != cached.uid:
             self._tell(
-                key, f"The cluster {cluster} has another JobSet of this name: delete it, or rename the job."
+                key,
+                f"The cluster {cluster} has another JobSet of this name, so no copy of the job is created there: rename the job.",
             )
 
     def _rejected(self, key: JobKey, error: ApiError) -> None:
