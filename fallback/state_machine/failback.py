@@ -202,7 +202,7 @@ def _reservation_complete(
     state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
 ) -> Step:
     if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
-        # A copy is not reached by requests: it is told by SIGTERM.
+        # A copy is not reached by requests: it gets SIGTERM.
         return fail_back(state, observation, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
     return Step(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))

@@ -160,9 +160,9 @@ def test_a_separation_stops_and_starts_nothing_and_a_job_that_is_deleted_in_it_i
         both.home.client.delete(JOBSET, "JobSet", "cut", namespace=NAMESPACE)
         wait_until(lambda: clusters.stage("cut") == "Returning", "home records the recall")
         both.controller.kill()
-        assert _uids(both.there, "cut") == pods, "whoever runs goes on"
+        assert _uids(both.there, "cut") == pods, "a separation stops nothing"
         assert both.home.job("cut"), "the name is taken until the copy is gone"
-        assert not both.home.pods("cut"), "and nobody starts"
+        assert not both.home.pods("cut"), "and starts nothing"
 
         clusters.front.decide = lambda _: Fault.PASS
         both.home.forget_leader()

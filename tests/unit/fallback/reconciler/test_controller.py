@@ -312,9 +312,9 @@ class TwoClusters:
                 self.twice.extend([f"{name} at {now()}"] if self.home.operator.pods(name) else [])
             await asyncio.sleep(0.05)
 
-    def set_fate(self, fate: Callable[[str, str], str]) -> None:
+    def set_fault(self, fault: Callable[[str, str], str]) -> None:
         """Let every connection meet this."""
-        self.at_home.connection.fate = self.there.connection.fate = self.between.fate = fate
+        self.at_home.connection.fault = self.there.connection.fault = self.between.fault = fault
 
     async def disturb(self) -> None:
         """Let one thing happen that is drawn."""
@@ -331,7 +331,7 @@ class TwoClusters:
                 await self.there.kill()
                 self.there = Process(self.west.api)
             case _:
-                self.between.fate = lambda _method, _path: "lose"
+                self.between.fault = lambda _method, _path: "lose"
                 await asyncio.sleep(chance.uniform(10, 200))
 
     def is_at_rest(self, name: str) -> bool:
@@ -357,14 +357,14 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
     chance = both.home.chance
     await both.begin()
 
-    def fate(_method: str, _path: str) -> str:
+    def fault(_method: str, _path: str) -> str:
         return "pass" if chance.random() > 0.1 else chance.choice(["lose", "lose answer", "throttle", "fail"])
 
     for _ in range(20):
-        both.set_fate(fate)
+        both.set_fault(fault)
         await asyncio.sleep(chance.uniform(0.2, 20))
         await both.disturb()
-    both.set_fate(lambda _method, _path: "pass")
+    both.set_fault(lambda _method, _path: "pass")
     for name in both.names:
         await both.home.until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", 1800)
     assert both.went, "a run in which no job went away shows nothing"
