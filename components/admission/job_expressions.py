@@ -79,8 +79,7 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
     )
     keys = texts([selection.key for selection in capacity])
     return {
-        # A job is created on a tier of its own cluster; what other clusters have is judged there.
-        "tiers": "params.spec.tiers.filter(t, !has(t.cluster))",
+        "tiers": "params.spec.tiers",
         "pools": "variables.tiers.map(t, t.pool)",
         "spotPools": f"lists.range(size(variables.tiers)).filter(i, {is_spot}).map(i, {tier}.pool)",
         "items": kind.items_of("object"),
