@@ -1,6 +1,8 @@
 """The documentation site: every page has a place, and messages are quoted as the program writes them."""
 
+import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -21,12 +23,67 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_troubleshooting_page_quotes_messages_exactly() -> None:
     written = " ".join(source_text(ROOT / source) for source in SOURCES)
-    rows = re.findall(
-        r"^\| `([^`]+)` \|", (DOCS / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert rows, "the tables have rows"
-    for message in rows:
+    assert quoted(), "the tables have rows"
+    for message in quoted():
         assert message in written, f"no program writes {message!r}"
+
+
+#: What a message says to do.
+FIX = re.compile(
+    r"[;:,.] (?:or |then |and )?(?:add|check|choose|find|fix|give|install|name|read|restore|run|set|start|use|write)\w* ",
+    re.IGNORECASE,
+)
+
+
+def test_a_message_of_a_rehearsal_says_what_to_do_or_the_troubleshooting_page_does() -> None:
+    folders = ("rehearsal", "simulator/stacks", "simulator/control_plane", "simulator/operator_runner")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    messages = [each for file in files for each in raised(ast.parse(file.read_text("utf-8")))]
+    assert len(messages) > 30, "the messages are read"
+    silent = [each for each in messages if not FIX.search(each) and not any(row in each for row in quoted())]
+    assert silent == [], (
+        "a user is left alone with these: say what to do, or give docs/troubleshooting.md a row"
+    )
+
+
+def raised(module: ast.Module) -> list[str]:
+    """The messages of a module's errors, without the values in them; those from elsewhere are judged there."""
+    calls = [
+        node.exc
+        for node in ast.walk(module)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+    ]
+    errors = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == "RehearsalError"]
+    return [text for each in errors if each.args and (text := constant_text(each.args[0]))]
+
+
+def constant_text(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(constant_text(each) for each in node.values)
+    if isinstance(node, ast.BinOp):
+        return constant_text(node.left) + constant_text(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+@cache
+def quoted() -> list[str]:
+    """The messages in the first column of the page's tables."""
+    rows = re.findall(r"^\| (`[^|]+`) \|", (DOCS / "troubleshooting.md").read_text("utf-8"), re.MULTILINE)
+    return [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_readme_takes_a_minute() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.split()) < 500, "a visitor decides in 60 seconds"
+    compared = re.findall(r"^\| ([A-Z]\w.*?) \|", text.partition("## Compared with")[2], re.MULTILINE)
+    assert compared == ["SkyPilot", "Karpenter alone", "Kueue", "Determined", "GKE ComputeClasses"], (
+        "five others"
+    )
+    assert re.findall(r"^\*\*\[?(\w+ \w+)", text.partition("## Three ways in")[2], re.MULTILINE) == [
+        "Try it",
+        "On your",
+        "One part",
+    ], "try it, bring it to a cloud, or take one part"
 
 
 def pages(nav: object) -> list[str]:
