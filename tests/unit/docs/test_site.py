@@ -1,12 +1,20 @@
 """The documentation site: every page has a place, and messages are quoted as the program writes them."""
 
 import ast
+import asyncio
 import re
-from functools import cache
+import subprocess
+import sys
+import threading
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
 
+import pytest
 import yaml
+
+from tests.support.chromium import CHROMIUM, chromium_page
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -99,3 +107,42 @@ def source_text(path: Path) -> str:
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     text = " ".join(file.read_text(encoding="utf-8") for file in files)
     return re.sub(r'"\s*\n\s*f?"', "", text)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not on PATH: `apt-get install chromium`")
+def test_each_page_fits_a_desk_and_a_phone_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)]
+    subprocess.run(build, cwd=ROOT, check=True)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        names = [page.name for page in sorted(site.glob("*.html"))]
+        asyncio.run(visit(names, f"http://127.0.0.1:{server.server_port}/", tmp_path / "profile"))
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def visit(names: list[str], site: str, profile: Path) -> None:
+    async with chromium_page(profile) as page:
+        for name in names:
+            await page.open(site + name)
+            await page.wait(
+                f"document.readyState === 'complete' && location.pathname === '/{name}'", "the page is there"
+            )
+            for width in (1280, 390):
+                await page.resize(width, 900)
+                fits = f"innerWidth === {width} && document.documentElement.scrollWidth <= innerWidth"
+                await page.wait(fits, f"{name} scrolls sideways at {width} pixels")
+            missing = "[...document.images].filter(each => each.complete && !each.naturalWidth).length"
+            assert await page.evaluate(missing) == 0, f"a picture of {name} is not there"
+        assert page.complaints == [], "the browser has nothing to say"
+        assert [each for each in page.requested if not each.startswith((site, "data:"))] == [], (
+            "no other server"
+        )
