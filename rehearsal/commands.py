@@ -18,7 +18,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Audience, EngineFailure, Outcome, Verdict
+from holdfast.simulator.pulumi import Audience, CommandOutcome, EngineFailure, Verdict
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack, StackEnvironment
 from holdfast.simulator.stacks.user_program import PROJECT_FILE, UserProgram
@@ -89,7 +89,7 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
         return 0
     if parsed.stack is not None or parsed.existing or parsed.plugin:
         raise RehearsalError(
-            f"{folder / PROJECT_FILE} does not exist; --stack, --existing and --plugin need the folder of a program"
+            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing and --plugin"
         )
     rehearse(parsed.target, enter_workspace())
     return 0
@@ -260,7 +260,7 @@ def _remove(stack: Stack, *, keep_logs: bool = False) -> None:
 # --- what a command prints at its end -------------------------------------------------------------
 
 
-def say_verdicts(outcome: Outcome) -> None:
+def say_verdicts(outcome: CommandOutcome) -> None:
     """Print the policies' verdicts on a plan."""
     say()
     say("Policies")
@@ -268,13 +268,13 @@ def say_verdicts(outcome: Outcome) -> None:
         say(line)
 
 
-def _say_summary(outcome: Outcome) -> None:
+def _say_summary(outcome: CommandOutcome) -> None:
     say()
     for line in summary(outcome):
         say(line)
 
 
-def summary(outcome: Outcome) -> list[str]:
+def summary(outcome: CommandOutcome) -> list[str]:
     """Return the lines that end a command: changes, policies, time."""
     title = f"{outcome.command} of {outcome.stack}"
     indent = " " * (len(title) + 2)
@@ -282,7 +282,7 @@ def summary(outcome: Outcome) -> list[str]:
     return [f"{title}: {changes(outcome)}", *verdicts, f"{indent}{outcome.seconds:.0f} s"]
 
 
-def changes(outcome: Outcome) -> str:
+def changes(outcome: CommandOutcome) -> str:
     """Return what changed, or would change: `3 created, 12 unchanged`."""
     tense = 1 if outcome.command == "preview" else 0
     counted = {operation: count for operation, count in outcome.changes.items() if count}
@@ -291,7 +291,7 @@ def changes(outcome: Outcome) -> str:
     return ", ".join(parts) or "nothing to do"
 
 
-def policies(outcome: Outcome) -> str:
+def policies(outcome: CommandOutcome) -> str:
     """Return which policy packs ran, and the number of violations."""
     if not outcome.packs:
         return "no policy pack ran"
@@ -301,7 +301,7 @@ def policies(outcome: Outcome) -> str:
     return f"policies {packs}: {stopping} mandatory, {advice} advisory violations"
 
 
-def verdict_lines(outcome: Outcome) -> list[str]:
+def verdict_lines(outcome: CommandOutcome) -> list[str]:
     """Return the policies' verdicts, mandatory ones first."""
     if not outcome.verdicts:
         return [f"  {policies(outcome)}"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.analysis.replay.replay import Replayed, horizon
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.analysis.replay.market import Market, Workload
 
@@ -46,7 +46,7 @@ class _Run:
     place: str | None = None
     setup: timedelta = _NOTHING
     leaving: timedelta = _NOTHING
-    price_left: float = 0.0
+    left: str = _ON_DEMAND
     is_committed: bool = False
     elapsed: timedelta = _NOTHING
     progress: timedelta = _NOTHING
@@ -58,17 +58,21 @@ class _Run:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """The job, its deadline, and the prices; `restart`: what a change of machines costs at most."""
+    """The job, its deadline, and the prices over time; `restart`: what a change of machines costs at most."""
 
     job: Workload
     within: timedelta
     rule: Baseline
-    prices: dict[str, float]
+    prices: Mapping[str, Sequence[tuple[timedelta, float]]]
 
     @property
     def restart(self) -> timedelta:
         """The declared cost of a restart, as the controller's policy has it."""
         return restart_cost(self.job)
+
+    def price(self, pool: str, at: timedelta) -> float:
+        """What a machine of the pool costs."""
+        return _value(self.prices[pool], at)
 
 
 def restart_cost(job: Workload) -> timedelta:
@@ -80,17 +84,22 @@ def replay_baseline(
     job: Workload, market: Market, rule: Baseline, start: timedelta, *, finish_within: timedelta
 ) -> Replayed:
     """Replay a job that follows a rule from a start in the traces."""
-    spot = {each.pool: each.price for each in market.pools if each.trace is not None}
-    steps = market.from_start(start, job.nodes)
-    task = _Task(job=job, within=finish_within, rule=rule, prices={**spot, _ON_DEMAND: 1.0})
+    steps, prices = market.from_start(start, job.nodes), market.prices_from_start(start)
+    spot = [each.pool for each in market.pools if each.trace is not None]
     capacity = {pool: steps[pool] for pool in spot}
-    changes = sorted({at for each in capacity.values() for at, _ in each})
+    task = _Task(
+        job=job,
+        within=finish_within,
+        rule=rule,
+        prices={**{pool: prices[pool] for pool in spot}, _ON_DEMAND: [(_NOTHING, 1.0)]},
+    )
+    changes = sorted({at for each in (*capacity.values(), *task.prices.values()) for at, _ in each})
     until, run = horizon(job, market), _Run()
     while run.progress < job.work and run.elapsed < until:
         available = [
             pool
-            for pool in sorted(capacity, key=lambda pool: spot[pool])
-            if _nodes(capacity[pool], run.elapsed) >= job.nodes
+            for pool in sorted(capacity, key=lambda pool: task.price(pool, run.elapsed))
+            if _value(capacity[pool], run.elapsed) >= job.nodes
         ]
         _settle(run, task, available)
         _pass(run, task, min(_next(changes, run.elapsed), run.elapsed + _TICK, until))
@@ -105,7 +114,7 @@ def replay_baseline(
     )
 
 
-def _nodes(steps: Sequence[tuple[timedelta, int]], at: timedelta) -> int:
+def _value(steps: Sequence[tuple[timedelta, float]], at: timedelta) -> float:
     place = bisect_right(steps, at, key=lambda step: step[0])
     return steps[place - 1][1] if place else 0
 
@@ -126,7 +135,7 @@ def _settle(run: _Run, task: _Task, available: Sequence[str]) -> None:
     if wanted == run.place:
         return
     if run.place is not None:
-        run.leaving, run.price_left = task.job.grace, task.prices[run.place]
+        run.leaving, run.left = task.job.grace, run.place
     if wanted is not None:
         run.setup = task.job.boot + task.job.restart
         run.starts += 1
@@ -163,7 +172,7 @@ def _pass(run: _Run, task: _Task, end: timedelta) -> None:
     if run.leaving > _NOTHING:
         span = min(span, run.leaving)
         run.leaving -= span
-        run.paid += span / _HOUR * run.price_left
+        run.paid += span / _HOUR * task.price(run.left, run.elapsed)
     elif run.place is None:
         run.waited += span
     else:
@@ -173,5 +182,5 @@ def _pass(run: _Run, task: _Task, end: timedelta) -> None:
             run.setup -= span
         else:
             run.progress += span
-        run.paid += span / _HOUR * task.prices[run.place]
+        run.paid += span / _HOUR * task.price(run.place, run.elapsed)
     run.elapsed += span

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 from argparse import Namespace
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -43,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands `run`, `rates` and `synthetic`."""
     parser.description = (
         "Calculate what a ladder would have cost on recorded availability, with the controller's own decisions. "
-        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.'
+        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}, '
+        'and may have "prices": [of an instance per tick].'
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(
@@ -93,6 +95,17 @@ def duration_or_never(text: str) -> timedelta | None:
         raise argparse.ArgumentTypeError(f"{error} Or never.") from error
 
 
+def price(text: str) -> float:
+    """Read a price. Raises argparse's error for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f'"{text}": allowed: a number above 0, such as 0.45')
+    return number
+
+
 def failures(text: str) -> int:
     """Read a `maxFailures`. Raises argparse's error for anything else."""
     number = int(text) if text.lstrip("-").isdecimal() and len(text) < 9 else None
@@ -126,6 +139,12 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         type=duration,
         metavar="TIME",
         help="an eviction loses the work since the last one (default: a checkpoint is written at the notice)",
+    )
+    command.add_argument(
+        "--on-demand-price",
+        type=price,
+        metavar="PRICE",
+        help="of an instance per hour; `prices` of traces, in that currency, then count instead of a pool's PRICE",
     )
     _add_ladder(command.add_argument_group("the ladder", "several values: a row for each combination"))
     command.add_argument(
@@ -166,6 +185,12 @@ def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[re
     )
     numbers.add_argument(
         "--deadline", type=duration, metavar="TIME", help="the FallbackPolicy's (default: none)"
+    )
+    numbers.add_argument(
+        "--max-price",
+        type=price,
+        metavar="PRICE",
+        help="maxPrice of the tiers above the last, in the currency of --on-demand-price (default: none)",
     )
     numbers.add_argument(
         "--policy", type=Path, metavar="FILE", help="a FallbackPolicy in place of these numbers"
@@ -216,7 +241,7 @@ def _run(parsed: Namespace) -> str:
             PoolMarket(
                 pool=each.pool,
                 price=each.price,
-                trace=read_trace(each.trace) if each.trace else None,
+                trace=read_trace(each.trace).relative_to(parsed.on_demand_price) if each.trace else None,
                 block=each.block,
             )
             for each in parsed.pools
@@ -255,11 +280,22 @@ def _run_deadlines(parsed: Namespace, job: Workload, market: Market) -> str:
 def _policies(parsed: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
     given = [name for name in LADDER if getattr(parsed, name) is not None]
     if parsed.policy is None:
-        return ladders(market, Numbers(**{name: getattr(parsed, name) for name in given}))
+        numbers = Numbers(**{name: getattr(parsed, name) for name in given})
+        return ladders(market, _with_relative_limit(numbers, parsed.on_demand_price))
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(f"--policy: {parsed.policy} has numbers of its own; leave out {options}")
-    return (read_ladder(parsed.policy, market),)
+    return (read_ladder(parsed.policy, market, parsed.on_demand_price),)
+
+
+def _with_relative_limit(numbers: Numbers, on_demand_price: float | None) -> Numbers:
+    if numbers.max_price is None:
+        return numbers
+    if on_demand_price is None:
+        raise ValueError(
+            "--max-price: it has no prices to be compared with; set --on-demand-price, and give a tier a trace with prices"
+        )
+    return replace(numbers, max_price=numbers.max_price / on_demand_price)
 
 
 def _rates(parsed: Namespace) -> str:

@@ -6,13 +6,14 @@ costs nothing. No ladder costs less than the best such schedule.
 
 The cheapest schedule with enough progress before a deadline is bounded from below by Lagrange's dual: each hour of
 progress has a worth, the schedule with the best balance is found by dynamic programming over the times at which
-capacity changes (a schedule that ends a run between two of them is never better balanced), and the worth is raised
+capacity or a price changes (a schedule that ends a run between two of them is never better balanced), and the worth is raised
 until the progress is sufficient. The bound is the highest of all balances. It is not exact: the last run can be cut short
 but not its restart, so the best schedule may cost about one restart more.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -30,7 +31,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """Hours without a change of capacity, and the prices of the pools with capacity for the gang, by pool number."""
+    """Hours without a change of capacity or price, and the prices of the pools with capacity for the gang, by pool number."""
 
     hours: float
     prices: tuple[tuple[int, float], ...]
@@ -65,24 +66,30 @@ def least_cost(stretches: Sequence[Stretch], *, work: float, restart: float) -> 
 
 
 def stretches(
-    pools: Sequence[tuple[float, Sequence[tuple[timedelta, int]]]], nodes: int, until: timedelta
+    pools: Sequence[tuple[Sequence[tuple[timedelta, float]], Sequence[tuple[timedelta, int]]]],
+    nodes: int,
+    until: timedelta,
 ) -> list[Stretch]:
-    """Split the time until a deadline where any pool's capacity for the gang changes. `pools`: price and steps of each."""
-    changes = {at for _, steps in pools for at in _turns(steps, nodes) if at < until}
-    times = [*sorted(changes), until]
-    places = [0] * len(pools)
+    """Split the time until a deadline where any pool's price or capacity for the gang changes.
+
+    `pools`: the prices and the capacity of each, as steps.
+    """
+    changes = {at for _, steps in pools for at in _turns(steps, nodes)}
+    changes |= {at for prices, _ in pools for at, _ in prices}
+    times = [*sorted(at for at in changes if at < until), until]
     cut: list[Stretch] = []
     for at, then in pairwise(times):
-        for number, (_, steps) in enumerate(pools):
-            while places[number] + 1 < len(steps) and steps[places[number] + 1][0] <= at:
-                places[number] += 1
         open_now = tuple(
-            (number, price)
-            for number, (price, steps) in enumerate(pools)
-            if steps[places[number]][1] >= nodes
+            (number, _value(prices, at))
+            for number, (prices, steps) in enumerate(pools)
+            if _value(steps, at) >= nodes
         )
         cut.append(Stretch(hours=(then - at) / _HOUR, prices=open_now))
     return cut
+
+
+def _value(steps: Sequence[tuple[timedelta, float]], at: timedelta) -> float:
+    return steps[bisect_right(steps, at, key=lambda step: step[0]) - 1][1]
 
 
 def _turns(steps: Sequence[tuple[timedelta, int]], nodes: int) -> Iterator[timedelta]:

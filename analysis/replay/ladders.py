@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Final, cast
@@ -38,7 +38,8 @@ class NamedPolicy:
 class Numbers:
     """The numbers of a ladder, the first three with all values to try. None: no limit, or never.
 
-    The defaults are those of a ladder without failback: five failures, 15 minutes.
+    The defaults are those of a ladder without failback: five failures, 15 minutes. `max_price`: of every tier above the last,
+    relative to on-demand.
     """
 
     max_failures: Sequence[int] = (5,)
@@ -46,6 +47,7 @@ class Numbers:
     return_after: Sequence[timedelta | None] = (None,)
     hold_timeout: timedelta = DEFAULT_HOLD_TIMEOUT
     deadline: timedelta | None = None
+    max_price: float | None = None
 
 
 def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
@@ -66,8 +68,10 @@ def stay(pool: str) -> NamedPolicy:
     )
 
 
-def read_ladder(path: Path, market: Market) -> NamedPolicy:
+def read_ladder(path: Path, market: Market, on_demand_price: float | None = None) -> NamedPolicy:
     """Read a FallbackPolicy, as YAML or JSON, whose pools are those of the market.
+
+    `on_demand_price`: in the currency of its `maxPrice`, which becomes relative to it.
 
     Raises ValueError for anything else, OSError for a file that cannot be read.
     """
@@ -77,16 +81,17 @@ def read_ladder(path: Path, market: Market) -> NamedPolicy:
         raise ValueError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
     policy = parse_policy(cast("Json", document) if isinstance(document, dict) else None)
     if not isinstance(policy, NoPolicy):
-        return _fitting(policy, path, market)
+        return _fitting(policy, path, market, on_demand_price)
     problems = policy.problems or ("no FallbackPolicy; allowed: an object with spec.tiers",)
     raise ValueError(f"{path}: {'; '.join(problems)}")
 
 
-def _fitting(policy: Policy, path: Path, market: Market) -> NamedPolicy:
+def _fitting(policy: Policy, path: Path, market: Market, on_demand_price: float | None) -> NamedPolicy:
     tiers = [tier.pool for tier in policy.tiers]
-    if set(tiers) != set(market.prices):
+    pools = [each.pool for each in market.pools]
+    if set(tiers) != set(pools):
         raise ValueError(
-            f"{path}: its tiers are {', '.join(tiers)}, the pools that were given {', '.join(market.prices)}; "
+            f"{path}: its tiers are {', '.join(tiers)}, the pools that were given {', '.join(pools)}; "
             "allowed: the same ones, each with its price"
         )
     blocks = {each.pool for each in market.pools if each.block}
@@ -96,7 +101,22 @@ def _fitting(policy: Policy, path: Path, market: Market) -> NamedPolicy:
                 f"{path}: {tier.pool} is reserved for some time, which a replay does not read from dates; write the pool as "
                 f"{tier.pool}:PRICE:BEGIN..END, such as {tier.pool}:0.7:6h..54h"
             )
-    return NamedPolicy(name=path.name, policy=policy)
+    return NamedPolicy(name=path.name, policy=_with_relative_limits(policy, path, on_demand_price))
+
+
+def _with_relative_limits(policy: Policy, path: Path, on_demand_price: float | None) -> Policy:
+    """Express each `maxPrice` relative to on-demand, as the prices of a replay are."""
+    if all(tier.max_price is None for tier in policy.tiers):
+        return policy
+    if on_demand_price is None:
+        raise ValueError(
+            f"{path}: maxPrice has no prices to be compared with; set --on-demand-price, and give the tier a trace with prices"
+        )
+    tiers = (
+        replace(tier, max_price=None if tier.max_price is None else tier.max_price / on_demand_price)
+        for tier in policy.tiers
+    )
+    return replace(policy, tiers=tuple(tiers))
 
 
 def _ladder(
@@ -113,7 +133,12 @@ def _ladder(
             "procurementTimeout or both"
         )
     upper = [
-        PolicyTier(pool=pool, max_failures=max_failures, procurement_timeout=procurement_timeout)
+        PolicyTier(
+            pool=pool,
+            max_failures=max_failures,
+            procurement_timeout=procurement_timeout,
+            max_price=numbers.max_price,
+        )
         for pool in above
     ]
     return NamedPolicy(

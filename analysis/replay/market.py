@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.analysis.simulation.run import ENDLESS
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from holdfast.analysis.replay.trace import Trace
 
 _AT_ONCE = timedelta(0)
+
+_Value = TypeVar("_Value", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,8 @@ class Block:
 class PoolMarket:
     """A pool, its price relative to on-demand, and its trace or its reserved block; neither: it always has capacity.
 
+    The prices of a trace that has some count instead of `price`, relative to on-demand too.
+
     Raises ValueError for a price of 0 or less, and for both.
     """
 
@@ -123,11 +127,6 @@ class Market:
         """The length of the shortest trace, None without a trace."""
         return min((each.trace.length for each in self.pools if each.trace), default=None)
 
-    @property
-    def prices(self) -> Mapping[str, float]:
-        """The pools' prices."""
-        return {each.pool: each.price for each in self.pools}
-
     def from_start(self, start: timedelta, nodes: int) -> Mapping[str, Sequence[tuple[timedelta, int]]]:
         """Return the capacity of each pool over time for a gang of `nodes` that starts at `start` in the traces.
 
@@ -136,6 +135,16 @@ class Market:
         """
         length = self.length or _AT_ONCE
         return {each.pool: _steps(each, start, nodes, length) for each in self.pools}
+
+    def prices_from_start(self, start: timedelta) -> Mapping[str, Sequence[tuple[timedelta, float]]]:
+        """Return the price of each pool over time from a start in the traces; one step without recorded prices."""
+        length = self.length or _AT_ONCE
+        return {
+            each.pool: _rotated(each.trace.price_steps(length), start, length)
+            if each.trace is not None and each.trace.prices
+            else [(_AT_ONCE, each.price)]
+            for each in self.pools
+        }
 
     def blocks_from_start(self, start: timedelta) -> Mapping[str, tuple[timedelta, timedelta]]:
         """The beginning and the end of each reserved pool's block after a start in the traces."""
@@ -156,10 +165,10 @@ def _steps(
 
 
 def _rotated(
-    steps: Sequence[tuple[timedelta, int]], start: timedelta, length: timedelta
-) -> list[tuple[timedelta, int]]:
+    steps: Sequence[tuple[timedelta, _Value]], start: timedelta, length: timedelta
+) -> list[tuple[timedelta, _Value]]:
     place = bisect_right(steps, start, key=lambda step: step[0])
     first = (_AT_ONCE, steps[place - 1][1])
-    after = [(at - start, number) for at, number in steps[place:]]
-    again = [(at - start + length, number) for at, number in steps[:place] if at < start]
+    after = [(at - start, value) for at, value in steps[place:]]
+    again = [(at - start + length, value) for at, value in steps[:place] if at < start]
     return [first, *after, *again]

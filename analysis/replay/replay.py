@@ -75,6 +75,21 @@ def replay(
 
     `finish_within`: the job's own deadline after its start; None for none.
     """
+    return _replayed(simulated(job, market, policy, start, finish_within=finish_within), job)
+
+
+def simulated(
+    job: Workload, market: Market, policy: Policy, start: timedelta, *, finish_within: timedelta | None = None
+) -> Simulation:
+    """Run the simulation of a replay, to its end.
+
+    Raises ValueError for a policy with `maxPrice` and machines that are there at once.
+    """
+    if job.boot <= _AT_ONCE and any(tier.max_price is not None for tier in policy.tiers):
+        raise ValueError(
+            "boot: got 0; allowed with maxPrice: more than 0, because jobs that wait for machines leave a tier that is too "
+            "expensive. Set --boot, such as --boot 3m."
+        )
     plan = JobPlan(
         uid="job",
         created=_START,
@@ -101,14 +116,18 @@ def replay(
         # Changes of other pools would only cost time.
         if policy.rank_of(pool) is not None
     }
-    run = simulate(
+    prices = {
+        pool: [(_START + at, price) for at, price in steps]
+        for pool, steps in market.prices_from_start(start).items()
+        if pool in pools
+    }
+    return simulate(
         [plan],
         _in_blocks(policy, blocks),
-        Steps(pools=pools),
+        Steps(pools=pools, prices=prices),
         start=_START,
         until=_START + horizon(job, market),
     )
-    return _replayed(run, job, market.prices)
 
 
 def _in_blocks(policy: Policy, blocks: Mapping[str, tuple[timedelta, timedelta]]) -> Policy:
@@ -132,20 +151,24 @@ def hindsight(job: Workload, market: Market, start: timedelta, within: timedelta
 
     On-demand at a price of 1 is available beside the market's pools. None if no schedule finishes in that time.
     """
-    steps = market.from_start(start, job.nodes)
-    pools = [(each.price, steps[each.pool]) for each in market.pools]
+    steps, prices = market.from_start(start, job.nodes), market.prices_from_start(start)
+    pools = [(prices[each.pool], steps[each.pool]) for each in market.pools]
     until = min(within, horizon(job, market))
     bound = least_cost(
-        stretches([*pools, (1.0, [(_AT_ONCE, ENDLESS)])], job.nodes, until),
+        stretches([*pools, ([(_AT_ONCE, 1.0)], [(_AT_ONCE, ENDLESS)])], job.nodes, until),
         work=job.work / _HOUR,
         restart=job.restart / _HOUR,
     )
     return None if bound is None else bound / (job.undisturbed / _HOUR)
 
 
-def _replayed(run: Simulation, job: Workload, prices: Mapping[str, float]) -> Replayed:
+def _replayed(run: Simulation, job: Workload) -> Replayed:
     (ran,) = run.jobs
-    paid = sum(use.nodes * prices[use.pool] * ((use.end - use.start) / _HOUR) for use in run.uses)
+    # No price changes within a use.
+    paid = sum(
+        use.nodes * (run.availability.price(use.pool, use.start) or 0.0) * ((use.end - use.start) / _HOUR)
+        for use in run.uses
+    )
     took = (ran.finished_at or run.now) - _START
     return Replayed(
         is_finished=ran.outcome is Outcome.COMPLETED,

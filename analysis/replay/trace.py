@@ -1,31 +1,37 @@
-"""Availability traces: the capacity of a pool at regular times, from a file or made from a seed."""
+"""Availability traces: the capacity of a pool at regular times, and its price, from a file or made from a seed."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from itertools import groupby
 from random import Random
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json, JsonValue
 
 _HOUR = timedelta(hours=1)
 
+_Value = TypeVar("_Value", int, float)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """The number of available instances: `data[i]` from `i * gap` until `(i + 1) * gap`."""
+    """The number of available instances: `data[i]` from `i * gap` until `(i + 1) * gap`.
+
+    `prices`: of an instance at these times, in any currency per hour; empty if they are not known.
+    """
 
     gap: timedelta
     data: tuple[int, ...]
+    prices: tuple[float, ...] = ()
 
     @property
     def length(self) -> timedelta:
@@ -40,8 +46,12 @@ class Trace:
     @cached_property
     def changes(self) -> tuple[tuple[int, int], ...]:
         """The ticks at which the number changes, including the first, with the new number."""
-        ticks = range(len(self.data))
-        return tuple((at, self.data[at]) for at in ticks if at == 0 or self.data[at] != self.data[at - 1])
+        return _changes(self.data)
+
+    @cached_property
+    def price_changes(self) -> tuple[tuple[int, float], ...]:
+        """The ticks at which the price changes, including the first, with the new price."""
+        return _changes(self.prices)
 
     def steps(self, nodes: int, length: timedelta) -> list[tuple[timedelta, int]]:
         """Return the times at which the number changes within a length, with the new number; numbers are capped at `nodes`."""
@@ -51,6 +61,20 @@ class Trace:
             if at < length and not (steps and steps[-1][1] == room):
                 steps.append((at, room))
         return steps
+
+    def relative_to(self, on_demand_price: float | None) -> Trace:
+        """Return the trace with its prices as shares of on-demand's, and without prices if that one is not known."""
+        shares = () if on_demand_price is None else tuple(price / on_demand_price for price in self.prices)
+        return replace(self, prices=shares)
+
+    def price_steps(self, length: timedelta) -> list[tuple[timedelta, float]]:
+        """Return the times at which the price changes within a length, with the new price."""
+        return [(at, price) for tick, price in self.price_changes if (at := self.gap * tick) < length]
+
+
+def _changes(values: Sequence[_Value]) -> tuple[tuple[int, _Value], ...]:
+    ticks = range(len(values))
+    return tuple((at, values[at]) for at in ticks if at == 0 or values[at] != values[at - 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +113,13 @@ def _stretches(trace: Trace, nodes: int) -> Iterator[tuple[bool, float]]:
 # A year at one tick a minute is half a million; what is larger is no trace.
 MOST_TICKS: Final = 2_000_000
 MOST_INSTANCES: Final = 1_000_000
+_MOST_PRICE: Final = 1e9
 _MOST_BYTES: Final = 32 * 2**20
 
 _SHORTEST_GAP: Final = 1.0
 _LONGEST_GAP: Final = 86_400.0
 _FORM: Final = '{"metadata": {"gap_seconds": 300}, "data": [4, 4, 3]}'
+_PRICES_FORM: Final = '{"metadata": {"gap_seconds": 300}, "data": [4, 3], "prices": [1.2, 1.3]}'
 
 
 class TraceError(ValueError):
@@ -118,7 +144,11 @@ def read_trace(path: Path) -> Trace:
 
 def write_trace(trace: Trace, path: Path) -> None:
     """Write a trace as a file that `read_trace` reads. Raises OSError."""
-    document = {"metadata": {"gap_seconds": trace.gap.total_seconds()}, "data": list(trace.data)}
+    document = {
+        "metadata": {"gap_seconds": trace.gap.total_seconds()},
+        "data": list(trace.data),
+        **({"prices": list(trace.prices)} if trace.prices else {}),
+    }
     path.write_text(json.dumps(document) + "\n", encoding="utf-8")
 
 
@@ -126,7 +156,8 @@ def _trace(document: JsonValue) -> Trace:
     if not isinstance(document, dict):
         raise TraceError(f"got {_kind(document)}; allowed: an object, such as {_FORM}")
     fields = cast("Json", document)
-    return Trace(gap=_gap(fields.get("metadata")), data=_data(fields.get("data")))
+    data = _data(fields.get("data"))
+    return Trace(gap=_gap(fields.get("metadata")), data=data, prices=_prices(fields.get("prices"), len(data)))
 
 
 def _gap(metadata: JsonValue) -> timedelta:
@@ -158,6 +189,26 @@ def _instances(tick: JsonValue, place: int) -> int:
             f"data[{place}]: got {_shown(tick)}; allowed: a whole number of instances from 0 to {MOST_INSTANCES}"
         )
     return number
+
+
+def _prices(prices: JsonValue, ticks: int) -> tuple[float, ...]:
+    if prices is None:
+        return ()
+    if not isinstance(prices, list) or len(prices) != ticks:
+        got = f"{len(prices)}" if isinstance(prices, list) else _kind(prices)
+        raise TraceError(
+            f"prices: got {got}; allowed: a list of as many prices as data has ticks, {ticks}, as in {_PRICES_FORM}"
+        )
+    return tuple(_price(price, place) for place, price in enumerate(prices))
+
+
+def _price(price: JsonValue, place: int) -> float:
+    is_number = isinstance(price, int | float) and not isinstance(price, bool)
+    if not is_number or not 0 < cast("float", price) <= _MOST_PRICE:
+        raise TraceError(
+            f"prices[{place}]: got {_shown(price)}; allowed: a price per hour above 0, at most {_MOST_PRICE:g}"
+        )
+    return float(cast("float", price))
 
 
 def _shown(value: JsonValue) -> str:

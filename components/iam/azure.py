@@ -21,6 +21,8 @@ NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 #: On a capacity reservation group: reads it, and puts machines of scale sets into its reservations. No narrower built-in role
 #: may do the second.
 CONTRIBUTOR: Final = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+#: On a container registry: pulls images.
+ACR_PULL: Final = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
 #: Reads everything and changes nothing.
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 #: "Azure Kubernetes Service RBAC Cluster Admin": all actions in a cluster that uses Azure RBAC.

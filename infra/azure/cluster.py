@@ -56,6 +56,7 @@ def cluster_of(
             services_cidr=platform.network.services_cidr,
             disk_encryption_set_id=config.disk_encryption_set,
             log_workspace_id=config.log_workspace,
+            registry_id=config.registry,
             reservation_group_ids=platform.reservation_groups,
         ),
     )

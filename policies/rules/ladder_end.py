@@ -141,6 +141,12 @@ def _fault_of_missing(pool: str, which: str, pools: LadderPools) -> Fault | None
             message=f"{which} names pool {pool!r}; whether NodePool {node_pools} makes it {KNOWN_LATER}",
             proven=False,
         )
+    if unlabelled is not None and not unlabelled.labels_path:
+        return Fault(
+            message=f"{which} names pool {pool!r}, which the cloud makes without the label {POOL} by which jobs select it, and "
+            f"which cannot be changed. Name an on-demand pool that exists (this program has: {pools.on_demand()}), or add a "
+            f"NodePool whose nodes have the label {POOL}"
+        )
     if unlabelled is not None:
         return Fault(
             message=f"{which} names pool {pool!r}, but the nodes of NodePool {pool!r} lack the label {POOL}: {pool} by "

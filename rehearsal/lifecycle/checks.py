@@ -10,17 +10,18 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import identity
-from holdfast.simulator.pulumi import Outcome
+from holdfast.simulator.pulumi import CommandOutcome
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, RecordedResource
 
 # A message names this many items; of the others it gives the number.
 _NAMED = 5
 
 
-def require_no_changes(command: str, outcome: Outcome) -> None:
+def require_no_changes(command: str, outcome: CommandOutcome) -> None:
     """Raise RehearsalError if a command that had nothing to change made changes; the message names them."""
     if outcome.changed:
-        raise RehearsalError(f"{command} changed {first_few([step.summary for step in outcome.steps])}")
+        changed = first_few([step.summary for step in outcome.steps])
+        raise RehearsalError(f"{command} changed {changed}; give their inputs the same values in each run")
 
 
 def require_nothing_left(left: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.kubernetes_client.objects import identity
-from holdfast.simulator.pulumi import Outcome
+from holdfast.simulator.pulumi import CommandOutcome
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
 
@@ -63,7 +63,7 @@ def _objects(file: Path) -> list[Json]:
             cast("Iterable[JsonValue]", yaml.load_all(file.read_text("utf-8"), yaml.CSafeLoader))
         )
     except yaml.YAMLError as fault:
-        raise RehearsalError(f"--existing {file}: not YAML: {fault}") from fault
+        raise RehearsalError(f"--existing {file}: not YAML; fix the file: {fault}") from fault
     found = [each for document in documents if document is not None for each in _items(mapping(document))]
     for each in found:
         if not (each.get("apiVersion") and each.get("kind") and mapping(each.get("metadata")).get("name")):
@@ -88,7 +88,7 @@ class ProgramRun:
     stack: Stack
     existing: Sequence[Json]
     report: StepReport
-    show_plan: Callable[[Outcome], None]
+    show_plan: Callable[[CommandOutcome], None]
     remarks: list[str] = field(default_factory=list[str])
 
     def run(self) -> None:
@@ -141,7 +141,8 @@ def apply_existing(client: KubeClient, objects: Iterable[Json]) -> None:
             if each["kind"] == _DEFINITION[1]:
                 _wait_until_served(client, each)
         except KubeError as error:
-            raise RehearsalError(f"--existing: the API server refuses {identity(each)}: {error}") from error
+            message = f"--existing: the API server refuses {identity(each)}; fix its manifest: {error}"
+            raise RehearsalError(message) from error
 
 
 def _ready_node(node: Json) -> Json:

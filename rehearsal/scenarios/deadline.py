@@ -104,8 +104,9 @@ class Plugin:
         variables = {**os.environ, "PATH": path, "KUBECONFIG": str(self.kubeconfig)}
         ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if ended.returncode:
+            said = ended.stderr.strip() or ended.stdout.strip()
             raise RehearsalError(
-                f"`{' '.join(command)}` failed: {ended.stderr.strip() or ended.stdout.strip()}"
+                f"`{' '.join(command)}` failed; run it with KUBECONFIG={self.kubeconfig}: {said}"
             )
         return ended.stdout.rstrip()
 

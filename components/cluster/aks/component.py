@@ -28,6 +28,7 @@ from holdfast.components.cluster.aks.role_assignments import (
     Deployer,
     DeployerArgs,
 )
+from holdfast.components.iam.azure import ACR_PULL, Assignment, AssignmentArgs
 from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class AksClusterArgs:
     `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
     `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region,
     `reservation_group_ids` are the capacity reservation groups of its pools. The workspace `log_workspace_id` gets the logs of
-    the control plane. If `protected`, the cluster cannot be deleted.
+    the control plane. The nodes may pull images from the container registry `registry_id`. If `protected`, the cluster cannot
+    be deleted.
     """
 
     cluster_name: str
@@ -146,6 +148,7 @@ class AksClusterArgs:
     disk_encryption_set_id: str | None = None
     reservation_group_ids: Sequence[str] = ()
     log_workspace_id: str | None = None
+    registry_id: str | None = None
 
 
 class AksCluster(ComponentResource):
@@ -236,6 +239,18 @@ class AksCluster(ComponentResource):
         self.subnet_id = Output.from_input(args.network.subnet_id)
         self.workload_identity_issuer = tied_to(seen.issuer, [cluster])
         self.node_principal_id = tied_to(seen.node_principal_id, [cluster])
+        # Before everything in the cluster: the first operator is pulled from there.
+        before_contents: list[Resource] = [cluster, administrators]
+        if args.registry_id is not None:
+            images = AssignmentArgs(
+                # The registry may be in another subscription, whose role Azure then shows.
+                subscription_id=args.registry_id.split("/")[2],
+                scope=args.registry_id,
+                role=ACR_PULL,
+                principal_id=self.node_principal_id,
+                principal_type="ServicePrincipal",
+            )
+            before_contents.append(Assignment(f"{name}-images", images, opts=ResourceOptions(parent=self)))
         self.kubeconfig = seen.api_server.apply(lambda server: _kubeconfig(args, server))
         self.kubernetes = Provider(
             f"{name}-kubernetes",
@@ -243,7 +258,7 @@ class AksCluster(ComponentResource):
             # Identified by its address, a cluster with another access would look like a different cluster,
             # and everything in it would be replaced.
             cluster_identifier=seen.uid,
-            opts=ResourceOptions(parent=self, depends_on=[cluster, administrators]),
+            opts=ResourceOptions(parent=self, depends_on=before_contents),
         )
         self.register_outputs(
             {

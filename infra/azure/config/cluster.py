@@ -11,6 +11,7 @@ from holdfast.infra.azure.config.fields import (
     CLUSTER_NAME_ALLOWED,
     DISK_ENCRYPTION_SET_ALLOWED,
     OBJECT_ID_ALLOWED,
+    REGISTRY_ALLOWED,
     RESOURCE_GROUP_ALLOWED,
     VM_SIZE_ALLOWED,
     WORKSPACE_ALLOWED,
@@ -19,6 +20,7 @@ from holdfast.infra.azure.config.fields import (
     DiskGib,
     ListedZones,
     ObjectId,
+    RegistryId,
     ResourceGroup,
     VmSize,
     WorkspaceId,
@@ -280,6 +282,13 @@ class AzureCluster(Section):
         description=WORKSPACE_ALLOWED,
         examples=[
             "/subscriptions/…/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces/platform"
+        ],
+    )
+    registry: RegistryId | None = Field(
+        default=None,
+        description=REGISTRY_ALLOWED,
+        examples=[
+            "/subscriptions/…/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/myregistry"
         ],
     )
 

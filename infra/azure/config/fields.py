@@ -39,6 +39,10 @@ WORKSPACE_ALLOWED: Final = (
     "the id of a Log Analytics workspace: /subscriptions/…/resourceGroups/…/providers/Microsoft.OperationalInsights/"
     "workspaces/…"
 )
+REGISTRY_ALLOWED: Final = (
+    "the id of a container registry: /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/"
+    "registries/…"
+)
 DNS_ZONE_ALLOWED: Final = (
     "the id of a private DNS zone: /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/privateDnsZones/"
     "privatelink.blob.core.windows.net"
@@ -144,6 +148,7 @@ WorkspaceId = Annotated[
         "monitor log-analytics workspace show --resource-group GROUP --workspace-name NAME",
     ),
 ]
+RegistryId = Annotated[str, _resource("ContainerRegistry/registries/*", "acr show --name NAME")]
 DnsZoneId = Annotated[
     str,
     _resource(

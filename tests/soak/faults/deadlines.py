@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -154,6 +154,6 @@ class Programs:
                     and work_of(trace, pods, now).finished_at is not None
                 ]
             for name in finished:
-                # An API server that was just restarted refuses requests; the next look completes the job.
-                with suppress(KubeError):
+                # An API server that is being restarted does not answer; the next look completes the job.
+                with suppress(RehearsalError):
                     self._complete(name)

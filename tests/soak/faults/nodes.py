@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -109,7 +110,7 @@ class NodeRecorder:
     """Records a NodeTimeline for the length of `recording`."""
 
     def __init__(self, client: KubeClient) -> None:
-        self.timeline = NodeTimeline()
+        self._timeline = NodeTimeline()
         self._client = client
         self._lock = threading.Lock()
         self._listed: dict[str, set[str]] = {"Pod": set(), "Node": set()}
@@ -137,6 +138,11 @@ class NodeRecorder:
             for each in threads:
                 each.join()
 
+    def timeline(self) -> NodeTimeline:
+        """Return what was seen until now; it does not change while it is checked."""
+        with self._lock:
+            return deepcopy(self._timeline)
+
     def _take(self, kind: str, event: Event) -> None:
         what, found = event
         now = datetime.now(UTC)
@@ -144,10 +150,10 @@ class NodeRecorder:
             if event == BEGUN:
                 self._listed[kind].clear()
             elif event == SYNCED:
-                self.timeline.end_missing(kind, self._listed[kind], now)
+                self._timeline.end_missing(kind, self._listed[kind], now)
             elif kind == "Pod":
                 self._listed[kind].add(uid_of(found))
-                self.timeline.record_placeholder(found, now, is_deleted=what == "DELETED")
+                self._timeline.record_placeholder(found, now, is_deleted=what == "DELETED")
             else:
                 self._listed[kind].add(name_of(found))
-                self.timeline.record_node(found, now, is_deleted=what == "DELETED")
+                self._timeline.record_node(found, now, is_deleted=what == "DELETED")

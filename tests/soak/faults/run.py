@@ -194,7 +194,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
                     judged = Judged(
                         recorder=recorder,
                         injector=injector,
-                        nodes=nodes.timeline,
+                        nodes=nodes.timeline(),
                         policy=_parsed(policy),
                         names=names,
                         paced=paced,

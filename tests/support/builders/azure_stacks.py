@@ -11,6 +11,7 @@ from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
     EXISTING_AZURE_NETWORK,
+    REGISTRY,
     SUBSCRIPTION,
     WORKSPACE,
     fixed_platform,
@@ -38,7 +39,9 @@ def _tracked(name: str) -> Callable[[], AzurePlatform]:
 
 def _mirrored(document: Document) -> None:
     document.update(mirror={"charts": CHARTS, "images": IMAGES})
-    section(document, "cluster").update(diskEncryptionSet=DISK_ENCRYPTION_SET, logWorkspace=WORKSPACE)
+    section(document, "cluster").update(
+        diskEncryptionSet=DISK_ENCRYPTION_SET, logWorkspace=WORKSPACE, registry=REGISTRY
+    )
     section(document, "checkpoints").update(privateEndpoint={})
 
 

@@ -212,6 +212,7 @@ SUBNET = (
     "/subnets/training"
 )
 WORKSPACE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/logs/providers/Microsoft.OperationalInsights/workspaces/platform"
+REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/images"
 DNS_ZONE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
 DISK_ENCRYPTION_SET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
 

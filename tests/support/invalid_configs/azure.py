@@ -93,6 +93,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a zone of the system nodes twice": wrong(".cluster.systemNodes.zones[1]", [1, "1"], "Remove one"),
     # disks
     "a disk encryption set by name": wrong(".cluster.diskEncryptionSet", "holdfast", "az disk-encryption-set show"),
+    "a registry by its address": wrong(".cluster.registry", "images.azurecr.io", "az acr show --name NAME"),
     "a disk encryption set of another subscription": wrong(".cluster.diskEncryptionSet", ELSEWHERE, "or change azure-native:subscriptionId"),
     # upgrades and maintenance
     "a channel that moves to the next minor version": wrong(".cluster.upgrades.cluster", "stable", "the next `pulumi up` would try to downgrade, which AKS rejects"),

@@ -16,6 +16,7 @@ from holdfast.fallback.state_machine.ledger import of_on_demand, with_ledger
 from holdfast.fallback.state_machine.state import JobState, Ledger
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T0, policy
+from tests.support.soak import sized
 
 PRICES = {"a-spot": 0.75, "b-spot": 1.25, "on-demand": 2.5}
 SPOT_FACTS, LAST_FACTS = (
@@ -35,7 +36,10 @@ LADDER = policy(
     hold_timeout=10 * MINUTE,
 )
 JOB = JobPlan(uid="job", created=T0, pool="a-spot", pods=4, work=10 * HOUR)
-minutes = st.integers(0, 90).map(lambda number: number * MINUTE)
+
+
+def minutes(most: int) -> st.SearchStrategy[timedelta]:
+    return st.integers(0, most).map(lambda number: number * MINUTE)
 
 
 def ledger_of(run: Simulation) -> Ledger:
@@ -52,11 +56,11 @@ def spent(run: Simulation, pool: str) -> timedelta:
     return sum((use.nodes * (use.end - use.start) for use in run.uses if use.pool == pool), NOTHING)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=sized(40, soak=2000), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(("a-spot", "b-spot")),
-        st.lists(st.tuples(minutes, st.integers(0, 4)), max_size=12),
+        st.lists(st.tuples(minutes(90), st.integers(0, 4)), max_size=12),
     ),
     st.builds(
         JobPlan,
@@ -65,9 +69,9 @@ def spent(run: Simulation, pool: str) -> timedelta:
         pool=st.just("a-spot"),
         pods=st.integers(1, 4),
         work=st.integers(1, 20).map(lambda hours: hours * HOUR),
-        boot=minutes.filter(lambda time: time < 10 * MINUTE),
-        restart=minutes.filter(lambda time: time < 30 * MINUTE),
-        grace=minutes.filter(lambda time: time < 10 * MINUTE),
+        boot=minutes(9),
+        restart=minutes(29),
+        grace=minutes(9),
         checkpoint_every=st.sampled_from((None, 7 * MINUTE, HOUR)),
         finish_by=st.sampled_from((None, T0 + 15 * HOUR)),
     ),

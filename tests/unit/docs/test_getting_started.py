@@ -214,6 +214,7 @@ def test_permissions_of_deployers_are_those_of_the_program(tmp_path: Path) -> No
     (policy,) = re.findall(r"```json\n(.*?)```", PAGES["aws"].text, re.DOTALL)
     assert lint({"deployer": policy}, tmp_path) == [], "users copy the IAM policy"
     given = {
+        azure.ACR_PULL,
         azure.AKS_RBAC_CLUSTER_ADMIN,
         azure.NETWORK_CONTRIBUTOR,
         azure.READER,

@@ -1,10 +1,20 @@
 """The documentation site: every page has a place, and messages are quoted as the program writes them."""
 
+import ast
+import asyncio
 import re
+import subprocess
+import sys
+import threading
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
 
+import pytest
 import yaml
+
+from tests.support.chromium import CHROMIUM, chromium_page
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -21,12 +31,67 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_troubleshooting_page_quotes_messages_exactly() -> None:
     written = " ".join(source_text(ROOT / source) for source in SOURCES)
-    rows = re.findall(
-        r"^\| `([^`]+)` \|", (DOCS / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert rows, "the tables have rows"
-    for message in rows:
+    assert quoted(), "the tables have rows"
+    for message in quoted():
         assert message in written, f"no program writes {message!r}"
+
+
+#: What a message says to do.
+FIX = re.compile(
+    r"[;:,.] (?:or |then |and )?(?:add|check|choose|find|fix|give|install|name|read|restore|run|set|start|use|write)\w* ",
+    re.IGNORECASE,
+)
+
+
+def test_a_message_of_a_rehearsal_says_what_to_do_or_the_troubleshooting_page_does() -> None:
+    folders = ("rehearsal", "simulator/stacks", "simulator/control_plane", "simulator/operator_runner")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    messages = [each for file in files for each in raised(ast.parse(file.read_text("utf-8")))]
+    assert len(messages) > 30, "the messages are read"
+    silent = [each for each in messages if not FIX.search(each) and not any(row in each for row in quoted())]
+    assert silent == [], (
+        "a user is left alone with these: say what to do, or give docs/troubleshooting.md a row"
+    )
+
+
+def raised(module: ast.Module) -> list[str]:
+    """The messages of a module's errors, without the values in them; those from elsewhere are judged there."""
+    calls = [
+        node.exc
+        for node in ast.walk(module)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+    ]
+    errors = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == "RehearsalError"]
+    return [text for each in errors if each.args and (text := constant_text(each.args[0]))]
+
+
+def constant_text(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(constant_text(each) for each in node.values)
+    if isinstance(node, ast.BinOp):
+        return constant_text(node.left) + constant_text(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+@cache
+def quoted() -> list[str]:
+    """The messages in the first column of the page's tables."""
+    rows = re.findall(r"^\| (`[^|]+`) \|", (DOCS / "troubleshooting.md").read_text("utf-8"), re.MULTILINE)
+    return [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_readme_takes_a_minute() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.split()) < 500, "a visitor decides in 60 seconds"
+    compared = re.findall(r"^\| ([A-Z]\w.*?) \|", text.partition("## Compared with")[2], re.MULTILINE)
+    assert compared == ["SkyPilot", "Karpenter alone", "Kueue", "Determined", "GKE ComputeClasses"], (
+        "five others"
+    )
+    assert re.findall(r"^\*\*\[?(\w+ \w+)", text.partition("## Three ways in")[2], re.MULTILINE) == [
+        "Try it",
+        "On your",
+        "One part",
+    ], "try it, bring it to a cloud, or take one part"
 
 
 def pages(nav: object) -> list[str]:
@@ -42,3 +107,42 @@ def source_text(path: Path) -> str:
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     text = " ".join(file.read_text(encoding="utf-8") for file in files)
     return re.sub(r'"\s*\n\s*f?"', "", text)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not on PATH: `apt-get install chromium`")
+def test_each_page_fits_a_desk_and_a_phone_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)]
+    subprocess.run(build, cwd=ROOT, check=True)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        names = [page.name for page in sorted(site.glob("*.html"))]
+        asyncio.run(visit(names, f"http://127.0.0.1:{server.server_port}/", tmp_path / "profile"))
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def visit(names: list[str], site: str, profile: Path) -> None:
+    async with chromium_page(profile) as page:
+        for name in names:
+            await page.open(site + name)
+            await page.wait(
+                f"document.readyState === 'complete' && location.pathname === '/{name}'", "the page is there"
+            )
+            for width in (1280, 390):
+                await page.resize(width, 900)
+                fits = f"innerWidth === {width} && document.documentElement.scrollWidth <= innerWidth"
+                await page.wait(fits, f"{name} scrolls sideways at {width} pixels")
+            missing = "[...document.images].filter(each => each.complete && !each.naturalWidth).length"
+            assert await page.evaluate(missing) == 0, f"a picture of {name} is not there"
+        assert page.complaints == [], "the browser has nothing to say"
+        assert [each for each in page.requested if not each.startswith((site, "data:"))] == [], (
+            "no other server"
+        )

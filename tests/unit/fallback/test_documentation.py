@@ -8,6 +8,7 @@ from typing import Final
 
 from holdfast.fallback.reconciler.metrics import MetricName
 from holdfast.fallback.state_machine.events import EventReason
+from holdfast.fallback.state_machine.state import Phase
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = (ROOT / "docs/fallback.md").read_text()
@@ -29,6 +30,13 @@ def test_documented_event_reasons_are_the_event_reasons() -> None:
 def test_documented_metrics_are_the_metrics() -> None:
     assert first_column("Metrics") == {name.value for name in MetricName}, (
         "dashboards are built from the page"
+    )
+
+
+def test_each_phase_is_in_the_diagram_or_below_it() -> None:
+    chapter = PAGE.partition("\n## Phases\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"\b[A-Z][a-zA-Z]+\b", chapter)) - {"In"} == {each.value for each in Phase}, (
+        "users see them in `kubectl holdfast jobs`"
     )
 
 

@@ -71,6 +71,27 @@ def test_a_policy_with_a_reserved_tier_needs_its_block(
     assert run("r:0.7:6h..30h", *asked) == 0, "the hours of the block replace the dates"
 
 
+def test_a_limit_of_price_is_in_the_currency_of_the_recorded_prices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, policy = tmp_path / "a.json", tmp_path / "ladder.json"
+    path.write_text(
+        json.dumps({"metadata": {"gap_seconds": 3600}, "data": [1] * 90, "prices": [2] * 45 + [1] * 45})
+    )
+    tiers = [{"pool": "a", "maxFailures": 5, "maxPrice": 1.5}, {"pool": "b"}]
+    policy.write_text(json.dumps({"spec": {"returnAfter": "1h", "tiers": tiers}}))
+    asked = [f"a:0.9:{path}", "b:1", "--work", "30h", "--starts", "2", "--boot", "1m", "--json"]
+    price = ["--on-demand-price", "4"]
+    for limit in (["--max-price", "1.5"], ["--policy", str(policy)]):
+        assert run(*asked, *price, *limit) == 0, "prices are recorded, and on-demand's is given"
+        _, stays, limited = json.loads(capsys.readouterr().out)["rows"]
+        assert [each["cost"] for each in stays["replays"]] == pytest.approx([0.5, 0.25]), "not at 0.9"
+        assert limited["replays"][0]["moves"] == 1, "2 an hour is above 1.5"
+        assert limited["replays"][1]["moves"] == 0, "1 is not"
+        assert run(*asked, *limit) == 1, "a limit without prices would limit nothing"
+        assert "set --on-demand-price" in capsys.readouterr().err, "the way out"
+
+
 def test_rates_are_printed_for_the_advice_on_max_failures(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +154,7 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
         ("run a:1 --work 0", '"0" is not a duration'),
         ("run a:1 --work 24h --checkpoint-every never", '"never" is not a duration'),
         ("run a:1 --work 24h --return-after sometimes", "Or never."),
+        ("run a:1 --work 24h --max-price inf", '"inf": allowed: a number above 0'),
         ("run a:1 --work 24h --max-failures some", '"some": allowed: a whole number from 0'),
         ("run a:1 --work 24h --max-failures -2", '"-2": allowed: a whole number from 0'),
         ("run a:1 --work 24h --max-failures 99999999999", '"99999999999": allowed'),

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from holdfast.analysis.replay.hindsight import Stretch, least_cost
 from holdfast.analysis.replay.ladders import stay
 from holdfast.analysis.replay.market import Block, Market, PoolMarket, Workload
-from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
+from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay, simulated
 from holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
 from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.state_machine.ledger import with_ledger
+from holdfast.fallback.state_machine.state import JobState
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
 if TYPE_CHECKING:
@@ -75,6 +77,29 @@ def test_a_block_is_met_once_from_every_start_in_the_traces() -> None:
     assert block.after(20 * HOUR, 100 * HOUR) == (90 * HOUR, 100 * HOUR), (
         "the traces continue from the beginning"
     )
+
+
+def test_a_job_buys_nothing_above_max_price_and_keeps_the_machines_that_it_has() -> None:
+    # Ten hours at the usual price, ten above the limit, then the usual price again.
+    prices = (*[SPOT_PRICE] * 60, *[0.6] * 60, *[SPOT_PRICE] * 1320)
+    pools, job = market(replace(ALWAYS, prices=prices)), replace(JOB, boot=MINUTE)
+    policy = limited(ladder(pools, return_after=HOUR))
+    kept = replay(job, pools, policy, AT_ONCE)
+    assert (kept.moves, kept.cost) == (0, pytest.approx((38.2 * SPOT_PRICE + 10 * 0.6) / 48.2, abs=1e-3)), (
+        "a restart is paid for with certainty, and the price may fall"
+    )
+    left = replay(job, pools, policy, 10 * HOUR)
+    assert left.moves == 2, "to on-demand at once, and back when the price has fallen"
+    assert left.cost == pytest.approx((10 + 38.4 * SPOT_PRICE) / 48.2, abs=0.03), "at the price of each hour"
+    assert replay(job, pools, ladder(pools), 10 * HOUR).moves == 0, "without a limit the price moves nothing"
+    with pytest.raises(ValueError, match="boot: got 0; allowed with maxPrice: more than 0"):
+        replay(JOB, pools, policy, AT_ONCE)
+
+
+def limited(policy: Policy, max_price: float = 0.45) -> Policy:
+    """The policy with a limit of price on every tier but the last."""
+    *upper, last = policy.tiers
+    return replace(policy, tiers=(*(replace(tier, max_price=max_price) for tier in upper), last))
 
 
 def test_a_pool_without_capacity_costs_its_procurement_timeout_in_time_and_nothing_in_money() -> None:
@@ -266,6 +291,34 @@ def test_nothing_costs_less_than_hindsight_that_is_as_fast(
     if pools.length and within <= pools.length:
         assert bound(job, pools, within) <= 1 + 1e-9, "nor on-demand"
         assert bound(job, pools, pools.length) <= bound(job, pools, within) + 1e-9, "time never costs"
+
+
+def with_prices(trace: Trace) -> st.SearchStrategy[Trace]:
+    size = len(trace.data)
+    prices = st.lists(st.sampled_from([0.1, 0.3, 0.5, 1.2]), min_size=size, max_size=size)
+    return prices.map(lambda drawn: replace(trace, prices=tuple(drawn)))
+
+
+@settings(max_examples=60)
+@given(job=jobs, traces=st.lists(ticks.flatmap(with_prices), min_size=1, max_size=3), hours=st.integers(0, 9))
+def test_the_ledger_at_drawn_prices_is_the_account_of_the_replay(
+    job: Workload, traces: list[Trace], hours: int
+) -> None:
+    job, pools = replace(job, boot=5 * MINUTE), market(*traces)
+    start = min(hours * HOUR, pools.length or AT_ONCE)
+    policy = limited(ladder(pools, return_after=HOUR))
+    run, found = simulated(job, pools, policy, start), replay(job, pools, policy, start)
+    (ran,) = run.jobs
+    assert isinstance(ran.state, JobState), "the job follows its ladder"
+    ledger = with_ledger(ran.state, run.observed(ran), policy).ledger
+    cost = ledger.cost if ledger is not None else None
+    assert (cost or 0.0) / (job.nodes * job.undisturbed / HOUR) == pytest.approx(found.cost), (
+        "each node at the price of each hour"
+    )
+    if found.is_finished:
+        least = hindsight(job, pools, start, found.hours * HOUR + MINUTE / 1000)
+        assert least is not None, "it can be done in that time"
+        assert least <= found.cost + 1e-9, "hindsight knows the prices too"
 
 
 @settings(max_examples=60)

@@ -55,6 +55,18 @@ TEXTS = {
     "a tick that is true": (b'{"metadata": {"gap_seconds": 300}, "data": [true]}', "data[0]: got true"),
     "a tick that is a list": (b'{"metadata": {"gap_seconds": 300}, "data": [[1]]}', "data[0]: got a list"),
     "a tick without end": (b'{"metadata": {"gap_seconds": 300}, "data": [1e999]}', "data[0]: got Infinity"),
+    "a price for no tick": (
+        b'{"metadata": {"gap_seconds": 300}, "data": [1], "prices": [1, 2]}',
+        "prices: got 2; allowed: a list of as many prices as data has ticks, 1",
+    ),
+    "prices of another kind": (
+        b'{"metadata": {"gap_seconds": 300}, "data": [1], "prices": 3}',
+        "prices: got 3",
+    ),
+    "a price of nothing": (
+        b'{"metadata": {"gap_seconds": 300}, "data": [1], "prices": [0]}',
+        "prices[0]: got 0",
+    ),
     "more than there are": (b'{"metadata": {"gap_seconds": 300}, "data": [9000000]}', "data[0]: got 9000000"),
 }
 
@@ -89,9 +101,15 @@ def test_anything_in_json_is_a_trace_or_a_sentence(
 def test_further_keys_and_whole_numbers_written_with_a_point_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(
-        '{"metadata": {"gap_seconds": 32.5, "zone": "a"}, "data": [1.0, 0], "prices": [0.3, 0.3]}'
+        '{"metadata": {"gap_seconds": 32.5, "zone": "a"}, "data": [1.0, 0], "prices": [0.9, 1], "by": 7}'
     )
-    assert read_trace(path) == Trace(gap=timedelta(seconds=32.5), data=(1, 0)), "recorders add to both"
+    found = read_trace(path)
+    assert found == Trace(gap=timedelta(seconds=32.5), data=(1, 0), prices=(0.9, 1.0)), (
+        "recorders add to both"
+    )
+    assert found.relative_to(3.0).prices == pytest.approx((0.3, 1 / 3)), "of on-demand"
+    write_trace(found, path)
+    assert read_trace(path) == found, "and it is written as it was read"
 
 
 @given(data=st.lists(st.integers(0, 20), min_size=1, max_size=50), gap=st.integers(1, 86_400))

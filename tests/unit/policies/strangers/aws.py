@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.stack_resources import namespace, resource
+from tests.unit.policies.strangers.fixes import put_at
 from tests.unit.policies.strangers.programs import (
     END,
     LEAVES,
@@ -97,6 +98,8 @@ def quota(pods: str) -> StackResource:
     return resource("kubernetes:core/v1:ResourceQuota", "quota", props)
 
 
+STARTING = node_pool("on-demand", G5, kinds=["on-demand"])
+put_at(STARTING.props, "spec.template.spec.startupTaints", [GPU_TAINT])
 LABELLED = [namespace(), replace(ladder(), type=f"{ladder().type}Patch")]
 AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
 IN_EAST = of_provider(to(EAST), *training(), SPOT)
@@ -136,6 +139,8 @@ STRANGERS = (
     Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
     Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
     Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
+    Stranger(name="a built-in pool of Auto Mode last", reading="Its nodes have no label that jobs select, and EKS does not let it be changed.", word=Word.BROKEN, resources=[AUTO, *training(SPOT_TIER, {"pool": "general-purpose"}), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="a startup taint", reading="What sets the node up removes it before pods are scheduled.", word=Word.PROVED, resources=[*training(), SPOT, STARTING]),
     Stranger(name="a patch that makes an on-demand pool spot", reading="Which of both holds depends on forced conflicts and later updates.", word=Word.NOT_JUDGED, resources=[*training(), SPOT, ON_DEMAND, patched("on-demand", template={"requirements": [G5, one_of("karpenter.sh/capacity-type", "spot")]})]),
     Stranger(name="a patch that limits an on-demand pool", reading="16 pods of 4 GPUs need 64, and the patch leaves 16.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, ON_DEMAND, patched("on-demand", limits={"nvidia.com/gpu": "16"})], stops=frozenset({REACH})),
     Stranger(name="a patched pool of another program", reading="The patch gives it the label, and nothing shows the rest.", word=Word.NOT_JUDGED, resources=[*training(SPOT_TIER, {"pool": "shared"}), SPOT, patched("shared")]),

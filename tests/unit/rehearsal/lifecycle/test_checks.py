@@ -21,7 +21,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
-from holdfast.simulator.pulumi.events import Step
+from holdfast.simulator.pulumi.events import EngineStep
 from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
 
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 
 def test_an_unexpected_change_fails_the_step_and_is_named() -> None:
-    step = Step(operation="update", urn=urn("network"))
-    with pytest.raises(RehearsalError, match=r"^a second up changed update network \(aws:ec2/vpc:Vpc\)$"):
+    step = EngineStep(operation="update", urn=urn("network"))
+    with pytest.raises(
+        RehearsalError, match=r"^a second up changed update network \(aws:ec2/vpc:Vpc\); give"
+    ):
         require_no_changes("a second up", an_outcome(changes={"update": 1, "same": 9}, steps=(step,)))
     require_no_changes("a second up", an_outcome(changes={"same": 9}))
     assert an_outcome(changes={"same": 9}).changed == 0, "unchanged resources do not count"

@@ -108,9 +108,7 @@ def test_existing_objects_come_in_an_order_in_which_they_can_be_made(tmp_path: P
 def test_options_of_a_program_need_the_folder_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearse", "nowhere", "--plugin", "random"]) == 1, "a failure, not a stack that is missing"
     said = capsys.readouterr().err
-    assert "nowhere/Pulumi.yaml does not exist; --stack, --existing and --plugin need" in said, (
-        "what is missing"
-    )
+    assert "nowhere/Pulumi.yaml does not exist; name the folder of a program" in said, "what is missing"
 
 
 def test_a_module_of_another_program_neither_replaces_the_programs_own_nor_is_lost(

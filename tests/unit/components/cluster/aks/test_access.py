@@ -20,6 +20,7 @@ from holdfast.components.cluster.aks.access import (
     api_server,
     kubeconfig,
 )
+from holdfast.components.iam.azure import ACR_PULL
 from tests.support.builders.aks_components import (
     ADMINS,
     DEPLOYER,
@@ -39,6 +40,8 @@ _CLUSTER = ":ManagedCluster"
 _GRANT = ":RoleAssignment"
 _PROVIDER = "pulumi:providers:kubernetes"
 _ADMIN = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+
+_REGISTRY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/images"
 
 
 def profile(access: ApiServerAccess) -> Json:
@@ -122,6 +125,19 @@ def test_administrators_have_a_role_on_the_cluster_before_its_contents() -> None
     for one in grants:
         assert one.inputs["scope"] == "cluster-control-plane-aks-id", "on the cluster only"
         assert one.name in before, "another administrator may run `up`"
+
+
+def test_nodes_may_pull_from_a_named_registry_before_anything_is_in_the_cluster() -> None:
+    recording = recorded_cluster(lambda args: replace(args, registry_id=_REGISTRY))
+    (grant,) = [one for one in recording.of(_GRANT) if one.inputs["scope"] == _REGISTRY]
+    assert str(grant.inputs["roleDefinitionId"]).endswith(ACR_PULL), "it reads images and changes nothing"
+    assert grant.inputs["principalId"] == "nodes-principal", "the nodes' identity pulls, not the cluster's"
+    assert grant.inputs["principalType"] == "ServicePrincipal", (
+        "Azure does not find a new identity for minutes"
+    )
+    assert grant.name in recording.everything_before(recording.one(_PROVIDER)), (
+        "the first `up` would wait for operators whose images may not be pulled"
+    )
 
 
 @pytest.mark.parametrize("login", get_args(Login))
