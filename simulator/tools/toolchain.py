@@ -115,14 +115,14 @@ def diagnose(name: str, lines: Sequence[str], *, proxy: str, cache: str) -> str:
     if _DISK_FULL.search(output):
         return (
             f"the disk is full: {name} was not created. Free about 10 GB for the build (`go clean -cache` empties the "
-            f"cache {cache}), then run `make tools` again; finished pieces remain"
+            f"cache {cache}), then run the command again; finished pieces remain"
         )
     if _ALTERED.search(output):
         return _with_tail(f"{name}: a downloaded module does not match go.sum; do not use it", lines)
     if _LOOKUP_OFF.search(output):
         return f"{name} needs modules that are not on this machine, and GOPROXY=off forbids downloads; set GOPROXY"
     if _NO_NETWORK.search(output):
-        fix = f"GOPROXY is {proxy}; check the network or set GOPROXY to a reachable proxy, then run `make tools` again"
+        fix = f"GOPROXY is {proxy}; check the network or set GOPROXY to a reachable proxy, then run the command again"
         return _with_tail(f"{name}: cannot download Go modules. {fix}", lines)
     if _NO_MEMORY.search(output):
         return _with_tail(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,8 +11,8 @@ import yaml
 from holdfast.components.monitoring.dashboard import PANELS
 from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.catalog import BUILD_FLAGS, LINK_FLAGS
-from holdfast.simulator.tools.toolchain import find_go
+from holdfast.simulator.tools.catalog import BUILD_FLAGS, LINK_FLAGS, read_go_module
+from holdfast.simulator.tools.toolchain import GoRunner, find_go, require_go
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
 
 if TYPE_CHECKING:
@@ -25,12 +24,7 @@ _PACKAGE: Final = "github.com/prometheus/prometheus/cmd/promtool"
 
 def alerts(workspace: Workspace) -> None:
     """Build promtool if it is not current, and run it. Raises RehearsalError with what it says if it disagrees."""
-    promtool = workspace.tools_bin / "promtool"
-    say("building promtool: minutes from nothing, seconds afterward")
-    # Go's own cache knows what is current.
-    link = f"-ldflags={' '.join(LINK_FLAGS)}"
-    go = find_go(["promtool"])
-    _run([str(go.go), "build", *BUILD_FLAGS, link, "-o", str(promtool), _PACKAGE], _MODULE, go.environment)
+    promtool = _built(workspace)
     folder = workspace.state_dir / "alerts"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rules.yaml").write_text(yaml.safe_dump(file_of_rules()), encoding="utf-8")
@@ -44,10 +38,19 @@ def alerts(workspace: Workspace) -> None:
     say(f"{len(PANELS)} panels of the dashboard are PromQL")
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
-    ended = subprocess.run(
-        command, cwd=folder, env=environment or dict(os.environ), capture_output=True, text=True, check=False
-    )
+def _built(workspace: Workspace) -> Path:
+    """Build promtool with Go, whose own cache knows what is current. Raises RehearsalError with the fix."""
+    promtool = workspace.tools_bin / "promtool"
+    go = find_go(["promtool"])
+    require_go(go, [read_go_module(_MODULE)])
+    say("building promtool: from nothing it downloads 1.4 GB of Go modules and takes minutes; then seconds")
+    link = f"-ldflags={' '.join(LINK_FLAGS)}"
+    GoRunner(go).run("promtool", ["build", *BUILD_FLAGS, link, "-o", str(promtool), _PACKAGE], _MODULE)
+    return promtool
+
+
+def _run(command: list[str], folder: Path) -> str:
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ended.returncode:
         said = f"{ended.stdout.strip()}\n{ended.stderr.strip()}".strip()
         raise RehearsalError(f"{' '.join(command)} failed:\n{said}")
