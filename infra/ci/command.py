@@ -16,19 +16,12 @@ from holdfast.infra.ci.comment import (
     preview_comment,
 )
 from holdfast.infra.ci.github import Repository
-from holdfast.infra.clouds import pool_summaries
-from holdfast.infra.cost.command import cost_of, region_of
-from holdfast.infra.cost.report import cost_change
 from holdfast.infra.paths import stack_file
-from holdfast.infra.program import load_platform
-from holdfast.infra.reachability import walks
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
-
-    from holdfast.scheduling.cost import StackCost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +56,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run a subcommand. Raises ConfigError."""
     if parsed.command == "comment":
-        before = None if parsed.before is None else _cost_before(parsed.before)
         plan = (parse_rehearsal if parsed.rehearsal else parse_plan)(_text(parsed.plan))
-        print(comment_on(parsed.stack, plan, before=before, succeeded=not parsed.failed), end="")
+        print(comment_on(parsed.stack, plan, before=parsed.before, succeeded=not parsed.failed), end="")
         return 0
     repository = Repository(name=parsed.repository, runner=run_command)
     if parsed.command == "post":
@@ -98,17 +90,29 @@ def _post_fork(repository: Repository, head: str, commit: str, files: Sequence[P
             yield "comment: skipped a file that does not begin as a comment of this workflow"
 
 
-def comment_on(stack: str, plan: Plan, *, before: StackCost | None, succeeded: bool) -> str:
-    """The comment about a stack of this checkout; `before` is its cost before the change, None for a new stack."""
+def comment_on(stack: str, plan: Plan, *, before: Path | None, succeeded: bool) -> str:
+    """The comment about a stack of this checkout; `before` is its file before the change, None for a new stack."""
+    # Pulumi's SDK takes most of a command's start, and those that post a comment need no stack.
+    from holdfast.infra.clouds import pool_summaries
+    from holdfast.infra.cost.command import cost_of, region_of
+    from holdfast.infra.cost.report import cost_change
+    from holdfast.infra.program import load_platform
+    from holdfast.infra.reachability import walks
+
     try:
         platform = load_platform(stack_file(stack))
     except ConfigError as error:
         return preview_comment(stack, plan, succeeded=False, cost=[f"Not known: {error}"], walks=[])
+    try:
+        earlier = None if before is None else cost_of(load_platform(before))
+    except ConfigError:
+        # There was none, or this release cannot read it.
+        earlier = None
     return preview_comment(
         stack,
         plan,
         succeeded=succeeded,
-        cost=list(cost_change(before, cost_of(platform), region_of(platform))),
+        cost=list(cost_change(earlier, cost_of(platform), region_of(platform))),
         walks=list(walks(platform.namespaces, pool_summaries(platform))),
     )
 
@@ -120,14 +124,6 @@ def _no_comment(file: Path) -> Problem:
         allowed="what `holdfast ci comment` printed",
         fix="Run `make ci-preview` or `make ci-rehearse` first.",
     )
-
-
-def _cost_before(file: Path) -> StackCost | None:
-    """The cost by an earlier stack file; None if there is none, or if this release cannot read it."""
-    try:
-        return cost_of(load_platform(file))
-    except ConfigError:
-        return None
 
 
 def _text(file: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ARCH, ZONE
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, term_holds
+from holdfast.scheduling.reachability.affinity import OTHERS, Requirement, any_holds, keys_of, term_holds
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.node_selection import (
@@ -25,7 +25,7 @@ from holdfast.scheduling.reachability.node_selection import (
 )
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, pod_capacity, static_capacity
 from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, total, widest
-from holdfast.scheduling.taints import untolerated
+from holdfast.scheduling.taints import REPELLING, untolerated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +112,19 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         which = "taints" if pool.taints is UNKNOWN else "tolerations by admission"
         yield Undetermined(check="taints", reason=f"its {which} are not known yet")
         return
-    for taint in untolerated(
-        pool.taints, (*shape.tolerations, *pool.added_for(shape.requests, shape.selector))
-    ):
+    tolerations = (*shape.tolerations, *pool.added_for(shape.requests, shape.selector))
+    for taint in untolerated(pool.taints, tolerations):
         yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
+    if len(shape.affinity) < 2 or (pool.labels is not UNKNOWN and OTHERS not in pool.labels):
+        return
+    # Karpenter drops all terms of the affinity but the last one before it tolerates a preference.
+    for taint in pool.taints:
+        if taint.effect not in REPELLING and not any(each.tolerates(taint) for each in tolerations):
+            yield Undetermined(
+                check="taints",
+                reason=f"Karpenter tolerates {taint.key}={taint.value}:{taint.effect} only with the last term of the node "
+                "affinity: add the toleration to the jobs, or use one term",
+            )
 
 
 def architecture(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:

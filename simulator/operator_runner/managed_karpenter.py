@@ -15,6 +15,7 @@ from typing import Final
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.labels import AKS_CILIUM, AKS_DATAPLANE
 from holdfast.scheduling.taints import CILIUM_AGENT_NOT_READY
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
@@ -138,22 +139,50 @@ class ManagedKarpenter:
         try:
             for definition in definitions:
                 client.apply(mapping(definition), field_manager=FIELD_MANAGER, force=True)
-            for policy in _cilium_policy():
-                client.apply(policy, field_manager=FIELD_MANAGER, force=True)
+            for document in (*_cilium_policy(), _cilium_agents()):
+                client.apply(document, field_manager=FIELD_MANAGER, force=True)
         finally:
             client.close()
 
 
-#: How many seconds after its node Cilium's agent is ready, in an annotation of the node or of its NodePool's template.
+#: How many seconds after its node Cilium's agent is ready at the earliest, in an annotation of the node or of its NodePool's
+#: template.
 CILIUM_SECONDS: Final = "holdfast.dev/cilium-seconds"
 
 _CILIUM: Final = "aks-cilium-agent-not-ready"
+_AGENTS: Final = "k8s-app=cilium"
+
+
+def _cilium_agents() -> Json:
+    """The DaemonSet of Cilium's agent, which runs on each node of Karpenter.
+
+    Karpenter counts what an agent requests only if the NodePool names the label by which the DaemonSet selects nodes.
+    """
+    key, _, value = _AGENTS.partition("=")
+    resources: Json = {"requests": {"cpu": "100m", "memory": "300Mi"}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": value, "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": {key: value}},
+            "template": {
+                "metadata": {"labels": {key: value}},
+                "spec": {
+                    "nodeSelector": {AKS_DATAPLANE: AKS_CILIUM},
+                    "tolerations": [{"operator": "Exists"}],
+                    "priorityClassName": "system-node-critical",
+                    "containers": [{"name": "cilium-agent", "image": "cilium", "resources": resources}],
+                },
+            },
+        },
+    }
 
 
 def _cilium_policy() -> Sequence[Json]:
-    """The admission policy that starts Karpenter's nodes with the taint of Cilium, whether their NodePool names it or not.
+    """The admission policy that starts Karpenter's nodes with label and taint of Cilium, whether their NodePool names them or not.
 
-    In AKS, the kubelet registers with it. A policy leaves no time in which the scheduler sees the node without it.
+    In AKS, the kubelet registers with them. A policy leaves no time in which the scheduler sees the node without the taint.
     """
     taint = CILIUM_AGENT_NOT_READY
     fields = f'key: "{taint.key}", value: "{taint.value}", effect: "{taint.effect}"'
@@ -166,17 +195,16 @@ def _cilium_policy() -> Sequence[Json]:
         "matchConstraints": {"resourceRules": [nodes]},
         "matchConditions": [
             {
-                "name": "from-karpenter-without-the-taint",
-                "expression": f'"karpenter.sh/nodepool" in object.metadata.?labels.orValue({{}}) && !({has_taint})',
+                "name": "from-karpenter",
+                "expression": '"karpenter.sh/nodepool" in object.metadata.?labels.orValue({})',
             }
         ],
         "mutations": [
-            {
-                "patchType": "JSONPatch",
-                "jsonPatch": {
-                    "expression": f'[JSONPatch{{op: "add", path: "/spec/taints/-", value: Object.spec.taints{{{fields}}}}}]'
-                },
-            }
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+            for expression in (
+                f'{has_taint} ? [] : [JSONPatch{{op: "add", path: "/spec/taints/-", value: Object.spec.taints{{{fields}}}}}]',
+                f'[JSONPatch{{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("{AKS_DATAPLANE}"), value: "{AKS_CILIUM}"}}]',
+            )
         ],
     }
     return (
@@ -196,13 +224,20 @@ def _cilium_policy() -> Sequence[Json]:
 
 
 def start_cilium_agents(client: KubeClient) -> None:
-    """Remove the taint of nodes on which Cilium's agent is not ready, as the agent does when it is."""
+    """Remove the taint of nodes on which Cilium's agent was not ready, as the agent does when it is."""
     try:
+        agents = client.list("v1", "Pod", namespace="kube-system", label_selector=_AGENTS)
+        running = {
+            str(mapping(agent.get("spec")).get("nodeName"))
+            for agent in agents
+            if mapping(agent.get("status")).get("phase") == "Running"
+        }
         for node in client.list("v1", "Node"):
             taints = sequence(mapping(node.get("spec")).get("taints"))
             left = [taint for taint in taints if mapping(taint).get("key") != CILIUM_AGENT_NOT_READY.key]
             metadata = mapping(node.get("metadata"))
-            if len(left) < len(taints) and _is_cilium_ready(metadata):
+            has_agent = str(metadata.get("name")) in running
+            if len(left) < len(taints) and has_agent and _has_waited(metadata):
                 # The version, because Karpenter changes taints too.
                 version = {"resourceVersion": metadata.get("resourceVersion")}
                 patch: Json = {"metadata": version, "spec": {"taints": left}}
@@ -211,7 +246,7 @@ def start_cilium_agents(client: KubeClient) -> None:
         _log.info("an agent of Cilium tries again: %s", error)
 
 
-def _is_cilium_ready(node: Json) -> bool:
+def _has_waited(node: Json) -> bool:
     seconds = float(str(mapping(node.get("annotations")).get(CILIUM_SECONDS, 0)))
     started = datetime.fromisoformat(str(node["creationTimestamp"]))
     return datetime.now(UTC) - started >= timedelta(seconds=seconds)

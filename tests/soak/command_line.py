@@ -41,27 +41,42 @@ for number in range({count}):
         opts=pulumi.ResourceOptions(provider=provider),
     )
 """
-# The resources of the local stack as a program of its own registers them: what Holdfast itself adds is the difference.
+# The resources of the local stack as a program of its own registers them, with the classes of the SDK: what Holdfast
+# itself adds is the difference.
 _SAME_RESOURCES: Final = """
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pulumi
-import pulumi_kubernetes as kubernetes
-from pulumi_kubernetes.admissionregistration import v1
-from pulumi_kubernetes.apps import v1
-from pulumi_kubernetes.core import v1
-from pulumi_kubernetes.helm import v3
-from pulumi_kubernetes.rbac import v1
+from pulumi_kubernetes import Provider
+from pulumi_kubernetes.apiextensions import CustomResource
 
-provider = kubernetes.Provider("cluster", kubeconfig={kubeconfig!r})
+provider = Provider("cluster", kubeconfig={kubeconfig!r})
 opts = pulumi.ResourceOptions(provider=provider)
+
+
+def register(token, name, inputs):
+    package, module, kind = token.split(":")
+    if package != "kubernetes":
+        pulumi.ComponentResource(token, name)
+        return
+    group, _, version = module.partition("/")
+    try:
+        sdk = import_module("pulumi_kubernetes." + group.partition(".")[0] + "." + version)
+    except ModuleNotFoundError:
+        CustomResource(name, api_version=module, kind=kind, metadata=inputs["metadata"], spec=inputs.get("spec"), opts=opts)
+        return
+    words = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+    known = {{words.sub("_", key).lower(): value for key, value in inputs.items()}}
+    getattr(sdk, kind)(name, opts=opts, **known)
+
+
 for one in json.loads(Path("resources.json").read_text()):
-    if one["type"].startswith("kubernetes:"):
-        pulumi.CustomResource(one["type"], one["name"], one["inputs"], opts=opts)
-    else:
-        pulumi.ComponentResource(one["type"], one["name"])
+    register(one["type"], one["name"], one["inputs"])
 """
+_EMPTY_PACK: Final = Path(__file__).parent / "bench" / "empty_pack"
 
 
 def missing_programs() -> list[str]:
@@ -158,7 +173,10 @@ def _run(cli: Cli) -> None:
 
 
 def compare_previews(cli: Cli, repetitions: int) -> None:
-    """Measure previews of new stacks in turn: ConfigMaps, the local stack's resources, the stack, and it with the pack."""
+    """Measure previews of new stacks in turn: ConfigMaps, the local stack's resources, the stack, and it with packs.
+
+    An empty pack shows what Pulumi takes to start any pack.
+    """
     planned = json.loads(cli.call("preview", "-s", STACK, "--json"))["steps"]
     resources = [_resource(step["newState"]) for step in planned if not _is_root(step["urn"])]
     count = len(resources)
@@ -174,6 +192,7 @@ def compare_previews(cli: Cli, repetitions: int) -> None:
             f"{count} ConfigMaps": (config_maps, (*preview, "bench")),
             "the same resources": (same, (*preview, "bench")),
             "local stack": ("project", (*preview, STACK)),
+            "with an empty pack": ("project", (*preview, STACK, "--policy-pack", str(_EMPTY_PACK))),
             "with the pack": ("project", (*preview, STACK, "--policy-pack", "policies")),
         }
         found: dict[str, list[Measurement]] = {subject: [] for subject in subjects}

@@ -10,7 +10,14 @@ from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
+from holdfast.scheduling.labels import (
+    AKS_DATAPLANE,
+    AKS_PRIORITY,
+    AKS_SCALE_SET_PRIORITY,
+    CAPACITY_TYPE,
+    POOL,
+    CapacityType,
+)
 from holdfast.scheduling.machines import select_vm_sizes
 from holdfast.simulator.operator_runner.managed_karpenter import CILIUM_SECONDS
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
@@ -68,8 +75,8 @@ def make(
     )
 
 
-def pod(name: str, selector: Json, tolerations: list[Json]) -> Json:
-    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "2"}}}
+def pod(name: str, selector: Json, tolerations: list[Json], *, cpu: str = "2") -> Json:
+    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": cpu}}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -213,3 +220,24 @@ def test_a_startup_taint_keeps_karpenter_from_buying_more_while_cilium_starts(ak
     machines(aks, "unaware", lambda found: len(found) > 1)
     wait_for_node(aks, "for-aware")
     assert len(machines(aks, "aware", bool)) == 1, "its NodePool says that the taint goes away"
+
+
+def without_label(template: Json) -> Json:
+    metadata = mapping(template["metadata"])
+    labels = {key: value for key, value in mapping(metadata["labels"]).items() if key != AKS_DATAPLANE}
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+def test_the_label_of_cilium_keeps_karpenter_from_buying_machines_that_its_agent_fills(
+    aks: AksProvisioning,
+) -> None:
+    # Fits the smallest machine alone, and not beside the agent.
+    cpu = "3850m"
+    make(aks, "unlabeled", CapacityType.ON_DEMAND, change=without_label)
+    aks.charts.apply(pod("for-unlabeled", {POOL: "unlabeled"}, [], cpu=cpu))
+    machines(aks, "unlabeled", lambda found: len(found) > 1)
+    make(aks, "labeled", CapacityType.ON_DEMAND)
+    aks.charts.apply(pod("for-labeled", {POOL: "labeled"}, [], cpu=cpu))
+    wait_for_node(aks, "for-labeled")
+    assert len(machines(aks, "labeled", bool)) == 1, "Karpenter counts what the agent requests"
+    aks.charts.client.delete("v1", "Pod", "for-unlabeled", namespace="default", propagation="Background")

@@ -16,7 +16,7 @@ from holdfast.fallback.state_machine.capacity_wait import pause_length
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
-from holdfast.rehearsal.timeline.traces import JobChange
+from holdfast.rehearsal.timeline.traces import JobChange, PodTrace
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 
 #: How long there may be no leader after a kill: the lease expires after 15 s; the rest is for a busy computer.
@@ -77,14 +77,15 @@ def deviations(record: Record, policy: Policy) -> list[str]:
     """Return the differences between what the controller did and what the state machine decides, empty if there are none.
 
     No event records the loss of a node: a restarted controller notices it later, or not at all if the pod is gone. Its
-    actions are correct if they are correct for any time at which it may have noticed.
+    actions are correct if they are correct for any time at which it may have noticed. Nothing remains of an evicted worker of
+    a RayJob either, which no restart counts: a controller that is killed in the same moments takes that with it.
     """
     if record.is_paced:
         # When it moves follows from its deadline and its work: late_by_fault judges that by what comes of it.
         return _deviations_of_a_paced_job(record, policy)
     problems = _deviations(record, policy)
-    for late in _noticed_late(record) if problems else ():
-        if not _deviations(late, policy):
+    for known in (*_noticed_late(record), *_unseen(record)) if problems else ():
+        if not _deviations(known, policy):
             return []
     return problems
 
@@ -105,6 +106,23 @@ def _noticed_late(record: Record) -> Iterator[Record]:
         for several in ([missed] if len(missed) > 1 else []) + [[node] for node in missed]:
             for looked_at in (change.at, change.at + record.lag):
                 yield replace(record, noticed=dict.fromkeys(several, looked_at))
+
+
+def _unseen(record: Record) -> Iterator[Record]:
+    pods = record.trace.pods.values()
+    if not any(pod.is_head for pod in pods):
+        return
+    unseen = [pod.uid for pod in pods if _is_unseen(record, pod)]
+    for several in ([unseen] if len(unseen) > 1 else []) + [[uid] for uid in unseen]:
+        yield replace(record, unseen=frozenset(several))
+
+
+def _is_unseen(record: Record, pod: PodTrace) -> bool:
+    """Whether a pod was evicted just before a kill or after it, and was gone before another controller led."""
+    lost, ended = pod.lost_at, pod.ended_at
+    if lost is None or ended is None:
+        return False
+    return any(kill - record.lag < lost and ended < kill + BLIND for kill in record.kills)
 
 
 def _is_missed(record: Record, vanished_at: datetime, at: datetime) -> bool:

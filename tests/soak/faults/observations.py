@@ -14,7 +14,8 @@ class Record:
 
     `vanished`: nodes lost without notice, with the times. `noticed`: the latest time at which the controller can have
     noticed, if later. `kills`: when the controller or the API server was killed. `lag`: the delay of the controller's
-    watches. `is_paced`: the job has a deadline, which its record does not show.
+    watches. `is_paced`: the job has a deadline, which its record does not show. `unseen`: the uids of pods whose eviction the
+    controller may not know of.
     """
 
     trace: JobTrace
@@ -25,12 +26,13 @@ class Record:
     lag: timedelta = timedelta(seconds=3)
     noticed: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
     is_paced: bool = False
+    unseen: frozenset[str] = frozenset()
 
 
 def losses_by(record: Record, at: datetime) -> Iterator[Loss]:
     """The losses by a time: pods that were evicted, and pods whose node was lost."""
     for pod in record.trace.pods.values():
-        if pod.is_head:
+        if pod.is_head or pod.uid in record.unseen:
             continue
         lost = [each for each in (pod.lost_at, _lost_with_node(pod, record)) if each is not None]
         if lost and min(lost) <= at:

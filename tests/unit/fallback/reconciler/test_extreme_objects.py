@@ -32,6 +32,7 @@ from tests.support.builders.fallback_objects import (
     worker_group,
 )
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 from tests.support.strategies.extreme_objects import INTEGERS, TIMES, damaged
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Seen:
         return sum(cache.errors for cache in every)
 
 
-@settings(max_examples=150)
+@settings(max_examples=sized(40, soak=2000))
 @given(
     job=damaged(jobset(*TEMPLATES, status={"restarts": 1, "restartsCountTowardsMax": 1})),
     ray=damaged(rayjob(*GROUPS, more_status=RAN)),

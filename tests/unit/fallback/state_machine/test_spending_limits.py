@@ -247,7 +247,7 @@ def test_a_deadline_that_max_cost_does_not_pay_for_is_said_and_lateness_too() ->
     assert "DeadlineMissed" in reasons(decide(over, late, CAPPED)), "not even on-demand would be in time"
 
 
-@settings(max_examples=sized(200, soak=10_000))
+@settings(max_examples=sized(100, soak=10_000))
 @given(states, observations, ladders)
 def test_no_decision_spends_more_than_is_allowed(
     state: JobState | UnreadableState | None, seen: Observation, ladder: Policy | NoPolicy
@@ -267,7 +267,7 @@ def steps(drawn: list[tuple[timedelta, float | None]]) -> list[tuple[datetime, f
     return found
 
 
-@settings(max_examples=sized(75, soak=2000))
+@settings(max_examples=sized(40, soak=2000))
 @given(
     st.lists(st.tuples(minutes, amounts), max_size=12),
     st.lists(st.tuples(minutes, st.integers(0, 4)), max_size=12),

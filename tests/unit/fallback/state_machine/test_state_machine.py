@@ -16,6 +16,7 @@ from holdfast.fallback.state_machine.state import Phase
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
 from tests.support.fakes.job_world import JobWorld
+from tests.support.soak import sized
 
 if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy
@@ -168,5 +169,7 @@ class LadderMachine(RuleBasedStateMachine):
 
 
 # `make model` takes the same jobs through a million steps.
-LadderMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+LadderMachine.TestCase.settings = settings(
+    max_examples=sized(60, soak=2000), stateful_step_count=40, deadline=None
+)
 TestLadder = LadderMachine.TestCase

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, ZONE
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, Requirement
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
@@ -37,6 +37,8 @@ WITHOUT_GPUS = shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
 GPU_PODS_ALONE = (AddedToleration(toleration=Toleration.of(GPU), for_gpu_pods=True),)
 PREFERENCE = Taint(key="old", value="x", effect="PreferNoSchedule")
 ON_FAST = on_demand(labels={"disk": "fast"})
+#: A NodePool of Karpenter, which tries terms of affinity before it tolerates the preference.
+PREFERRED = on_demand(labels={"disk": "fast", OTHERS: UNDECLARED}, taints=(GPU, PREFERENCE))
 
 
 def disks(*values: str) -> tuple[tuple[Requirement, ...], ...]:
@@ -55,6 +57,7 @@ def disks(*values: str) -> tuple[tuple[Requirement, ...], ...]:
         (shape(), on_demand(taints=(GPU, PREFERENCE)), "PreferNoSchedule is a preference"),
         (shape(affinity=disks("fast")), ON_FAST, "the nodes match"),
         (shape(affinity=disks("slow", "fast")), ON_FAST, "one value is enough"),
+        (shape(affinity=disks("fast")), PREFERRED, "the only term is not dropped"),
         (shape(zones=frozenset({"us-east-1a", "us-east-1f"})), on_demand(), "one zone of the volumes is enough"),
     ],
 )  # fmt: skip
@@ -103,6 +106,7 @@ def test_one_change_fails_one_check(job: Shape, pool: PoolFacts, check: str):
         (shape(zones=frozenset({"us-east-1a"})), on_demand(zones=UNKNOWN), "zones"),
         (shape(selector={INSTANCE_TYPE: "p4d.24xlarge"}), on_demand(), "selector"),
         (shape(affinity=disks("fast")), on_demand(labels=UNKNOWN), "affinity"),
+        (shape(affinity=disks("fast") + disks("slow")), PREFERRED, "taints"),
     ],
 )
 def test_unknown_value_leaves_its_check_undetermined(job: Shape, pool: PoolFacts, check: str):

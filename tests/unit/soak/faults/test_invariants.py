@@ -101,6 +101,24 @@ def test_a_lost_node_counts_as_a_loss() -> None:
     assert deviations(record(watched), POLICY), "without the lost node there is no loss"
 
 
+@pytest.mark.parametrize(
+    ("is_ray", "kill", "is_right"),
+    [(True, 100.5, True), (True, 180, False), (True, None, False), (False, 100.5, False)],
+)
+def test_only_a_killed_controller_may_not_know_of_an_evicted_worker_of_a_rayjob(
+    is_ray: bool, kill: float | None, is_right: bool
+) -> None:
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100).gang(101, attempt=1, node="n2")
+    pods = watched.trace.pods
+    if is_ray:
+        head = replace(next(iter(pods.values())), uid="head", name="head", is_head=True, lost_at=None)
+        pods["head"] = replace(head, leaving_at=None, ended_at=None)
+    kills = () if kill is None else (after(kill),)
+    found = deviations(replace(record(watched), kills=kills), POLICY)
+    assert (found == []) is is_right, "a JobSet counts its restarts; of a Ray worker nothing remains"
+
+
 def test_only_a_killed_controller_may_notice_a_lost_node_late() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
