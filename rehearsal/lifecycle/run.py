@@ -43,7 +43,7 @@ from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, ScaleS
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.pulumi import EngineFailure, Outcome
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
@@ -52,7 +52,7 @@ _TOKEN_SECONDS: Final = 600
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class LifecycleStep:
     """One step: `result` is what it showed, empty if it failed."""
 
     name: str
@@ -70,7 +70,7 @@ class StepReport:
     """The steps of one run; `announce` receives the name of each before it starts."""
 
     announce: Callable[[str], None]
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[LifecycleStep] = field(default_factory=list[LifecycleStep])
 
     @contextmanager
     def step(self, name: str) -> Generator[list[str]]:
@@ -89,10 +89,10 @@ class StepReport:
         return render_table(("step", "result", "took"), [step.row for step in self.steps])
 
     def _add(self, name: str, result: str, began: float) -> None:
-        self.steps.append(Step(name=name, result=result, seconds=time.monotonic() - began))
+        self.steps.append(LifecycleStep(name=name, result=result, seconds=time.monotonic() - began))
 
 
-def create(stack: Stack, report: StepReport, show_plan: Callable[[Outcome], None]) -> None:
+def create(stack: Stack, report: StepReport, show_plan: Callable[[CommandOutcome], None]) -> None:
     """Preview, bring up, and bring up again. Raises RehearsalError if the second `up` changes something."""
     with stack.session() as session:
         with report.step("preview") as results:
@@ -106,7 +106,9 @@ def create(stack: Stack, report: StepReport, show_plan: Callable[[Outcome], None
             results.append("nothing changed")
 
 
-def _shown(preview: Callable[[], Outcome], show_plan: Callable[[Outcome], None]) -> Outcome:
+def _shown(
+    preview: Callable[[], CommandOutcome], show_plan: Callable[[CommandOutcome], None]
+) -> CommandOutcome:
     try:
         outcome = preview()
     except EngineFailure as failure:
@@ -133,7 +135,7 @@ class LifecycleRun:
 
     stack: Stack
     report: StepReport
-    show_plan: Callable[[Outcome], None]
+    show_plan: Callable[[CommandOutcome], None]
     say: Callable[[str], None]
     remarks: list[str] = field(default_factory=list[str])
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.rehearsal.scenarios.placement import Placement
+from holdfast.rehearsal.scenarios.placement import PodPlacement
 from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, RayJobPlacement
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
@@ -64,16 +64,16 @@ def unmet_by_rayjob(seen: RayJobPlacement) -> list[str]:
     ]
 
 
-def _host(placed: Placement) -> tuple[str, str]:
+def _host(placed: PodPlacement) -> tuple[str, str]:
     """A node's name and uid: a later node may have the same name."""
     return placed.node, placed.host
 
 
-def _not_on_spot(placed: Sequence[Placement]) -> list[str]:
+def _not_on_spot(placed: Sequence[PodPlacement]) -> list[str]:
     return [f"{each.pod} selects spot and is on {each.capacity}" for each in placed if each.capacity != SPOT]
 
 
-def _not_on_default(placed: Placement) -> list[str]:
+def _not_on_default(placed: PodPlacement) -> list[str]:
     is_default = placed.capacity == ON_DEMAND and not placed.gpus
     where = f"{placed.capacity} {placed.machine} with {placed.gpus} GPUs"
     return _if(not is_default, f"{placed.pod} has no selection and is on {where}")

@@ -11,7 +11,7 @@ from holdfast.simulator.clouds.gcp.nodes import PROVISIONING
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class PodPlacement:
     """A pod on a node: the node's pool, capacity type, machine type and number of GPUs.
 
     `host` is the node's uid: a later node may have the same name.
@@ -26,10 +26,10 @@ class Placement:
     host: str = ""
 
 
-def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[Placement, ...]:
+def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[PodPlacement, ...]:
     """The placement of each pod that has a node, by pod name."""
     by_name = {name_of(node): node for node in nodes}
-    found: list[Placement] = []
+    found: list[PodPlacement] = []
     for pod in sorted(pods, key=name_of):
         node = by_name.get(node_of(pod))
         if node is not None:
@@ -65,10 +65,10 @@ def is_running(pod: Json) -> bool:
     return mapping(pod.get("status")).get("phase") == "Running" and not deleted
 
 
-def _placement(pod: Json, node: Json) -> Placement:
+def _placement(pod: Json, node: Json) -> PodPlacement:
     labels: Mapping[str, object] = mapping(mapping(node.get("metadata")).get("labels"))
     gpus = mapping(mapping(node.get("status")).get("allocatable")).get(GPU_RESOURCE)
-    return Placement(
+    return PodPlacement(
         pod=name_of(pod),
         node=name_of(node),
         pool=str(labels.get(POOL, "")),

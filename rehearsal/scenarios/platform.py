@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
-from holdfast.rehearsal.scenarios.placement import Placement, name_of, placements
+from holdfast.rehearsal.scenarios.placement import PodPlacement, name_of, placements
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
@@ -53,7 +53,7 @@ class Platform:
 
     def wait_for_pods(
         self, label_selector: str, condition: Callable[[list[Json]], bool], what: str
-    ) -> tuple[Placement, ...]:
+    ) -> tuple[PodPlacement, ...]:
         """Wait until `condition` holds for the selected pods; return their placements."""
         pods = self.client.wait_list(
             "v1",

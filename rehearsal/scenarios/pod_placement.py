@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, is_running, name_of, placements
+from holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, is_running, name_of, placements
 from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_may_be
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
@@ -18,7 +18,7 @@ PLAIN = "plain"
 class FreeCapacity:
     """A node with free CPUs at the time the plain pod was placed."""
 
-    placement: Placement
+    placement: PodPlacement
     free_cpus: float
 
 
@@ -26,7 +26,7 @@ class FreeCapacity:
 class DefaultPlacement:
     """Where the plain pod runs, how many CPUs it requests, and which other nodes had free CPUs."""
 
-    plain: Placement
+    plain: PodPlacement
     candidates: tuple[FreeCapacity, ...]
     asked_cpus: float = 1.0
 
@@ -71,7 +71,7 @@ def plain_pod() -> Json:
     }
 
 
-def _place(platform: Platform, plain: Json) -> Placement:
+def _place(platform: Platform, plain: Json) -> PodPlacement:
     labelled = _labelled(plain)
     with applied(platform, labelled):
         platform.say(f"pod {name_of(plain)} applied, without a selection")
@@ -126,9 +126,9 @@ class RayJobPlacement:
 
     rayjob: str
     state: str
-    head: Placement
-    workers: tuple[Placement, ...]
-    submitters: tuple[Placement, ...]
+    head: PodPlacement
+    workers: tuple[PodPlacement, ...]
+    submitters: tuple[PodPlacement, ...]
 
 
 def rayjob_placement(platform: Platform, rayjob: Json) -> RayJobPlacement:

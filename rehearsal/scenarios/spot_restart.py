@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from holdfast.rehearsal.scenarios.manifests import pod_count
-from holdfast.rehearsal.scenarios.placement import Placement, is_running, name_of, placements, uid_of
+from holdfast.rehearsal.scenarios.placement import PodPlacement, is_running, name_of, placements, uid_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied, apply
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json, mapping, sequence
@@ -20,10 +20,10 @@ class SpotRestart:
     """
 
     jobset: str
-    before: tuple[Placement, ...]
+    before: tuple[PodPlacement, ...]
     interrupted: str
     evicted: tuple[str, ...]
-    after: tuple[Placement, ...]
+    after: tuple[PodPlacement, ...]
     restarts: int
     seconds: float
 
@@ -82,13 +82,13 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
     )
 
 
-def leave_running(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+def leave_running(platform: Platform, jobset: Json) -> tuple[PodPlacement, ...]:
     """Apply a JobSet and return when its pods run. Raises KubeTimeout if they do not."""
     apply(platform, jobset)
     return _wait_until_it_runs(platform, jobset)
 
 
-def _wait_until_it_runs(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+def _wait_until_it_runs(platform: Platform, jobset: Json) -> tuple[PodPlacement, ...]:
     name, pods = name_of(jobset), pod_count(jobset)
     platform.say(f"JobSet {name} applied: {pods} pods select spot")
     placed = platform.wait_for_pods(

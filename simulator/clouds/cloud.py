@@ -14,7 +14,7 @@ from holdfast.simulator.clouds.catalogue import (
     ResourceType,
     Rules,
 )
-from holdfast.simulator.clouds.machines import Machine, machines_in
+from holdfast.simulator.clouds.machines import SimulatedMachine, machines_in
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, output_properties
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
@@ -127,7 +127,7 @@ class Cloud:
         """Whether objects of a type have machines."""
         return token in self.catalogue.fleets
 
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[SimulatedMachine]:
         """Return all machines of the cloud."""
         return machines_in(self.state.read(), self.catalogue.fleets)
 

@@ -13,7 +13,7 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class SimulatedMachine:
     """A machine that has joined a cluster as a node.
 
     `name` is stable while the machine runs; `taints` are in the format of a node; `capacity` and `allocatable` are by
@@ -46,11 +46,11 @@ class Group:
     inventory: Inventory
 
 
-Fleet: TypeAlias = Callable[[Group], Sequence[Machine]]
-MachineSource: TypeAlias = Callable[[], Sequence[Machine]]
+Fleet: TypeAlias = Callable[[Group], Sequence[SimulatedMachine]]
+MachineSource: TypeAlias = Callable[[], Sequence[SimulatedMachine]]
 
 
-def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machine]:
+def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[SimulatedMachine]:
     """Return all machines of an inventory; `fleets` return the machines of an object, by type."""
     return [
         machine

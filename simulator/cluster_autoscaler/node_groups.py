@@ -14,7 +14,7 @@ from holdfast.simulator.clouds.azure import nodes as azure_nodes
 from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.gcp import instances as gcp_instances
 from holdfast.simulator.clouds.gcp import nodes as gcp_nodes
-from holdfast.simulator.clouds.machines import Instance, Machine, State, machines_in
+from holdfast.simulator.clouds.machines import Instance, SimulatedMachine, State, machines_in
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 
@@ -100,7 +100,7 @@ class NodeGroups(ABC):
         """Return the node groups; none where the cloud has no state file."""
         return self._groups_in(self._cloud.read()) if self._cloud.file.exists() else []
 
-    def machines(self) -> Sequence[Machine]:
+    def machines(self) -> Sequence[SimulatedMachine]:
         """Return every machine of the cloud that is a node."""
         return machines_in(self._cloud.read(), catalogue_of(self.package).fleets)
 

@@ -193,7 +193,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ScaleUpPlan:
     """The machines to buy, and the pods that no machine helps, with reasons."""
 
     purchases: tuple[Purchase, ...]
@@ -202,7 +202,7 @@ class Plan:
 
 def plan(
     pending: Sequence[PodNeeds], rooms: Sequence[NodeInfo], offers: Sequence[Option], now: datetime
-) -> Plan:
+) -> ScaleUpPlan:
     """Return the fewest and cheapest machines for the pending pods; ComputeClass ranks precede prices."""
     basket = _Basket(offers=offers)
     free = list(rooms)
@@ -211,7 +211,7 @@ def plan(
         for pod in pending
         if not (_placed(pod, free, now) or basket.added(pod))
     ]
-    return Plan(purchases=basket.purchases(), unschedulable=tuple(unschedulable))
+    return ScaleUpPlan(purchases=basket.purchases(), unschedulable=tuple(unschedulable))
 
 
 def _placed(pod: PodNeeds, free: list[NodeInfo], now: datetime) -> bool:

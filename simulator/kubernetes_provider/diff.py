@@ -13,13 +13,13 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.kubernetes_provider.inputs import READ_ONLY_METADATA, fields
-from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Settings, annotation
+from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, ProviderSettings, annotation
 from holdfast.simulator.pulumi.diff import Change, changes, diff_response
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value
 
 
 def object_diff(
-    old: Properties, new: Properties, *, settings: Settings, patches: bool = False
+    old: Properties, new: Properties, *, settings: ProviderSettings, patches: bool = False
 ) -> provider_pb2.DiffResponse:
     """Compare the last-applied inputs of an object with its new inputs.
 
@@ -77,7 +77,7 @@ _IMMUTABLE = cast(
 _LIST_INDEX = re.compile(r"\[\d+\]")
 
 
-def immutable_paths(obj: Json, settings: Settings) -> tuple[str, ...]:
+def immutable_paths(obj: Json, settings: ProviderSettings) -> tuple[str, ...]:
     """Return the paths whose change replaces an object.
 
     They include the data of a ConfigMap or Secret by default: the new name rolls out pods that use it.

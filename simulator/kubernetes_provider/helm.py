@@ -29,7 +29,7 @@ class HelmError(RehearsalError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class HelmOptions:
     """The options of a release. `timeout` is in seconds; None is the default of Helm."""
 
     name: str
@@ -55,7 +55,7 @@ class Plan:
     label: str | None = None
 
 
-def install_arguments(plan: Plan) -> list[str]:
+def install_arguments(plan: HelmOptions) -> list[str]:
     """Return the arguments that install a release with values from standard input."""
     return [
         *("install", plan.name, str(plan.chart), "--server-side=false"),
@@ -67,7 +67,7 @@ def install_arguments(plan: Plan) -> list[str]:
     ]
 
 
-def upgrade_arguments(plan: Plan) -> list[str]:
+def upgrade_arguments(plan: HelmOptions) -> list[str]:
     """Return the arguments that upgrade a release with values from standard input."""
     return [
         *("upgrade", plan.name, str(plan.chart), "--server-side=false"),
@@ -81,7 +81,7 @@ def upgrade_arguments(plan: Plan) -> list[str]:
     ]
 
 
-def template_arguments(plan: Plan, *, kube_version: str) -> list[str]:
+def template_arguments(plan: HelmOptions, *, kube_version: str) -> list[str]:
     """Return the arguments that render a release for a Kubernetes version without changing the cluster."""
     return [
         *("template", plan.name, str(plan.chart), "--namespace", plan.namespace, "--values", "-"),
@@ -91,7 +91,7 @@ def template_arguments(plan: Plan, *, kube_version: str) -> list[str]:
     ]
 
 
-def uninstall_arguments(plan: Plan) -> list[str]:
+def uninstall_arguments(plan: HelmOptions) -> list[str]:
     """Return the arguments that remove a release if it exists."""
     return [
         *("uninstall", plan.name, "--namespace", plan.namespace, "--ignore-not-found"),
@@ -99,7 +99,7 @@ def uninstall_arguments(plan: Plan) -> list[str]:
     ]
 
 
-def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
+def rollback_arguments(plan: HelmOptions, *, revision: int) -> list[str]:
     """Return the arguments that roll a release back to a revision."""
     return [
         *("rollback", plan.name, str(revision), "--namespace", plan.namespace, "--server-side=false"),
@@ -107,7 +107,7 @@ def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
     ]
 
 
-def _common(plan: Plan) -> list[str]:
+def _common(plan: HelmOptions) -> list[str]:
     return [
         *("--namespace", plan.namespace, "--values", "-"),
         *_waits(plan),
@@ -120,7 +120,7 @@ def _common(plan: Plan) -> list[str]:
     ]
 
 
-def _waits(plan: Plan) -> list[str]:
+def _waits(plan: HelmOptions) -> list[str]:
     timeout = [] if plan.timeout is None else ["--timeout", f"{plan.timeout:.0f}s"]
     return [*_flag("--wait=legacy", plan.atomic or not plan.skip_await), *timeout]
 

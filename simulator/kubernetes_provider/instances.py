@@ -19,8 +19,8 @@ from holdfast.simulator.kubernetes_provider.operation import (
     RELEASE,
     Naming,
     Operation,
-    Outcome,
     Resources,
+    ResourceState,
     unsupported_settings,
 )
 from holdfast.simulator.pulumi.diff import Change, changes, diff_response
@@ -145,7 +145,7 @@ class UnreachableResources:
         """Return the inputs, because the API server cannot complete them."""
         return inputs
 
-    def create(self, operation: Operation, inputs: Properties) -> Outcome:
+    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
         """Raise ClusterUnreachableError."""
         raise self._refusal(operation, "create")
 
@@ -155,7 +155,7 @@ class UnreachableResources:
         resource_id: str,
         outputs: Properties,
         inputs: Properties,
-    ) -> Outcome:
+    ) -> ResourceState:
         """Raise ClusterUnreachableError unless unreachable resources are dropped."""
         if self._is_dropped():
             return GONE
@@ -170,7 +170,7 @@ class UnreachableResources:
         inputs: Properties,
         outputs: Properties,
         ignored: Sequence[str],
-    ) -> Outcome:
+    ) -> ResourceState:
         """Raise ClusterUnreachableError."""
         raise self._refusal(operation, "update")
 

@@ -43,7 +43,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     GONE,
     Naming,
     Operation,
-    Outcome,
+    ResourceState,
     field_manager,
     is_patch,
     kind_of,
@@ -93,11 +93,11 @@ class Objects:
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
-    ) -> Outcome:
+    ) -> ResourceState:
         """Return the live object; GONE if it does not exist."""
         return read(operation, resource_id, outputs, inputs)
 
-    def create(self, operation: Operation, inputs: Properties) -> Outcome:
+    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
         """Create an object and wait until it is ready.
 
         An existing object with its name is adopted if an interrupted run of this resource created it, if the provider
@@ -130,7 +130,7 @@ class Objects:
         inputs: Properties,
         outputs: Properties,
         ignored: Sequence[str],
-    ) -> Outcome:
+    ) -> ResourceState:
         """Update an object and wait until it is ready.
 
         `ignored` are paths whose live values do not change. Raises RehearsalError if the object was deleted, and
@@ -178,7 +178,9 @@ class Objects:
         return object_id(live) if live and is_managed_by(live, manager_of(operation, obj)) else None
 
 
-def _wait_until_ready(operation: Operation, applied: Json, inputs: Properties, *, manager: str) -> Outcome:
+def _wait_until_ready(
+    operation: Operation, applied: Json, inputs: Properties, *, manager: str
+) -> ResourceState:
     seconds = timeout_seconds(applied, operation.custom_timeout)
     try:
         live = wait_until_ready(operation.client, applied, seconds=seconds)
@@ -189,7 +191,9 @@ def _wait_until_ready(operation: Operation, applied: Json, inputs: Properties, *
             inputs=inputs,
             reasons=error.reasons,
         ) from error
-    return Outcome(id=object_id(live), outputs=object_outputs(live, inputs, manager=manager), inputs=inputs)
+    return ResourceState(
+        id=object_id(live), outputs=object_outputs(live, inputs, manager=manager), inputs=inputs
+    )
 
 
 def _relinquish(operation: Operation, obj: Json, *, manager: str) -> None:
@@ -269,7 +273,7 @@ def _is_inconclusive(error: KubeError) -> bool:
     return error.status in (403, 404) or any(each in error.message for each in messages)
 
 
-def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> Outcome:
+def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> ResourceState:
     """Return the live object, GONE if it does not exist.
 
     Its inputs are the last-applied inputs with changes by others, or for an import, all fields that a program can set.
@@ -288,7 +292,7 @@ def read(operation: Operation, resource_id: str, olds: Properties, inputs: Prope
         return GONE
     manager = manager_in(olds, operation.urn)
     now = _inputs_now(operation, live, inputs, manager=manager)
-    outcome = Outcome(id=resource_id, outputs=object_outputs(live, now, manager=manager), inputs=now)
+    outcome = ResourceState(id=resource_id, outputs=object_outputs(live, now, manager=manager), inputs=now)
     if inputs:
         _refuse_unready(operation, live, outcome)
     return outcome
@@ -312,7 +316,7 @@ def _expected(operation: Operation, applied: Json, *, manager: str) -> Json:
         return applied
 
 
-def _refuse_unready(operation: Operation, live: Json, outcome: Outcome) -> None:
+def _refuse_unready(operation: Operation, live: Json, outcome: ResourceState) -> None:
     try:
         refuse_unready(operation.client, live)
     except NotReadyError as error:

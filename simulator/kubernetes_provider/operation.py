@@ -14,7 +14,7 @@ from holdfast.simulator.pulumi.values import Properties
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ProviderSettings:
     """The settings of one provider instance, without its kubeconfig (see KubernetesProvider)."""
 
     default_namespace: str | None = None
@@ -24,7 +24,7 @@ class Settings:
     secrets_mutable: bool = False
 
     @classmethod
-    def of(cls, configuration: Json) -> "Settings":
+    def of(cls, configuration: Json) -> "ProviderSettings":
         """Return the settings of a provider configuration, with the defaults of the plugin."""
         namespace = configuration.get("namespace")
         return cls(
@@ -96,7 +96,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ObjectKind:
     """A kind, for example apps/v1 Deployment; the apiVersion of the core group is `v1`."""
 
     api_version: str
@@ -108,7 +108,7 @@ class Kind:
         return self.api_version.rpartition("/")[0]
 
 
-def kind_of(token: str) -> Kind:
+def kind_of(token: str) -> ObjectKind:
     """Return the kind of a type token, for example `kubernetes:apps/v1:Deployment`.
 
     Custom resources have tokens of the same form: `kubernetes:karpenter.sh/v1:NodePool`. Raises RehearsalError for
@@ -119,9 +119,9 @@ def kind_of(token: str) -> Kind:
     group, _, version = api_version.partition("/")
     if package != "kubernetes" or not (group and version and kind):
         raise RehearsalError(
-            f"type {token!r} is not simulated; use kubernetes:<group>/<version>:<Kind> or {RELEASE}"
+            f"type {token!r} is not simulated; use kubernetes:<group>/<version>:<ObjectKind> or {RELEASE}"
         )
-    return Kind(api_version=version if group == "core" else api_version, kind=kind)
+    return ObjectKind(api_version=version if group == "core" else api_version, kind=kind)
 
 
 def is_patch(token: str, kind: str) -> bool:
@@ -154,7 +154,7 @@ class Operation:
     token: str
     client: KubeClient
     cancellation: Cancellation
-    settings: Settings
+    settings: ProviderSettings
     preview: bool = False
     has_predecessor: bool = False
     custom_timeout: float = 0.0
@@ -166,7 +166,7 @@ class Operation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ResourceState:
     """The state of a resource: its id (empty if it does not exist, and in a preview), outputs and inputs."""
 
     id: str = ""
@@ -174,7 +174,7 @@ class Outcome:
     inputs: Properties
 
 
-GONE = Outcome(outputs={}, inputs={})
+GONE = ResourceState(outputs={}, inputs={})
 
 
 class Resources(Protocol):
@@ -198,13 +198,13 @@ class Resources(Protocol):
         """Return the known outputs of an update."""
         ...
 
-    def create(self, operation: Operation, inputs: Properties) -> Outcome:
+    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
         """Create the resource and wait until it is ready."""
         ...
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
-    ) -> Outcome:
+    ) -> ResourceState:
         """Return the live resource; GONE if it does not exist."""
         ...
 
@@ -215,7 +215,7 @@ class Resources(Protocol):
         inputs: Properties,
         outputs: Properties,
         ignored: Sequence[str],
-    ) -> Outcome:
+    ) -> ResourceState:
         """Update the resource and wait until it is ready."""
         ...
 

@@ -29,9 +29,9 @@ from holdfast.simulator.kubernetes_provider.operation import (
     RELEASE,
     Naming,
     Operation,
-    Outcome,
+    ProviderSettings,
     Resources,
-    Settings,
+    ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
 from holdfast.simulator.pulumi.faults import Faults
@@ -83,7 +83,7 @@ class KubernetesProvider(Instances):
         """
         with self._session.call(lambda _: None) as (client, cancellation):
             operation = Operation(
-                urn=urn, token=token, client=client, cancellation=cancellation, settings=Settings()
+                urn=urn, token=token, client=client, cancellation=cancellation, settings=ProviderSettings()
             )
             return self._known_resources(token).made(operation, inputs)
 
@@ -214,13 +214,13 @@ class KubernetesProvider(Instances):
                 token=request.type,
                 client=client,
                 cancellation=cancellation,
-                settings=Settings.of(self.configuration(context)),
+                settings=ProviderSettings.of(self.configuration(context)),
                 custom_timeout=timeout,
                 has_predecessor=request.urn in self._known,
             )
 
 
-def _read_response(outcome: Outcome) -> provider_pb2.ReadResponse:
+def _read_response(outcome: ResourceState) -> provider_pb2.ReadResponse:
     return provider_pb2.ReadResponse(
         id=outcome.id, properties=to_struct(outcome.outputs), inputs=to_struct(outcome.inputs)
     )

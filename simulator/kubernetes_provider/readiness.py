@@ -8,7 +8,7 @@ from typing import TypeAlias
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
-class Progress(Enum):
+class ReadinessProgress(Enum):
     """The progress of an object."""
 
     READY = "ready"
@@ -20,27 +20,27 @@ class Progress(Enum):
 class Readiness:
     """The progress of an object, and what is missing or wrong."""
 
-    progress: Progress
+    progress: ReadinessProgress
     reason: str = ""
 
     @property
     def is_ready(self) -> bool:
         """Whether the object is ready."""
-        return self.progress is Progress.READY
+        return self.progress is ReadinessProgress.READY
 
 
 Rule: TypeAlias = Callable[[Json], Readiness]
-READY = Readiness(progress=Progress.READY)
+READY = Readiness(progress=ReadinessProgress.READY)
 
 
 def waiting(reason: str) -> Readiness:
     """Return that the object can still become ready."""
-    return Readiness(progress=Progress.WAITING, reason=reason)
+    return Readiness(progress=ReadinessProgress.WAITING, reason=reason)
 
 
 def failed(reason: str) -> Readiness:
     """Return that the object can no longer become ready."""
-    return Readiness(progress=Progress.FAILED, reason=reason)
+    return Readiness(progress=ReadinessProgress.FAILED, reason=reason)
 
 
 def condition(obj: Json, name: str) -> Json:

@@ -20,7 +20,7 @@ from holdfast.simulator.kubernetes_provider.helm import (
     ChartMirror,
     Helm,
     HelmError,
-    Plan,
+    HelmOptions,
     ReleaseRecord,
     install_arguments,
     last_complete,
@@ -36,7 +36,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     GONE,
     Naming,
     Operation,
-    Outcome,
+    ResourceState,
     namespace_and_name,
 )
 from holdfast.simulator.kubernetes_provider.waits import namespace_problems
@@ -104,7 +104,7 @@ class Releases:
         """Return the planned outputs of an upgrade."""
         return self.plan_create(operation, inputs)
 
-    def create(self, operation: Operation, inputs: Properties) -> Outcome:
+    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
         """Install a release, or continue the install of an interrupted run of this resource.
 
         Raises RehearsalError if another owner has a release with its name, and InitFailedError if the installed release
@@ -131,7 +131,7 @@ class Releases:
         inputs: Properties,
         outputs: Properties,
         ignored: Sequence[str],
-    ) -> Outcome:
+    ) -> ResourceState:
         """Upgrade a release. Raises InitFailedError if it is not ready afterwards."""
         chart = self._chart(inputs)
         plan = plan_of(inputs, chart.path)
@@ -140,7 +140,7 @@ class Releases:
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
-    ) -> Outcome:
+    ) -> ResourceState:
         """Return the live release, GONE if it does not exist; a failed release raises InitFailedError."""
         place, name = namespace_and_name(resource_id)
         namespace = place or "default"
@@ -157,7 +157,7 @@ class Releases:
                 inputs=now,
                 reasons=[f"release {namespace}/{name} is {status}"],
             )
-        return Outcome(id=resource_id, outputs=seen, inputs=now)
+        return ResourceState(id=resource_id, outputs=seen, inputs=now)
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
         """Uninstall a release and wait for the removal of its objects. Does nothing for a missing release."""
@@ -180,7 +180,9 @@ class Releases:
             raise RehearsalError("the chart of a release is unknown; set it to a known value")
         return chart
 
-    def _install_or_upgrade(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> None:
+    def _install_or_upgrade(
+        self, operation: Operation, plan: HelmOptions, inputs: Properties, chart: Chart
+    ) -> None:
         self._undo_interrupted(operation, plan)
         exists = bool(revisions(operation.client, plan.namespace, plan.name))
         arguments = upgrade_arguments(plan) if exists else install_arguments(plan)
@@ -200,7 +202,7 @@ class Releases:
                 ],
             ) from error
 
-    def _undo_interrupted(self, operation: Operation, plan: Plan) -> None:
+    def _undo_interrupted(self, operation: Operation, plan: HelmOptions) -> None:
         """Undo a revision during which helm was killed, because helm refuses other changes until then.
 
         Only helm knows the changes of that revision, so deleting its record is not enough.
@@ -212,10 +214,12 @@ class Releases:
         undo = uninstall_arguments(plan) if whole is None else rollback_arguments(plan, revision=whole)
         self._run(operation, undo, {})
 
-    def _outcome(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> Outcome:
+    def _outcome(
+        self, operation: Operation, plan: HelmOptions, inputs: Properties, chart: Chart
+    ) -> ResourceState:
         record = latest_release(operation.client, plan.namespace, plan.name)
         outputs = {**outputs_of(record, inputs), _DIGEST: chart.digest()}
-        return Outcome(id=f"{plan.namespace}/{plan.name}", outputs=outputs, inputs=inputs)
+        return ResourceState(id=f"{plan.namespace}/{plan.name}", outputs=outputs, inputs=inputs)
 
     def _run(self, operation: Operation, arguments: list[str], inputs: Properties) -> None:
         values = inputs.get("values")
@@ -302,12 +306,12 @@ def chart_of(inputs: Properties, mirror: ChartMirror) -> Chart | None:
     )
 
 
-def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> Plan:
+def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> HelmOptions:
     """Return the helm options of a release with known inputs, without its values."""
     plain = {name: reveal(value) for name, value in inputs.items() if name in _KNOWN and name != "values"}
     timeout, history = plain.get("timeout"), plain.get("maxHistory")
     flags = {field: plain.get(name) is True for name, field in _FLAGS.items()}
-    return Plan(
+    return HelmOptions(
         name=str(plain["name"]),
         namespace=str(plain["namespace"]),
         chart=chart,

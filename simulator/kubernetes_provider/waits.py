@@ -10,8 +10,8 @@ from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set
 from holdfast.simulator.kubernetes_provider.readiness import (
-    Progress,
     Readiness,
+    ReadinessProgress,
     Rule,
     condition,
     rule_for,
@@ -68,7 +68,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
         if obj is None:
             raise NotReadyError(applied, "it was deleted during the wait")
         last[:] = [rule(obj)]
-        return last[0].progress is not Progress.WAITING
+        return last[0].progress is not ReadinessProgress.WAITING
 
     try:
         live = client.wait_for(

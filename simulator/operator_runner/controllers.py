@@ -69,7 +69,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Controller:
+class SimulatedController:
     """How the pods of one application run as local processes.
 
     Only pods in `namespace` belong to the application. `tool` is the program; with a `module`, this interpreter runs
@@ -185,16 +185,16 @@ def _fallback(container: Container) -> Invocation:
     )
 
 
-CONTROLLERS: Mapping[str, Controller] = MappingProxyType(
+CONTROLLERS: Mapping[str, SimulatedController] = MappingProxyType(
     {
-        CONTROLLER: Controller(
+        CONTROLLER: SimulatedController(
             namespace=CONTROLLER_NAMESPACE, tool=CONTROLLER, adapt=_fallback, module=FALLBACK
         ),
-        "jobset": Controller(namespace="jobset-system", tool="jobset-controller", adapt=_jobset),
-        "kuberay-operator": Controller(
+        "jobset": SimulatedController(namespace="jobset-system", tool="jobset-controller", adapt=_jobset),
+        "kuberay-operator": SimulatedController(
             namespace="kuberay-system", tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)
         ),
-        "karpenter": Controller(
+        "karpenter": SimulatedController(
             namespace="karpenter", tool="karpenter-kwok", adapt=_karpenter, buys_from=INSTANCE_TYPES
         ),
     }
@@ -205,7 +205,7 @@ The kwok stages of the control plane exclude exactly these pods.
 """
 
 
-def controller_of(pod: Json) -> Controller | None:
+def controller_of(pod: Json) -> SimulatedController | None:
     """The controller of a pod, None for a simulated pod. Uses labels that the charts set in every cluster."""
     controller = CONTROLLERS.get(app_of(pod))
     return controller if controller and controller.namespace == identity_of(pod).namespace else None
@@ -240,7 +240,7 @@ class Prepared:
 
 def prepare(
     pod: Json,
-    controller: Controller,
+    controller: SimulatedController,
     program: Path,
     files: PodFiles,
     context: RunnerContext,
@@ -280,7 +280,9 @@ def prepare(
     return Prepared(command=command, ports=ports)
 
 
-def _market(pod: Json, controller: Controller, variables: Mapping[str, str], context: RunnerContext) -> str:
+def _market(
+    pod: Json, controller: SimulatedController, variables: Mapping[str, str], context: RunnerContext
+) -> str:
     """The instance types for a pod; empty for a pod that needs none or brings its own."""
     if controller.buys_from is None or controller.buys_from in variables:
         return ""
@@ -290,7 +292,7 @@ def _market(pod: Json, controller: Controller, variables: Mapping[str, str], con
     return context.market(node)
 
 
-def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:
+def _ports_here(container: Json, controller: SimulatedController) -> Mapping[int, int]:
     probe = readiness_probe(container)
     probed = () if probe is None else (probe.port,)
     listening = {*container_ports(container).values(), *controller.extra_ports, *probed}

@@ -21,8 +21,8 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
 from holdfast.simulator.operator_runner.controllers import (
     CONTROLLERS,
-    Controller,
     RunnerContext,
+    SimulatedController,
     controller_of,
 )
 from holdfast.simulator.operator_runner.operator_pod import OperatorPod
@@ -120,7 +120,7 @@ class Kubelet:
     def _gone(self, pod: Json) -> None:
         self._end(identity_of(pod).uid)
 
-    def _begin(self, uid: str, pod: Json, controller: Controller) -> None:
+    def _begin(self, uid: str, pod: Json, controller: SimulatedController) -> None:
         context = RunnerContext(
             client=self._client,
             cluster=self._cluster,
@@ -136,7 +136,7 @@ class Kubelet:
         self._tasks[uid] = asyncio.create_task(operator_pod.run(), name=identity_of(pod).name)
         self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))
 
-    def _program(self, controller: Controller) -> Path:
+    def _program(self, controller: SimulatedController) -> Path:
         return Path(sys.executable) if controller.module else self._find_program(controller.tool)
 
     def _end(self, uid: str) -> None:

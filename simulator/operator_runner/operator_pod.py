@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.operator_runner.controllers import Controller, Prepared, RunnerContext, prepare
+from holdfast.simulator.operator_runner.controllers import (
+    Prepared,
+    RunnerContext,
+    SimulatedController,
+    prepare,
+)
 from holdfast.simulator.operator_runner.pod_files import PodFiles, PodSources
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
@@ -185,7 +190,9 @@ class OperatorPod:
     `pod` is the last observed state; `ports` maps container ports to local ports while a process runs.
     """
 
-    def __init__(self, pod: Json, controller: Controller, program: Path, context: RunnerContext) -> None:
+    def __init__(
+        self, pod: Json, controller: SimulatedController, program: Path, context: RunnerContext
+    ) -> None:
         self.pod = pod
         self.ports: Mapping[int, int] = {}
         self._identity = identity_of(pod)

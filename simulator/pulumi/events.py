@@ -36,7 +36,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class EngineStep:
     """An operation of the engine on one resource, planned in a preview: `update`, ..."""
 
     operation: str
@@ -50,7 +50,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CommandOutcome:
     """The result of one command.
 
     `changes` counts resources by operation (`create`, `same`, ...); `packs` are the versions of the policy
@@ -67,7 +67,7 @@ class Outcome:
     problems: tuple[str, ...]
     seconds: float
     stdout: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[EngineStep, ...] = ()
 
     @property
     def changed(self) -> int:
@@ -81,7 +81,7 @@ class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outco
     `outcome` is the result up to the failure.
     """
 
-    def __init__(self, outcome: Outcome, message: str) -> None:
+    def __init__(self, outcome: CommandOutcome, message: str) -> None:
         super().__init__(message)
         self.outcome = outcome
 
@@ -90,7 +90,7 @@ class EngineKilled(EngineFailure):
     """The engine's process was killed; the next run recovers its pending operations."""
 
 
-def failure(outcome: Outcome, last: CommandResult | None) -> EngineFailure:
+def failure(outcome: CommandOutcome, last: CommandResult | None) -> EngineFailure:
     """Return the failure of a command, with one message for the cause."""
     title = f"{outcome.command} of {outcome.stack}"
     if last is not None and last.code == -signal.SIGKILL:
@@ -104,7 +104,7 @@ def stderr_message(stderr: str) -> str:
     return "\n".join(said) or "the engine gave no reason"
 
 
-def _cause(outcome: Outcome, stderr: str) -> str:
+def _cause(outcome: CommandOutcome, stderr: str) -> str:
     if outcome.problems:
         return "\n".join(outcome.problems)
     stopping = [verdict.policy for verdict in outcome.verdicts if verdict.stops]
@@ -136,11 +136,11 @@ class EventRecorder:
         if diagnostic is None or diagnostic.severity != "debug":
             self._events.append(event)
 
-    def outcome(self, *, command: str, stack: str, seconds: float, stdout: str) -> Outcome:
+    def outcome(self, *, command: str, stack: str, seconds: float, stdout: str) -> CommandOutcome:
         """Return the result of the run so far."""
         summaries = [event.summary_event for event in self._events if event.summary_event]
         summary = summaries[-1] if summaries else None
-        return Outcome(
+        return CommandOutcome(
             command=command,
             stack=stack,
             changes={str(op): count for op, count in summary.resource_changes.items()} if summary else {},
@@ -182,15 +182,15 @@ def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(message for message in messages if message and message not in _NO_CAUSES))
 
 
-def steps(events: Iterable[EngineEvent]) -> tuple[Step, ...]:
+def steps(events: Iterable[EngineEvent]) -> tuple[EngineStep, ...]:
     """Return the steps that change a resource, each once, in the order of their start (in a refresh: of their end)."""
-    found: dict[Step, None] = {}
+    found: dict[EngineStep, None] = {}
     for event in events:
         begun, done = event.resource_pre_event, event.res_outputs_event
         for summary in (begun, done):
             # The result of a refresh is known only at its end.
             if summary is not None and summary.metadata.op not in UNCHANGING:
-                found[Step(operation=summary.metadata.op.value, urn=summary.metadata.urn)] = None
+                found[EngineStep(operation=summary.metadata.op.value, urn=summary.metadata.urn)] = None
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from holdfast.simulator.pulumi.checkpoint import (
     read_checkpoint,
 )
 from holdfast.simulator.pulumi.display import Audience, Display, OnLine, ProgressReporter
-from holdfast.simulator.pulumi.events import EventRecorder, Outcome, failure
+from holdfast.simulator.pulumi.events import CommandOutcome, EventRecorder, failure
 from holdfast.simulator.pulumi.process import (
     EngineCommand,
     EngineProcess,
@@ -125,7 +125,7 @@ class Rehearsal:
                 audience=audience or Audience(),
             )
 
-    def preview(self) -> Outcome:
+    def preview(self) -> CommandOutcome:
         """Return the changes that `up` would make."""
         return self._run(
             "preview",
@@ -134,7 +134,7 @@ class Rehearsal:
             ),
         )
 
-    def up(self, *, judged: bool = False) -> Outcome:
+    def up(self, *, judged: bool = False) -> CommandOutcome:
         """Run `up` after a preview with the policies.
 
         Stack policies run at the end of a run: without the preview a violation stops `up` after all resources are
@@ -148,12 +148,12 @@ class Rehearsal:
             lambda to: self._stack.up(policy_packs=self._packs, policy_pack_configs=self._settings, **to),
         )
 
-    def refresh(self) -> Outcome:
+    def refresh(self) -> CommandOutcome:
         """Update the stack's state from the cloud."""
         self._recover()
         return self._run("refresh", lambda to: self._stack.refresh(**to))
 
-    def destroy(self) -> Outcome:
+    def destroy(self) -> CommandOutcome:
         """Delete all resources, dependents first.
 
         Like the engine's command it previews first: otherwise a protected resource stops the run after many others are
@@ -181,11 +181,11 @@ class Rehearsal:
     def _checkpoint(self) -> Checkpoint:
         return read_checkpoint(self._folder.checkpoint(self._subject.name, self._stack.name))
 
-    def _run(self, command: str, call: Callable[[_Listeners], object], *flags: str) -> Outcome:
+    def _run(self, command: str, call: Callable[[_Listeners], object], *flags: str) -> CommandOutcome:
         recorder, said, began = EventRecorder(), list[str](), time.monotonic()
         display = Display(self._audience.show)
 
-        def outcome() -> Outcome:
+        def outcome() -> CommandOutcome:
             return recorder.outcome(
                 command=command,
                 stack=self._stack.name,

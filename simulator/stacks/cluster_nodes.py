@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.clouds.machines import Machine, MachineSource
+from holdfast.simulator.clouds.machines import MachineSource, SimulatedMachine
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
@@ -63,7 +63,7 @@ class ClusterNodes:
             if mapping(mapping(node["metadata"]).get("annotations")).get(CLOUD) == self._cloud
         ]
 
-    def _simulated(self, machine: Machine) -> Json:
+    def _simulated(self, machine: SimulatedMachine) -> Json:
         node = machine.as_node()
         annotations = {**_SIMULATED, CLOUD: self._cloud}
         return {

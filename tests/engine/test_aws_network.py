@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from holdfast.simulator.pulumi import Outcome
+    from holdfast.simulator.pulumi import CommandOutcome
 
 pytestmark = pytest.mark.engine
 
@@ -54,7 +54,7 @@ def _isolated() -> None:
     _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)
 
 
-def _order(outcome: Outcome, operation: str) -> dict[str, int]:
+def _order(outcome: CommandOutcome, operation: str) -> dict[str, int]:
     """Names, with their types, of what a run did to resources, and when."""
     steps = [step.urn.split("$")[-1] for step in outcome.steps if step.operation == operation]
     return {

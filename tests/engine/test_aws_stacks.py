@@ -15,7 +15,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider import deletion
-from holdfast.simulator.pulumi import EngineFailure, Outcome
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure
 from holdfast.simulator.stacks import Stack
 from tests.support.builders.aws_stacks import CHARTS, IMAGES
 from tests.support.builders.configurations import Document, aws_document, entry, section
@@ -142,7 +142,7 @@ def blocked(stack: Stack) -> EngineFailure:
 
 
 @pytest.fixture(scope="module")
-def destroyed(stack: Stack, blocked: EngineFailure) -> Outcome:
+def destroyed(stack: Stack, blocked: EngineFailure) -> CommandOutcome:
     """The stack after the next destroy, with Karpenter running again."""
     with stack.session() as rehearsal:
         return rehearsal.destroy()
@@ -176,7 +176,7 @@ def test_a_destroy_without_karpenter_names_the_machines_that_block_it(blocked: E
 
 
 def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
-    stack: Stack, client: KubeClient, destroyed: Outcome
+    stack: Stack, client: KubeClient, destroyed: CommandOutcome
 ) -> None:
     assert destroyed.problems == (), "the engine has nothing to complain of"
     assert left_in_cluster(client) == [], "machines, pools or releases are left"
@@ -213,7 +213,7 @@ def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
     ],
 )
 def test_it_is_destroyed_in_an_order_that_leaves_nothing(
-    blocked: EngineFailure, destroyed: Outcome, first: str, then: str
+    blocked: EngineFailure, destroyed: CommandOutcome, first: str, then: str
 ) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
     earlier, later = gone.matching(first), gone.matching(then)
@@ -222,7 +222,7 @@ def test_it_is_destroyed_in_an_order_that_leaves_nothing(
     assert gone.too_early(earlier, later) == [], f"it went before all of {first} was gone"
 
 
-def test_node_classes_outlive_their_pools(blocked: EngineFailure, destroyed: Outcome) -> None:
+def test_node_classes_outlive_their_pools(blocked: EngineFailure, destroyed: CommandOutcome) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
     for pool in gone.matching(":NodePool pool-"):
         (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from holdfast.simulator.pulumi import Outcome
+    from holdfast.simulator.pulumi import CommandOutcome
     from tests.support.builders.configurations import Document
 
 pytestmark = [
@@ -133,7 +133,7 @@ class Shared:
     cloud: Cloud
     guest: Stack
 
-    def owner(self, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+    def owner(self, command: Callable[[Rehearsal], CommandOutcome]) -> CommandOutcome:
         """Run the owner's program."""
         subject = Subject(
             program=self.cloud.make,
@@ -176,14 +176,14 @@ def planned(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shared]
         yield found
 
 
-def plan_of(outcome: Outcome) -> str:
+def plan_of(outcome: CommandOutcome) -> str:
     """A plan as text: a line for each component and each resource of a cloud, without the objects in the cluster."""
     shown = (step.summary for step in outcome.steps)
     lines = sorted(line for line in shown if not any(kind in line for kind in ("(kubernetes:", "(pulumi:")))
     return "".join(f"{line}\n" for line in lines)
 
 
-def assert_plan(name: str, outcome: Outcome) -> None:
+def assert_plan(name: str, outcome: CommandOutcome) -> None:
     """Compare a plan with the recorded one, which shows what is registered and what is not.
 
     To record it again, delete the file and run the test, which then fails once.

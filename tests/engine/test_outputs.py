@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from holdfast.simulator.pulumi import Outcome
+    from holdfast.simulator.pulumi import CommandOutcome
 
 pytestmark = pytest.mark.engine
 
@@ -34,7 +34,7 @@ IDENTITIES = {
 }
 
 
-def run(folder: Path, stack: str, program: Callable[[], None]) -> Outcome:
+def run(folder: Path, stack: str, program: Callable[[], None]) -> CommandOutcome:
     """Bring up a program without providers, in a state that others share."""
     workspace = scratch_workspace(folder)
     place = EngineFolder.of(PLACE, workspace)

@@ -22,7 +22,7 @@ from pulumi_kubernetes.core.v1 import Namespace
 from holdfast.policies.pack import RULES
 from holdfast.policies.remediation import remediations
 from holdfast.policies.rule import Level
-from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
 from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder
@@ -108,9 +108,9 @@ def run(
     place: Path,
     providers: EchoProviders,
     program: Program,
-    command: Callable[[Rehearsal], Outcome] = Rehearsal.preview,
+    command: Callable[[Rehearsal], CommandOutcome] = Rehearsal.preview,
     settings: Json | Path | None = None,
-) -> Outcome:
+) -> CommandOutcome:
     """Run one command on the stack, with the pack and its settings."""
     if settings is not None and not isinstance(settings, Path):
         file = place / "settings.json"
@@ -130,7 +130,7 @@ def run(
 
 def stopped(
     place: Path, providers: EchoProviders, program: Program, settings: Json | Path | None = None
-) -> Outcome:
+) -> CommandOutcome:
     """What a preview came to that the pack stops."""
     with pytest.raises(EngineFailure) as failure:
         run(place, providers, program, settings=settings)

@@ -19,7 +19,7 @@ from tests.support.clusters.control_plane import CHECKOUT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.simulator.pulumi import Outcome, Rehearsal
+    from holdfast.simulator.pulumi import CommandOutcome, Rehearsal
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -68,24 +68,26 @@ def nothing() -> None:
 class StackCommands(ABC):
     """The commands of a stack, each in a run of its own."""
 
-    def preview(self, program: Program) -> Outcome:
+    def preview(self, program: Program) -> CommandOutcome:
         """Return what an `up` would do."""
         return self._run(program, Faults(), lambda rehearsal: rehearsal.preview())
 
-    def up(self, program: Program, *, faults: Faults | None = None) -> Outcome:
+    def up(self, program: Program, *, faults: Faults | None = None) -> CommandOutcome:
         """Make everything as the program says."""
         return self._run(program, faults or Faults(), lambda rehearsal: rehearsal.up())
 
-    def refresh(self, program: Program = nothing) -> Outcome:
+    def refresh(self, program: Program = nothing) -> CommandOutcome:
         """Read what there is."""
         return self._run(program, Faults(), lambda rehearsal: rehearsal.refresh())
 
-    def destroy(self, program: Program = nothing) -> Outcome:
+    def destroy(self, program: Program = nothing) -> CommandOutcome:
         """Remove everything."""
         return self._run(program, Faults(), lambda rehearsal: rehearsal.destroy())
 
     @abstractmethod
-    def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+    def _run(
+        self, program: Program, faults: Faults, command: Callable[[Rehearsal], CommandOutcome]
+    ) -> CommandOutcome:
         """Run one command on the real engine."""
 
 

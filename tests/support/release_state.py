@@ -24,7 +24,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds, no_nodes
 from holdfast.simulator.kubernetes_provider.diff import object_diff
 from holdfast.simulator.kubernetes_provider.instances import replacing
-from holdfast.simulator.kubernetes_provider.operation import Settings
+from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import to_struct
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
@@ -164,7 +164,7 @@ def _diff(clouds: SimulatedClouds, kind: str, urn: str, old: Json, new: Json) ->
         selecting = [each.path for each in replacing(old, new)]
         return provider_pb2.DiffResponse(diffs=sorted({*old, *new}), replaces=selecting)
     if package == "kubernetes":
-        found = object_diff(old, new, settings=Settings())
+        found = object_diff(old, new, settings=ProviderSettings())
         if kind == _RELEASE:
             fixed = [each for each in ("name", "namespace") if old.get(each) != new.get(each)]
             return provider_pb2.DiffResponse(diffs=found.diffs, replaces=fixed)

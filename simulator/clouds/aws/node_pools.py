@@ -19,7 +19,7 @@ from holdfast.simulator.clouds.aws.cluster import (
 )
 from holdfast.simulator.clouds.aws.names import region
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
-from holdfast.simulator.clouds.machines import Group, Machine
+from holdfast.simulator.clouds.machines import Group, SimulatedMachine
 
 # Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
@@ -107,7 +107,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
 }
 
 
-def machines_of(group: Group) -> Sequence[Machine]:
+def machines_of(group: Group) -> Sequence[SimulatedMachine]:
     """Return the machines of a node group: its desired size, round robin over its subnets."""
     inputs = group.target.inputs
     wanted = mapping(inputs.get("scalingConfig")).get("desiredSize", 0)
@@ -115,7 +115,7 @@ def machines_of(group: Group) -> Sequence[Machine]:
     return [_machine(group, index) for index in range(count)]
 
 
-def _machine(group: Group, index: int) -> Machine:
+def _machine(group: Group, index: int) -> SimulatedMachine:
     inputs = group.target.inputs
     where = region(inputs, {"region": _region_of_arn(group)})
     zone = _zone(group, index, where)
@@ -133,7 +133,7 @@ def _machine(group: Group, index: int) -> Machine:
         "eks.amazonaws.com/capacityType": str(inputs.get("capacityType") or "ON_DEMAND"),
         **{key: str(value) for key, value in mapping(inputs.get("labels")).items()},
     }
-    return Machine(
+    return SimulatedMachine(
         name=name,
         provider_id=f"aws:///{zone}/i-{identity}",
         labels=labels,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.simulator.clouds.azure.nodes import NodeTemplate, pool_of, template_of
-from holdfast.simulator.clouds.machines import Group, Machine, Register, key_of
+from holdfast.simulator.clouds.machines import Group, Register, SimulatedMachine, key_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -50,7 +50,7 @@ def is_sold_out(pool: str, inventory: Inventory) -> bool:
     return inventory.find(STOCK_OUT, pool) is not None
 
 
-def machines_of(group: Group) -> Sequence[Machine]:
+def machines_of(group: Group) -> Sequence[SimulatedMachine]:
     """Return the machines of a node pool; none where its cluster does not exist."""
     pool = pool_of(group.target, group.inventory)
     if pool is None:

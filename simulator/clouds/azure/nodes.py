@@ -13,7 +13,7 @@ from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import same_id
-from holdfast.simulator.clouds.machines import Group, Machine
+from holdfast.simulator.clouds.machines import Group, SimulatedMachine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
@@ -141,10 +141,10 @@ class NodeTemplate:
         """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: self.location}
 
-    def machine(self, name: str, zone: str) -> Machine:
+    def machine(self, name: str, zone: str) -> SimulatedMachine:
         """Return a machine of the pool."""
         scale_set, number = name[:-6], int(name[-6:], 36)
-        return Machine(
+        return SimulatedMachine(
             name=name,
             provider_id=f"azure://{self.home}/virtualMachineScaleSets/{scale_set}/virtualMachines/{number}",
             labels={**self.labels_in(zone), "kubernetes.io/hostname": name},
@@ -245,7 +245,7 @@ _system_smallest: Final[Mapping[str, str]] = {"cpu": "4", "memory": "16384Mi"}
 _system_pods: Final = "250"
 
 
-def system_machines_of(group: Group) -> Sequence[Machine]:
+def system_machines_of(group: Group) -> Sequence[SimulatedMachine]:
     """Return the machines of a cluster's own (system) pools, round robin over their zones."""
     profiles = map(mapping, sequence(group.target.inputs.get("agentPoolProfiles")))
     return [
@@ -258,14 +258,14 @@ def _count(profile: Json) -> int:
     return int(wanted) if isinstance(wanted, int | float) else 0
 
 
-def _system_machine(group: Group, profile: Json, index: int) -> Machine:
+def _system_machine(group: Group, profile: Json, index: int) -> SimulatedMachine:
     cluster = group.target
     region, pool = str(cluster.inputs.get("location")), str(profile.get("name"))
     scale_set = f"aks-{pool}-{int(cluster.digest[:8] or '0', 16) % 10**8:08}-vmss"
     resources = str(cluster.inputs.get("nodeResourceGroup"))
     zones = [str(zone) for zone in sequence(profile.get("availabilityZones"))]
     name = f"{scale_set}{index:06}"
-    return Machine(
+    return SimulatedMachine(
         name=name,
         provider_id=(
             f"azure:///subscriptions/{cluster.id.split('/')[2]}/resourceGroups/{resources}/providers/"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.simulator.clouds.gcp.nodes import NodeTemplate, template_of
-from holdfast.simulator.clouds.machines import Group, Instance, Machine, Register, State, key_of
+from holdfast.simulator.clouds.machines import Group, Instance, Register, SimulatedMachine, State, key_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 __all__ = [
@@ -69,7 +69,7 @@ def _id(pool: str, zone: str) -> str:
     return f"{pool}/{zone}" if zone else pool
 
 
-def machines_of(group: Group) -> Sequence[Machine]:
+def machines_of(group: Group) -> Sequence[SimulatedMachine]:
     """Return the running machines of a node pool."""
     template = template_of(group.target, group.inventory)
     return [

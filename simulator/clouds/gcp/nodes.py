@@ -11,7 +11,7 @@ from holdfast.scheduling import machines
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.clouds.machines import Machine
+from holdfast.simulator.clouds.machines import SimulatedMachine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _GIB: Final = 1024
@@ -225,9 +225,9 @@ class NodeTemplate:
         """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: region_of(zone), "topology.gke.io/zone": zone}
 
-    def machine(self, name: str, zone: str) -> Machine:
+    def machine(self, name: str, zone: str) -> SimulatedMachine:
         """Return a machine of the pool."""
-        return Machine(
+        return SimulatedMachine(
             name=name,
             provider_id=f"gce://{self.project}/{zone}/{name}",
             labels={**self.labels_in(zone), "kubernetes.io/hostname": name},

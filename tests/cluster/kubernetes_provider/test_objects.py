@@ -13,7 +13,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
 from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
 from holdfast.simulator.kubernetes_provider.inputs import fields
-from holdfast.simulator.kubernetes_provider.operation import GONE, Settings
+from holdfast.simulator.kubernetes_provider.operation import GONE, ProviderSettings
 from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
 from tests.support.clusters.kubernetes_provider import (
@@ -86,7 +86,7 @@ def test_an_object_of_another_owner_is_rejected(client: KubeClient, namespace: s
 
 def test_a_provider_that_upserts_takes_the_object_over(client: KubeClient, namespace: str) -> None:
     client.apply(as_object(config_map(namespace)), field_manager="kubectl")
-    resource = Resource(client=client, token=CONFIG_MAP, settings=Settings(upserts=True))
+    resource = Resource(client=client, token=CONFIG_MAP, settings=ProviderSettings(upserts=True))
     outcome = resource.create(config_map(namespace, "2"))
     assert fields(outcome.outputs, "data")["k"] == "2", "the setting is passed over"
 

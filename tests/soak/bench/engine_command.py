@@ -4,7 +4,7 @@ import sys
 
 from holdfast.rehearsal.output import say
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
 from holdfast.simulator.stacks.stack import StackSimulators
@@ -31,7 +31,7 @@ def _nothing() -> None:
     """Register nothing."""
 
 
-def _run(rehearsal: Rehearsal, command: str) -> Outcome:
+def _run(rehearsal: Rehearsal, command: str) -> CommandOutcome:
     commands = {
         "preview": rehearsal.preview,
         "up": rehearsal.up,

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.simulator.pulumi import EngineKilled, Outcome, Rehearsal
+from holdfast.simulator.pulumi import CommandOutcome, EngineKilled, Rehearsal
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, type_in
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
@@ -34,14 +34,14 @@ class CrashTarget(Protocol):
         ...
 
 
-def run_up(stage: CrashTarget) -> Outcome:
+def run_up(stage: CrashTarget) -> CommandOutcome:
     """Run `up` without a kill."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
         return rehearsal.up()
 
 
-def run_destroy(stage: CrashTarget) -> Outcome:
+def run_destroy(stage: CrashTarget) -> CommandOutcome:
     """Run `destroy` without a kill."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
@@ -136,7 +136,7 @@ def differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) 
     ]
 
 
-def refused_changes(moment: str, outcome: Outcome) -> list[str]:
+def refused_changes(moment: str, outcome: CommandOutcome) -> list[str]:
     """Return the changes of a run that had nothing to change."""
     return [f"{moment} changed {dict(outcome.changes)}"] if outcome.changed else []
 
@@ -183,7 +183,7 @@ def prove_in_sequence(stage: CrashTarget, urns: Sequence[str], baseline: Baselin
 
 
 def _until_it_ends(
-    stage: CrashTarget, urns: Sequence[str], when: str, command: Callable[[Rehearsal], Outcome]
+    stage: CrashTarget, urns: Sequence[str], when: str, command: Callable[[Rehearsal], CommandOutcome]
 ) -> tuple[str, ...]:
     """Repeat a command, killed each time one of the resources is done; return the resources it was killed after."""
     pending: frozenset[int | str] = frozenset(urns)

@@ -9,7 +9,7 @@ from typing import Any
 from pulumi.automation.events import EngineEvent
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.pulumi import Outcome, Verdict
+from holdfast.simulator.pulumi import CommandOutcome, Verdict
 from holdfast.simulator.pulumi.checkpoint import Checkpoint
 
 _PROVIDER = "urn:pulumi:dev::holdfast::pulumi:providers:aws::default::00000000"
@@ -89,7 +89,7 @@ def stack_outputs_event(outputs: Json) -> EngineEvent:
     return event(resOutputsEvent={"metadata": metadata})
 
 
-def an_outcome(**overrides: Any) -> Outcome:
+def an_outcome(**overrides: Any) -> CommandOutcome:
     fields: dict[str, Any] = {
         "command": "up",
         "stack": "local",
@@ -101,7 +101,7 @@ def an_outcome(**overrides: Any) -> Outcome:
         "seconds": 12.0,
         "stdout": "",
     }
-    return Outcome(**{**fields, **overrides})
+    return CommandOutcome(**{**fields, **overrides})
 
 
 def a_verdict(**overrides: str) -> Verdict:

@@ -4,22 +4,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
-from holdfast.rehearsal.scenarios.placement import Placement
+from holdfast.rehearsal.scenarios.placement import PodPlacement
 from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from holdfast.rehearsal.timeline.traces import Move, PodTrace
 
-SPOT = Placement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
-PLAIN = Placement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)
-GPU = Placement(pod="g", node="gpu-1", pool="a100", capacity="on-demand", machine="p4d.24xlarge", gpus=8)
+SPOT = PodPlacement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
+PLAIN = PodPlacement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)
+GPU = PodPlacement(pod="g", node="gpu-1", pool="a100", capacity="on-demand", machine="p4d.24xlarge", gpus=8)
 
 
 def restart(
     *,
-    before: tuple[Placement, ...] = (SPOT,),
+    before: tuple[PodPlacement, ...] = (SPOT,),
     interrupted: str = "spot-1",
     evicted: tuple[str, ...] = ("p",),
-    after: tuple[Placement, ...] = (replace(SPOT, pod="p2", node="spot-2"),),
+    after: tuple[PodPlacement, ...] = (replace(SPOT, pod="p2", node="spot-2"),),
     restarts: int = 1,
 ) -> SpotRestart:
     """One pod evicted from one node, back on another."""
@@ -36,7 +36,7 @@ def restart(
 
 def default_placement(
     *,
-    plain: Placement = PLAIN,
+    plain: PodPlacement = PLAIN,
     candidates: tuple[FreeCapacity, ...] = (
         FreeCapacity(placement=SPOT, free_cpus=15),
         FreeCapacity(placement=GPU, free_cpus=95),
@@ -49,9 +49,9 @@ def default_placement(
 def rayjob(
     *,
     state: str = "Running",
-    head: Placement = PLAIN,
-    workers: tuple[Placement, ...] = (SPOT,),
-    submitters: tuple[Placement, ...] = (PLAIN,),
+    head: PodPlacement = PLAIN,
+    workers: tuple[PodPlacement, ...] = (SPOT,),
+    submitters: tuple[PodPlacement, ...] = (PLAIN,),
 ) -> RayJobPlacement:
     """A RayJob that runs, with workers on spot and all else on the default pool."""
     return RayJobPlacement(rayjob="ray", state=state, head=head, workers=workers, submitters=submitters)

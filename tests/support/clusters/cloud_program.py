@@ -18,7 +18,7 @@ from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Program, StackCommands
@@ -83,7 +83,9 @@ class CloudProgram(StackCommands):
                 link.symlink_to(CHECKOUT / shared)
         return Workspace(project_root=self.root)
 
-    def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+    def _run(
+        self, program: Program, faults: Faults, command: Callable[[Rehearsal], CommandOutcome]
+    ) -> CommandOutcome:
         providers = SimulatedClouds(
             folder=self._folder.cloud_states,
             checkpoint=self._folder.checkpoint(_PROJECT, _STACK),
@@ -99,7 +101,7 @@ class CloudProgram(StackCommands):
             return command(rehearsal)
 
 
-def create_once(stack: CloudProgram, program: Program) -> Outcome:
+def create_once(stack: CloudProgram, program: Program) -> CommandOutcome:
     """Create what a program registers, check that its preview and a second run agree, and return the first outcome."""
     planned = stack.preview(program)
     made = stack.up(program)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.workspace import EngineFolder
@@ -58,7 +58,9 @@ class CloudStack(StackCommands):
     def _folder(self) -> EngineFolder:
         return EngineFolder.of(self.place, self.workspace)
 
-    def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+    def _run(
+        self, program: Program, faults: Faults, command: Callable[[Rehearsal], CommandOutcome]
+    ) -> CommandOutcome:
         subject = Subject(
             program=program,
             project={"name": _PROJECT, "runtime": "python"},

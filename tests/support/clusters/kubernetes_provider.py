@@ -19,13 +19,12 @@ from holdfast.simulator.kubernetes_provider.operation import (
     RELEASE,
     Naming,
     Operation,
-    Outcome,
+    ProviderSettings,
     Resources,
-    Settings,
+    ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.pulumi import Outcome as EngineOutcome
-from holdfast.simulator.pulumi import Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.values import Properties, Value
@@ -189,7 +188,7 @@ class Resource:
     token: str
     name: str = "one"
     resources: Resources = field(default_factory=lambda: Objects(faults=Faults()))
-    settings: Settings = field(default_factory=Settings)
+    settings: ProviderSettings = field(default_factory=ProviderSettings)
     timeout: float = WAIT_SECONDS
     cancellation: Cancellation = field(default_factory=Cancellation)
     id: str = ""
@@ -219,16 +218,16 @@ class Resource:
             return self.resources.plan_update(self.operation, checked, self.outputs)
         return self.resources.plan_create(self.operation, checked)
 
-    def create(self, inputs: Properties) -> Outcome:
+    def create(self, inputs: Properties) -> ResourceState:
         """Create it."""
         return self._keep(self.resources.create(self.operation, self.check(inputs)))
 
-    def update(self, inputs: Properties, ignored: Sequence[str] = ()) -> Outcome:
+    def update(self, inputs: Properties, ignored: Sequence[str] = ()) -> ResourceState:
         """Update it."""
         checked = self.check(inputs)
         return self._keep(self.resources.update(self.operation, self.id, checked, self.outputs, ignored))
 
-    def refresh(self) -> Outcome:
+    def refresh(self) -> ResourceState:
         """Read it back."""
         return self._keep(self.resources.read(self.operation, self.id, self.outputs, self.inputs))
 
@@ -241,7 +240,7 @@ class Resource:
         """Delete it."""
         self.resources.remove(self.operation, self.id, self.outputs)
 
-    def _keep(self, outcome: Outcome) -> Outcome:
+    def _keep(self, outcome: ResourceState) -> ResourceState:
         self.id, self.inputs, self.outputs = outcome.id, outcome.inputs, outcome.outputs
         return outcome
 
@@ -302,8 +301,8 @@ class KubernetesStack:
         return EngineFolder.of(self.name, self.workspace).checkpoint("test", self.name).read_text()
 
     def _run(
-        self, program: Program, faults: Faults, command: Callable[[Rehearsal], EngineOutcome]
-    ) -> EngineOutcome:
+        self, program: Program, faults: Faults, command: Callable[[Rehearsal], CommandOutcome]
+    ) -> CommandOutcome:
         subject = Subject(
             program=program,
             project={"name": "test", "runtime": "python"},
@@ -317,5 +316,5 @@ class KubernetesStack:
             return command(rehearsal)
 
 
-def _changes(outcome: EngineOutcome) -> Mapping[str, int]:
+def _changes(outcome: CommandOutcome) -> Mapping[str, int]:
     return {operation: count for operation, count in outcome.changes.items() if operation != "same"}

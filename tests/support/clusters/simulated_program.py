@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from holdfast.simulator.pulumi import Audience, Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import Audience, CommandOutcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from tests.soak.crash.targets import CloudTarget
@@ -52,12 +52,12 @@ def a_target(root: Path, program: Callable[[], None], **overrides: Any) -> Cloud
 
 def run(
     stage: CloudTarget,
-    command: Callable[[Rehearsal], Outcome],
+    command: Callable[[Rehearsal], CommandOutcome],
     *,
     faults: Faults | None = None,
     process: EngineProcess | None = None,
     show: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> CommandOutcome:
     """Run one command in a session of its own."""
     with stage.session(faults or Faults(), process or EngineProcess(), Audience(show=show)) as rehearsal:
         return command(rehearsal)

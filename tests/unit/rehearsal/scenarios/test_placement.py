@@ -1,6 +1,6 @@
 """Placements of pods, and the pods that a watch shows after an interruption."""
 
-from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, placements
+from holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, placements
 from holdfast.rehearsal.scenarios.spot_restart import ObservedPods
 from holdfast.scheduling.json import Json
 
@@ -37,7 +37,9 @@ def trainer(
 
 
 def test_a_placement_names_pool_capacity_machine_and_gpus() -> None:
-    expected = Placement(pod="p", node="n", pool="a100-spot", capacity="spot", machine="p4d.24xlarge", gpus=8)
+    expected = PodPlacement(
+        pod="p", node="n", pool="a100-spot", capacity="spot", machine="p4d.24xlarge", gpus=8
+    )
     assert placements([trainer("p")], [NODE]) == (expected,), "all of it is on the node"
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
 from holdfast.simulator.clouds.aws.node_pools import machines_of
-from holdfast.simulator.clouds.machines import Group, Machine
+from holdfast.simulator.clouds.machines import Group, SimulatedMachine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
@@ -105,7 +105,7 @@ _SUBNETS = [
 ]
 
 
-def _machines(digest: str = "d", **inputs: JsonValue) -> list[Machine]:
+def _machines(digest: str = "d", **inputs: JsonValue) -> list[SimulatedMachine]:
     asked: Json = {
         "clusterName": "prod",
         "nodeGroupName": "system",

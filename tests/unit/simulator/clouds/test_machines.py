@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.clouds.catalogue import Catalogue
-from holdfast.simulator.clouds.machines import Group, Machine, MachineSource
+from holdfast.simulator.clouds.machines import Group, MachineSource, SimulatedMachine
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
@@ -18,9 +18,9 @@ _GROUP = "aws:ec2/vpc:Vpc"
 _OTHER = "aws:sqs/queue:Queue"
 
 
-def _one_machine(group: Group) -> Sequence[Machine]:
+def _one_machine(group: Group) -> Sequence[SimulatedMachine]:
     tags = group.target.inputs.get("tags")
-    return [Machine(name=f"of-{group.target.id}-{tags}", provider_id="", labels={}, capacity={})]
+    return [SimulatedMachine(name=f"of-{group.target.id}-{tags}", provider_id="", labels={}, capacity={})]
 
 
 class Joined:

@@ -12,7 +12,7 @@ from holdfast.simulator.kubernetes_provider.diff import (
     object_diff,
     without_system_fields,
 )
-from holdfast.simulator.kubernetes_provider.operation import Settings
+from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
 SOME = provider_pb2.DiffResponse.DIFF_SOME
@@ -23,8 +23,10 @@ def obj(kind: str = "ConfigMap", api_version: str = "v1", name: str = "a", **fie
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
-def diff(old: Properties, new: Properties, settings: Settings | None = None) -> provider_pb2.DiffResponse:
-    return object_diff(old, new, settings=settings or Settings())
+def diff(
+    old: Properties, new: Properties, settings: ProviderSettings | None = None
+) -> provider_pb2.DiffResponse:
+    return object_diff(old, new, settings=settings or ProviderSettings())
 
 
 def test_changes_are_reported_with_their_path_and_patches_are_updated() -> None:
@@ -41,7 +43,7 @@ def test_changes_are_reported_with_their_path_and_patches_are_updated() -> None:
     assert not found.replaces, "a port can be updated"
     assert list(diff(obj(name="a"), obj(name="b")).replaces) == ["metadata.name"], "names cannot be changed"
     old, new = obj(data={"k": "1"}), obj(data={"k": "2"})
-    found = object_diff(old, new, settings=Settings(), patches=True)
+    found = object_diff(old, new, settings=ProviderSettings(), patches=True)
     assert found.changes == SOME, "the patch changes"
     assert not found.replaces, "the patched object must not be replaced"
 
@@ -77,7 +79,7 @@ def test_change_of_an_immutable_field_replaces_the_object(
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
 def test_mutable_setting_updates_the_data_of_objects_that_are_not_immutable(kind: str) -> None:
-    mutable = Settings(config_maps_mutable=True, secrets_mutable=True)
+    mutable = ProviderSettings(config_maps_mutable=True, secrets_mutable=True)
     old, new = obj(kind, data={"k": "1"}), obj(kind, data={"k": "2"})
     assert not diff(old, new, mutable).replaces, "the setting allows the update"
     fixed = diff({**old, "immutable": True}, {**new, "immutable": True}, mutable)

@@ -14,7 +14,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_provider.helm import (
     Chart,
     ChartMirror,
-    Plan,
+    HelmOptions,
     ReleaseRecord,
     Revision,
     install_arguments,
@@ -28,7 +28,7 @@ from holdfast.simulator.kubernetes_provider.helm import (
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
 
-PLAN = Plan(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
+PLAN = HelmOptions(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
 
 
 def test_options_of_the_release_reach_helm() -> None:

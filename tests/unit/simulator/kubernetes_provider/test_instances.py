@@ -12,7 +12,7 @@ from holdfast.simulator.kubernetes_provider.instances import (
     replacing,
 )
 from holdfast.simulator.kubernetes_provider.objects import Objects
-from holdfast.simulator.kubernetes_provider.operation import GONE, RELEASE, Operation, Settings
+from holdfast.simulator.kubernetes_provider.operation import GONE, RELEASE, Operation, ProviderSettings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
@@ -70,7 +70,7 @@ def _operation(token: str = "kubernetes:core/v1:ConfigMap") -> Operation:
         # An unreachable cluster is never called.
         client=cast("KubeClient", None),
         cancellation=Cancellation(),
-        settings=Settings(),
+        settings=ProviderSettings(),
     )
 
 

@@ -5,8 +5,8 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_provider.operation import (
-    Kind,
-    Settings,
+    ObjectKind,
+    ProviderSettings,
     is_patch,
     kind_of,
     propagation,
@@ -21,7 +21,7 @@ def test_token_maps_to_its_kind() -> None:
         ("kubernetes:apps/v1:Deployment", "apps/v1", "Deployment"),
         ("kubernetes:karpenter.sh/v1:NodePool", "karpenter.sh/v1", "NodePool"),
     ):
-        assert kind_of(token) == Kind(api_version=api_version, kind=kind), f"{token} has another kind"
+        assert kind_of(token) == ObjectKind(api_version=api_version, kind=kind), f"{token} has another kind"
     for invalid in ("kubernetes:v1:Pod", "aws:s3/bucket:Bucket", "kubernetes:helm:"):
         with pytest.raises(RehearsalError, match=invalid):
             kind_of(invalid)
@@ -44,9 +44,9 @@ def test_timeout_and_propagation_are_read_from_annotations_and_have_defaults() -
 
 def test_settings_have_the_defaults_of_the_plugin_and_unsupported_ones_a_fix() -> None:
     for value in (True, "true"):
-        assert Settings.of({"upsertExistingObjects": value}).upserts, f"{value!r} is true"
-    assert not Settings.of({"upsertExistingObjects": "false"}).upserts, "the text false is not true"
-    assert Settings.of({}) == Settings(), "the simulator must behave like the plugin"
+        assert ProviderSettings.of({"upsertExistingObjects": value}).upserts, f"{value!r} is true"
+    assert not ProviderSettings.of({"upsertExistingObjects": "false"}).upserts, "the text false is not true"
+    assert ProviderSettings.of({}) == ProviderSettings(), "the simulator must behave like the plugin"
     found = unsupported_settings(
         {"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"}
     )

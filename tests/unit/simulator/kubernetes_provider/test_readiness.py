@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_provider.readiness import Progress, rule_for
+from holdfast.simulator.kubernetes_provider.readiness import ReadinessProgress, rule_for
 
 GENERATION = 3
 
@@ -24,7 +24,7 @@ def core(kind: str, **fields: JsonValue) -> Json:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, **fields}
 
 
-def verdict(obj: Json) -> tuple[Progress, str]:
+def verdict(obj: Json) -> tuple[ReadinessProgress, str]:
     rule = rule_for(obj)
     assert rule is not None, f"{obj.get('kind')} has no rule"
     found = rule(obj)
@@ -32,13 +32,14 @@ def verdict(obj: Json) -> tuple[Progress, str]:
 
 
 def test_deployment_is_ready_without_missing_pods_and_fails_past_its_deadline() -> None:
-    assert verdict(deployment())[0] is Progress.READY, "`up` would wait indefinitely"
+    assert verdict(deployment())[0] is ReadinessProgress.READY, "`up` would wait indefinitely"
     obj = workload("Deployment", {"replicas": 0}, {"observedGeneration": GENERATION})
-    assert verdict(obj)[0] is Progress.READY, "no pod is missing"
+    assert verdict(obj)[0] is ReadinessProgress.READY, "no pod is missing"
     late: Json = {"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "too late"}
-    assert verdict(deployment(conditions=[late], availableReplicas=0)) == (Progress.FAILED, "too late"), (
-        "its controller no longer retries"
-    )
+    assert verdict(deployment(conditions=[late], availableReplicas=0)) == (
+        ReadinessProgress.FAILED,
+        "too late",
+    ), "its controller no longer retries"
 
 
 @pytest.mark.parametrize(
@@ -52,31 +53,39 @@ def test_deployment_is_ready_without_missing_pods_and_fails_past_its_deadline() 
 )
 def test_deployment_is_waiting_until_its_rollout_completes(status: Json, reason: str) -> None:
     progress, message = verdict(deployment(**status))
-    assert progress is Progress.WAITING, "dependents would start too early"
+    assert progress is ReadinessProgress.WAITING, "dependents would start too early"
     assert reason in message, "the message must say what is missing"
 
 
 @pytest.mark.parametrize(
     ("spec", "status", "progress"),
     [
-        ({"replicas": 2}, {"readyReplicas": 2, "updatedReplicas": 2}, Progress.READY),
-        ({"replicas": 2}, {"readyReplicas": 2, "updatedReplicas": 1}, Progress.WAITING),
+        ({"replicas": 2}, {"readyReplicas": 2, "updatedReplicas": 2}, ReadinessProgress.READY),
+        ({"replicas": 2}, {"readyReplicas": 2, "updatedReplicas": 1}, ReadinessProgress.WAITING),
         (
             {"replicas": 2, "updateStrategy": {"rollingUpdate": {"partition": 1}}},
             {"readyReplicas": 2, "updatedReplicas": 1},
-            Progress.READY,
+            ReadinessProgress.READY,
         ),
-        ({"replicas": 2, "updateStrategy": {"type": "OnDelete"}}, {"readyReplicas": 2}, Progress.READY),
-        ({"replicas": 2}, {"readyReplicas": 1, "updatedReplicas": 2}, Progress.WAITING),
+        (
+            {"replicas": 2, "updateStrategy": {"type": "OnDelete"}},
+            {"readyReplicas": 2},
+            ReadinessProgress.READY,
+        ),
+        ({"replicas": 2}, {"readyReplicas": 1, "updatedReplicas": 2}, ReadinessProgress.WAITING),
     ],
 )
-def test_stateful_set_waits_for_its_rollout(spec: Json, status: Json, progress: Progress) -> None:
+def test_stateful_set_waits_for_its_rollout(spec: Json, status: Json, progress: ReadinessProgress) -> None:
     obj = workload("StatefulSet", spec, {"observedGeneration": GENERATION, **status})
     assert verdict(obj)[0] is progress, f"wrong verdict for {spec} and {status}"
 
 
-@pytest.mark.parametrize(("available", "progress"), [(3, Progress.READY), (2, Progress.WAITING)])
-def test_daemon_set_is_waiting_until_every_node_has_its_pod(available: int, progress: Progress) -> None:
+@pytest.mark.parametrize(
+    ("available", "progress"), [(3, ReadinessProgress.READY), (2, ReadinessProgress.WAITING)]
+)
+def test_daemon_set_is_waiting_until_every_node_has_its_pod(
+    available: int, progress: ReadinessProgress
+) -> None:
     status: Json = {
         "observedGeneration": GENERATION,
         "desiredNumberScheduled": 3,
@@ -89,20 +98,23 @@ def test_daemon_set_is_waiting_until_every_node_has_its_pod(available: int, prog
 @pytest.mark.parametrize(
     ("obj", "progress"),
     [
-        (core("Pod", status={"phase": "Succeeded"}), Progress.READY),
-        (core("Pod", status={"phase": "Running"}), Progress.WAITING),
-        (core("Pod", status={"phase": "Failed", "message": "m"}), Progress.FAILED),
-        (core("Secret", type="Opaque"), Progress.READY),
-        (core("Secret", type="kubernetes.io/service-account-token"), Progress.WAITING),
-        (core("PersistentVolumeClaim", status={"phase": "Pending"}), Progress.WAITING),
-        (core("PersistentVolume", status={"phase": "Available"}), Progress.READY),
-        (core("Service", spec={"type": "ClusterIP"}), Progress.READY),
-        (core("Service", spec={"type": "LoadBalancer"}), Progress.WAITING),
-        (core("ResourceQuota", spec={"hard": {"pods": "1"}}), Progress.WAITING),
-        (core("ResourceQuota", spec={"hard": {"pods": "1"}}, status={"hard": {"pods": "1"}}), Progress.READY),
+        (core("Pod", status={"phase": "Succeeded"}), ReadinessProgress.READY),
+        (core("Pod", status={"phase": "Running"}), ReadinessProgress.WAITING),
+        (core("Pod", status={"phase": "Failed", "message": "m"}), ReadinessProgress.FAILED),
+        (core("Secret", type="Opaque"), ReadinessProgress.READY),
+        (core("Secret", type="kubernetes.io/service-account-token"), ReadinessProgress.WAITING),
+        (core("PersistentVolumeClaim", status={"phase": "Pending"}), ReadinessProgress.WAITING),
+        (core("PersistentVolume", status={"phase": "Available"}), ReadinessProgress.READY),
+        (core("Service", spec={"type": "ClusterIP"}), ReadinessProgress.READY),
+        (core("Service", spec={"type": "LoadBalancer"}), ReadinessProgress.WAITING),
+        (core("ResourceQuota", spec={"hard": {"pods": "1"}}), ReadinessProgress.WAITING),
+        (
+            core("ResourceQuota", spec={"hard": {"pods": "1"}}, status={"hard": {"pods": "1"}}),
+            ReadinessProgress.READY,
+        ),
     ],
 )
-def test_core_kind_is_ready_according_to_its_status(obj: Json, progress: Progress) -> None:
+def test_core_kind_is_ready_according_to_its_status(obj: Json, progress: ReadinessProgress) -> None:
     assert verdict(obj)[0] is progress, f"wrong verdict for {obj}"
 
 
@@ -113,15 +125,21 @@ CRD: Json = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDef
 @pytest.mark.parametrize(
     ("obj", "condition", "progress"),
     [
-        (JOB, {}, Progress.WAITING),
-        (JOB, {"type": "Complete", "status": "True"}, Progress.READY),
-        (JOB, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}, Progress.FAILED),
-        (CRD, {}, Progress.WAITING),
-        (CRD, {"type": "Established", "status": "True"}, Progress.READY),
-        (CRD, {"type": "NamesAccepted", "status": "False", "message": "taken"}, Progress.FAILED),
+        (JOB, {}, ReadinessProgress.WAITING),
+        (JOB, {"type": "Complete", "status": "True"}, ReadinessProgress.READY),
+        (
+            JOB,
+            {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"},
+            ReadinessProgress.FAILED,
+        ),
+        (CRD, {}, ReadinessProgress.WAITING),
+        (CRD, {"type": "Established", "status": "True"}, ReadinessProgress.READY),
+        (CRD, {"type": "NamesAccepted", "status": "False", "message": "taken"}, ReadinessProgress.FAILED),
     ],
 )
-def test_job_and_crd_are_waiting_until_a_condition(obj: Json, condition: Json, progress: Progress) -> None:
+def test_job_and_crd_are_waiting_until_a_condition(
+    obj: Json, condition: Json, progress: ReadinessProgress
+) -> None:
     conditions = [condition] if condition else []
     assert verdict({**obj, "status": {"conditions": conditions}})[0] is progress, "dependents need it"
 
