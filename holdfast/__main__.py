@@ -170,7 +170,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
         "policies": _of_module(
             "print the policies that check jobs in the API server, for a program of your own",
-            "holdfast.infra.twin.command",
+            "holdfast.infra.admission_policies.command",
         ),
         "determined": _of_module(
             "convert the resource pools of Determined's master configuration to a stack's pools",

@@ -80,11 +80,13 @@ def _of_namespace(
 
 def _finding(namespace: TrainingNamespace, about: StackResource, message: str, *, proven: bool) -> Finding:
     """Return a statement about a namespace; it is not proven while the namespace may not be for training."""
-    doubt = (
+    undetermined = (
         "" if namespace.proven else f" (whether it has the label {TRAINING}={TRAINING_VALUE} {KNOWN_LATER})"
     )
     return Finding(
-        urn=about.urn, message=f"{namespace.title}{doubt}: {message}.", proven=proven and namespace.proven
+        urn=about.urn,
+        message=f"{namespace.title}{undetermined}: {message}.",
+        proven=proven and namespace.proven,
     )
 
 

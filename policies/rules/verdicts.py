@@ -250,7 +250,7 @@ def _of_walk(
     """Return the verdict on a walk: of the shape, or of the job that it is `about`."""
     last = found.steps[-1]
     failed = "; ".join(each.reason for each in last.failed)
-    doubts = [
+    undetermined = [
         f"{step.title}: {result.reason}"
         for step in found.steps
         for result in step.results
@@ -265,8 +265,11 @@ def _of_walk(
         patched = any(
             each.resource.patched_by for step in found.steps for each in _pools_of(step.tier.pool, pools)
         )
-        later = _LATER if not patched and any("not known yet" in each for each in doubts) else _NEVER
-        word, reason = Word.NOT_JUDGED, f"{'; '.join(doubts) or 'it may stay on an earlier tier'}: {later}"
+        later = _LATER if not patched and any("not known yet" in each for each in undetermined) else _NEVER
+        word, reason = (
+            Word.NOT_JUDGED,
+            f"{'; '.join(undetermined) or 'it may stay on an earlier tier'}: {later}",
+        )
     elif found.outcome is Outcome.STAYS:
         word, reason = Word.ASSUMED, f"it stays on {last.title} as its ladder declares"
     else:

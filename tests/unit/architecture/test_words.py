@@ -41,6 +41,8 @@ DENIED: Final = {
     r"witness(?:es|ed)?": "timeline",
     r"arenas?|yards?": "environment",
     r"gave_way\w*|gives_way\w*": "yield",
+    r"twins?": "copy, or name the object (admission policies, clone)",
+    r"doubt(?:s|ed|ful|less)?": "undetermined",
     r"way_back|way back": "failback",
     r"whither|thither|hither|thereof|therein|thereby|lest|ere|hence": "plain modern English",
     r"beneath (?:it|them)": "below",

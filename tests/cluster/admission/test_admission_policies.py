@@ -1,4 +1,4 @@
-"""What `holdfast policies twin` prints is in force on a real API server that has no component of this repository."""
+"""What `holdfast policies admission` prints is in force on a real API server that has no component of this repository."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from holdfast.infra.twin.manifests import twin
-from holdfast.infra.twin.program import read_program
+from holdfast.infra.admission_policies.manifests import admission_manifests
+from holdfast.infra.admission_policies.program import read_program
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.taints import SPOT
@@ -22,7 +22,7 @@ from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
-from tests.unit.infra.twin.test_twin import LADDER, POOLS
+from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -46,17 +46,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     """That of a cluster without any object of this repository."""
-    with running_control_plane(tmp_path_factory.mktemp("twin")) as workspace:
+    with running_control_plane(tmp_path_factory.mktemp("admission-policies")) as workspace:
         yield workspace.kubeconfig("local")
 
 
 @pytest.fixture(scope="module")
 def client(kubeconfig: Path, program: Path) -> Generator[KubeClient]:
-    """The cluster, with the twin of the program."""
+    """The cluster, with the admission policies of the program."""
     with closing(KubeClient.from_kubeconfig(kubeconfig)) as found:
         define_kinds(found)
         make_namespace(found, NAMESPACE, {TRAINING: TRAINING_VALUE})
-        for manifest in twin(read_program([program])):
+        for manifest in admission_manifests(read_program([program])):
             found.apply(manifest, field_manager="tests", force=True)
         wait_until_enforced(found, lambda client: "fits a pod" in refusal(client, job(cpu="9000")))
         yield found
@@ -120,7 +120,7 @@ def test_commands_of_the_emergency_page_let_jobs_in_and_are_undone(
     client: KubeClient, kubeconfig: Path, title: str
 ) -> None:
     done, undone = sections((CHECKOUT / "docs" / "emergencies.md").read_text("utf-8"))[title]
-    assert refusal(client, job(4)), "the twin rejects it"
+    assert refusal(client, job(4)), "the admission policy rejects it"
     for commands, is_admitted in ((done, True), (undone, False)):
         for command in commands:
             subprocess.run(
@@ -132,8 +132,12 @@ def test_commands_of_the_emergency_page_let_jobs_in_and_are_undone(
 
 
 def test_twin_that_warns_rejects_nothing(client: KubeClient, program: Path) -> None:
-    assert refusal(client, job(4)), "the twin rejects it"
-    warning = [each for each in twin(read_program([program]), warn=True) if "Binding" in str(each["kind"])]
+    assert refusal(client, job(4)), "the admission policy rejects it"
+    warning = [
+        each
+        for each in admission_manifests(read_program([program]), warn=True)
+        if "Binding" in str(each["kind"])
+    ]
     for manifest in warning:
         metadata, spec = obj(manifest["metadata"]), obj(manifest["spec"])
         client.merge_patch(

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from holdfast.__main__ import main
-from holdfast.infra.twin.facts import tier_facts
-from holdfast.infra.twin.manifests import twin
-from holdfast.infra.twin.program import read_program
+from holdfast.infra.admission_policies.facts import tier_facts
+from holdfast.infra.admission_policies.manifests import admission_manifests
+from holdfast.infra.admission_policies.program import read_program
 from holdfast.policies.inputs import all_pools
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN
@@ -80,7 +80,7 @@ def facts_in(manifests: list[Json]) -> list[Json]:
 
 
 def test_fallback_policy_gets_the_facts_of_the_pools_that_its_tiers_name(tmp_path: Path) -> None:
-    on_spot, last = facts_in(twin(read_program([written(tmp_path, LADDER, *POOLS)])))
+    on_spot, last = facts_in(admission_manifests(read_program([written(tmp_path, LADDER, *POOLS)])))
     assert (on_spot["capacity"], last["capacity"]) == ("spot", "on-demand"), "by the NodePools' requirements"
     assert on_spot["taints"] == [SPOT_TAINT], "a job has to tolerate it"
     assert objects(last["machines"])[0]["name"] == "p4d.24xlarge", "by the machine table"
@@ -99,8 +99,8 @@ def test_fallback_policy_gets_the_facts_of_the_pools_that_its_tiers_name(tmp_pat
 def test_program_is_read_as_each_command_prints_it(tmp_path: Path, exported: Json, reason: str) -> None:
     file = tmp_path / "program.json"
     file.write_text(json.dumps(exported), encoding="utf-8")
-    manifests = facts_in(twin(read_program([written(tmp_path, LADDER, *POOLS)])))
-    assert facts_in(twin(read_program([file]))) == manifests, f"{reason} says the same"
+    manifests = facts_in(admission_manifests(read_program([written(tmp_path, LADDER, *POOLS)])))
+    assert facts_in(admission_manifests(read_program([file]))) == manifests, f"{reason} says the same"
 
 
 def test_facts_leave_out_what_differs_between_node_pools_of_one_label() -> None:
@@ -136,7 +136,7 @@ def test_pool_of_another_program_keeps_the_facts_that_its_tier_has(tmp_path: Pat
         {"pool": "elsewhere", "facts": known},
     ]
     ladder = {**LADDER, "spec": {"tiers": [*tiers]}}
-    assert facts_in(twin(read_program([written(tmp_path, ladder, *POOLS)])))[1] == known, (
+    assert facts_in(admission_manifests(read_program([written(tmp_path, ladder, *POOLS)])))[1] == known, (
         "nothing here knows better"
     )
 
@@ -157,7 +157,7 @@ def test_taints_of_the_program_are_tolerated_only_as_its_own_admission_adds_tole
             if each["name"] == "given"
         )
         for extra in ((), (policy,))
-        for found in twin(read_program([written(tmp_path, LADDER, *POOLS, *extra)]))
+        for found in admission_manifests(read_program([written(tmp_path, LADDER, *POOLS, *extra)]))
         if obj(found["metadata"])["name"] == "training-jobsets-can-fall-back"
         and "variables" in obj(found["spec"])
     ]
@@ -170,7 +170,7 @@ def test_command_prints_manifests_that_warn_if_asked(
 ) -> None:
     file = written(tmp_path, LADDER, *POOLS)
     for arguments, action in (((), "Deny"), (("--warn",), "Warn")):
-        assert main(["policies", "twin", str(file), *arguments]) == 0, "it succeeds"
+        assert main(["policies", "admission", str(file), *arguments]) == 0, "it succeeds"
         manifests = [
             each for each in yaml.safe_load_all(capsys.readouterr().out) if each["kind"].endswith("Binding")
         ]
@@ -197,7 +197,7 @@ def test_file_without_a_ladder_is_refused_with_what_is_allowed(
     file = tmp_path / "program.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
-        twin(read_program([file]))
+        admission_manifests(read_program([file]))
 
 
 def test_value_that_only_the_update_knows_is_refused(tmp_path: Path) -> None:
@@ -206,4 +206,4 @@ def test_value_that_only_the_update_knows_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps({"steps": [{"newState": state(unknown)}]}), encoding="utf-8")
     assert all_pools(read_program([file])) == (), "there are no pools"
     with pytest.raises(ConfigError, match="a value that only the update knows"):
-        twin(read_program([file]))
+        admission_manifests(read_program([file]))

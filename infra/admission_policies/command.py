@@ -1,4 +1,4 @@
-"""`holdfast policies twin FILE...`: prints the policies that check jobs in the API server, for any program."""
+"""`holdfast policies admission FILE...`: prints the policies that check jobs in the API server, for any program."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from holdfast.infra.twin.manifests import twin
-from holdfast.infra.twin.program import read_program
+from holdfast.infra.admission_policies.manifests import admission_manifests
+from holdfast.infra.admission_policies.program import read_program
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommand and its files."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     summary = "print the policies that check jobs in the API server, and FallbackPolicies with the facts of their pools"
-    action = actions.add_parser("twin", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    action = actions.add_parser("admission", help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     action.add_argument(
         "files",
         nargs="+",
@@ -31,6 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Print the manifests as YAML for `kubectl apply --server-side -f -`, and return 0."""
-    manifests = twin(read_program(parsed.files), warn=parsed.warn)
+    manifests = admission_manifests(read_program(parsed.files), warn=parsed.warn)
     print(yaml.safe_dump_all(manifests, sort_keys=False, width=10_000), end="")
     return 0

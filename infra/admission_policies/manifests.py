@@ -1,4 +1,4 @@
-"""The manifests of the twin: FallbackPolicies with the facts of their pools, and the policies that check jobs by them."""
+"""The admission policies of any program, and its FallbackPolicies with the facts of pools by which they check jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.components.admission.rules import (
     karpenter_rules,
 )
 from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
-from holdfast.infra.twin.facts import tier_facts
+from holdfast.infra.admission_policies.facts import tier_facts
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.resources import is_list, is_object
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 
-def twin(resources: Sequence[StackResource], *, warn: bool = False) -> list[Json]:
+def admission_manifests(resources: Sequence[StackResource], *, warn: bool = False) -> list[Json]:
     """Return the manifests in the order in which to apply them; `warn`: jobs get warnings and are never rejected.
 
     Raises ConfigError if there is no FallbackPolicy, or one has a value that is not known.

@@ -76,7 +76,7 @@ def _of_manifest(manifest: Mapping[str, Value]) -> StackResource:
     version, kind = str(manifest.get("apiVersion")), str(manifest.get("kind"))
     name = text_at(manifest, "metadata", "name") or ""
     token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
-    return StackResource(type=token, urn=f"urn:pulumi:twin::manifests::{token}::{name}", props=manifest)
+    return StackResource(type=token, urn=f"urn:pulumi:files::manifests::{token}::{name}", props=manifest)
 
 
 def _of_state(found: Mapping[str, Value]) -> StackResource:
