@@ -1,8 +1,8 @@
 """An AKS cluster has one autoscaling mode, and only pools of that mode.
 
-AKS rejects node pools that autoscale beside node auto-provisioning: an update would fail half-way. NodePools of a cluster
-without auto-provisioning, or whose auto-provisioning is turned off, get no machines, and jobs wait for them. The NodePools
-that AKS creates by default move and replace nodes at any time, and accept pods without a node selector.
+NodePools of a cluster without auto-provisioning, or whose auto-provisioning is turned off, get no machines, and jobs wait for
+them. The NodePools that AKS creates by default move and replace nodes at any time, and accept pods without a node selector.
+Node pools that autoscale beside node auto-provisioning are advised against, and do not strand a job.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
         return ()
     found = _with_provisioning(cluster, resources) if mode == "Auto" else _without(cluster, resources)
     trains = bool(ladders_of(resources))
-    return tuple(replace(each, proven=trains) for each in found)
+    return tuple(replace(each, proven=each.proven and trains) for each in found)
 
 
 def _with_provisioning(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[Finding]:
-    """Yield what conflicts with node auto-provisioning."""
+    """Yield what disturbs node auto-provisioning."""
     for resource in resources:
         if is_agent_pool(resource.type) and at(resource.props, "enableAutoScaling") is True:
             yield _autoscaling_pool(resource, resource.logical_name, cluster)
@@ -66,9 +66,9 @@ def _with_provisioning(cluster: StackResource, resources: Sequence[StackResource
 def _autoscaling_pool(resource: StackResource, pool: str, cluster: StackResource) -> Finding:
     return Finding(
         urn=resource.urn,
-        message=f"node pool {pool!r} autoscales, which AKS rejects in cluster {cluster.logical_name!r} with node "
-        "auto-provisioning. Make it a NodePool, give it a fixed number of nodes, or create the cluster without "
-        "`nodeProvisioningProfile.mode: Auto`.",
+        message=f"node pool {pool!r} autoscales in cluster {cluster.logical_name!r} with node auto-provisioning: both autoscalers "
+        "add nodes for a pod that fits a pool of each. Make it a NodePool, or give it a fixed number of nodes.",
+        proven=False,
     )
 
 
@@ -88,7 +88,8 @@ def _without(cluster: StackResource, resources: Sequence[StackResource]) -> Iter
 RULE: Final = Rule(
     name="aks-single-autoscaling-mode",
     title="AKS clusters with one autoscaling mode",
-    description="An AKS cluster has either node auto-provisioning or pools that autoscale, and only pools of that mode.",
+    description="An AKS cluster has node auto-provisioning if it has NodePools, none that AKS creates by default, and (as "
+    "advice) no pools that autoscale beside it.",
     fix="Use NodePools with node auto-provisioning, and agent pools without it.",
     level=Level.MANDATORY,
     severity=RuleSeverity.HIGH,

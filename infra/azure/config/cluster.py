@@ -213,7 +213,7 @@ class AzureSystemNodes(Section):
 
 
 _SCALING_ALLOWED: Final = (
-    "nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; AKS allows no autoscaled "
+    "nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; a stack has no autoscaled "
     "scale sets beside node auto-provisioning"
 )
 _LOGIN_ALLOWED: Final = "azurecli, workloadidentity or spn: the credentials that kubelogin uses"

@@ -179,7 +179,7 @@ def _around() -> list[StackResource]:
     """Clusters, checkpoint storage, identities, a chart and a class that break rules."""
     everything = {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::b/*"}]}
     both: list[Value] = [{"machineFamily": "n2", "spot": True}, {"machineFamily": "n2", "spot": False}]
-    auto: Value = {"mode": "Auto", "defaultNodePools": "None"}
+    auto: Value = {"mode": "Auto", "defaultNodePools": "Auto"}
     closed: Value = {"enablePrivateCluster": True}
     compute = _object(
         "cloud.google.com/v1",

@@ -7,6 +7,7 @@ import pytest
 from holdfast.policies.rules import aks_scaling
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools, compliant
+from tests.unit.policies.strangers.programs import training
 
 if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource, Value
@@ -39,18 +40,19 @@ def test_single_autoscaling_mode_passes(what: str, resources: list[StackResource
     assert findings(resources) == (), f"{what}: no finding"
 
 
-def test_autoscaling_pools_beside_auto_provisioning_are_a_violation() -> None:
+def test_autoscaling_pools_beside_auto_provisioning_are_advised_against() -> None:
     spot, on_demand = aks_pools()
-    found = findings([aks_cluster(AUTO), spot, on_demand])
-    assert [finding.urn for finding in found] == [spot.urn, on_demand.urn], "AKS rejects each"
-    assert "which AKS rejects in cluster 'cluster'" in found[0].message, found[0].message
-
-
-def test_autoscaling_inline_pool_beside_auto_provisioning_is_a_violation() -> None:
-    cluster = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
-    (finding,) = findings([cluster])
-    assert "node pool 'system' autoscales" in finding.message, finding.message
-    assert finding.urn == cluster.urn, "the cluster declares the pool"
+    inline = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
+    found = findings([inline, spot, on_demand, *training()])
+    assert [finding.urn for finding in found] == [spot.urn, on_demand.urn, inline.urn], (
+        "the cluster declares its own"
+    )
+    assert "node pool 'system' autoscales in cluster 'cluster'" in found[2].message, found[2].message
+    assert not any(finding.proven for finding in found), (
+        "jobs select a pool, so they fall back with both autoscalers"
+    )
+    strands = findings([aks_cluster(), aks_node_pool(), *training()])
+    assert [finding.proven for finding in strands] == [True], "a NodePool without a provisioner strands jobs"
 
 
 @pytest.mark.parametrize("defaults", ["Auto", None])

@@ -193,4 +193,4 @@ def test_aks_cluster_has_only_pools_of_its_autoscaling_mode(
     cluster = aks_cluster({"mode": "Auto", "defaultNodePools": "None"} if auto else None)
     pools = [aks_pool("a100", enableAutoScaling=scaling), *([aks_node_pool()] if node_pool else [])]
     wrong = (auto and scaling) or (not auto and node_pool)
-    assert reports("aks-single-autoscaling-mode", cluster, *pools) is wrong, "AKS rejects it"
+    assert reports("aks-single-autoscaling-mode", cluster, *pools) is wrong, "both autoscalers, or none"

@@ -116,6 +116,12 @@ def _default_pool(beside: DeclaredPool, program: Program) -> StackResource:
             return replace(made, provider=beside.resource.provider)
 
 
+def _fixed_size(program: Program, message: str) -> None:
+    named = _found(r"node pool '([^']+)' autoscales", message)[1]
+    fields = cast("Fields", of(program, ":AgentPool", named).props)
+    fields.update(enableAutoScaling=False, count=fields["maxCount"])
+
+
 def _set_as_written(program: Program, message: str) -> None:
     path, value = _found(r"Set `([\w.]+)(?:: |` to `)([^`]+)`", message).groups()
     named = _found(r"'([^']+)'", message)[1]
@@ -239,6 +245,7 @@ ADVICE: Fixes = {
     "Make a class for each": _split_class,
     "which is ignored": _remove_ignored,
     "and this program makes others, but not that one": _make_class,
+    "or give it a fixed number of nodes": _fixed_size,
     **FIXES,
     "Set `": _set_as_written,
 }

@@ -53,6 +53,7 @@ STRANGERS = (
     Stranger(name="the quickstart of node auto-provisioning", reading="AKS' own pools train nothing.", word=None, resources=[aks_cluster({"mode": "Auto", "defaultNodePools": "Auto"}), node_pool("general", labels={}, node_class="AKSNodeClass")]),
     Stranger(name="NodePools on node auto-provisioning", reading="Both pools take the job.", word=Word.PROVED, resources=[aks_cluster(NAP), *training(), SPOT, ON_DEMAND]),
     Stranger(name="NodePools without node auto-provisioning", reading="Nothing makes the machines of the pools.", word=Word.BROKEN, resources=[aks_cluster(), *training(), SPOT, ON_DEMAND], stops=frozenset({SCALING})),
+    Stranger(name="scale sets beside node auto-provisioning", reading="Jobs select a pool of one autoscaler or the other.", word=Word.ASSUMED, resources=[aks_cluster(NAP), *training(), SPOT, agent_pool("on-demand")]),
     Stranger(name="pools inside the cluster", reading="They are pools as any other; AKS' autoscaler is modeled.", word=Word.ASSUMED, resources=[INLINE, *training()]),
     Stranger(name="a spot pool inside the cluster last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[INLINE, *training(SPOT_TIER)], stops=frozenset({END})),
     Stranger(name="a gang beyond the scale set", reading="Four pods need four machines, and the pool has two.", word=Word.BROKEN, resources=[aks_cluster(), *training(shapes=[WIDE]), agent_pool("spot", scaleSetPriority="spot"), agent_pool("on-demand")], stops=frozenset({REACH})),
