@@ -54,7 +54,8 @@ class PodTrace:
 class JobChange:
     """The state of a job from `at` on, by its spec and the controller's annotation.
 
-    `pool` is its tier's pool by the annotation; `outcome` is Completed, Failed or empty.
+    `pool` is its tier's pool by the annotation, `waiting_since` the start of its wait by the same; `outcome` is Completed,
+    Failed or empty.
     """
 
     at: datetime
@@ -65,6 +66,7 @@ class JobChange:
     evictions: int
     restarts: int
     outcome: str
+    waiting_since: datetime | None = None
 
 
 @dataclass(kw_only=True)
@@ -137,6 +139,7 @@ def _change(job: Json, at: datetime) -> JobChange:
         evictions=_number(state.get("evictions")),
         restarts=_number(status.get("restarts")) + _number(status.get("failed")),
         outcome=str(status.get("terminalState") or _OUTCOMES.get(str(status.get("jobDeploymentStatus")), "")),
+        waiting_since=_time(state.get("waiting_since")),
     )
 
 
@@ -203,6 +206,15 @@ def _disruption(status: Json) -> str:
         ),
         "",
     )
+
+
+def _time(value: JsonValue) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    # Only the controller writes a time with its zone; others cannot be compared with the watch's.
+    return time if time is not None and time.tzinfo is not None else None
 
 
 def _number(value: JsonValue) -> int:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from holdfast.fallback.policy.policy import Policy
@@ -161,6 +162,29 @@ def _moments(record: Record) -> Iterator[tuple[datetime, JobChange]]:
 
 
 @dataclass(kw_only=True)
+class _WrittenWait:
+    """When the wait began by the controller's annotation, as far as the record does not contradict that.
+
+    The write that begins a wait is seen after its decision: its wait cannot have begun before what was seen before the write.
+    """
+
+    lag: timedelta
+    since: datetime | None = None
+    _seen_until: datetime | None = None
+
+    def learn(self, at: datetime, change: JobChange) -> None:
+        """Take what was seen at a time."""
+        written = change.waiting_since
+        earliest = self.since or (self._seen_until or at) - self.lag
+        self.since = written if written is not None and earliest <= written <= at else None
+        self._seen_until = at
+
+    def apply(self, kept: JobState) -> JobState:
+        """Return a state with the wait as the controller wrote it."""
+        return replace(kept, waiting_since=self.since) if self.since is not None else kept
+
+
+@dataclass(kw_only=True)
 class _Model:
     record: Record
     policy: Policy
@@ -170,6 +194,7 @@ class _Model:
 
     def __post_init__(self) -> None:
         self.knowledge = PossibleKnowledge(record=self.record)
+        self.written_wait = _WrittenWait(lag=self.record.lag)
 
     def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
         """Advance the model to one time."""
@@ -184,6 +209,7 @@ class _Model:
             if self.state is not None:
                 self.knowledge.learn(at, self.state)
             self.state = self._decided(staying, change)
+        self.written_wait.learn(at, change)
 
     def end(self) -> None:
         """Compare the final state with the decision of the state machine."""
@@ -208,7 +234,9 @@ class _Model:
         if state is None:
             self.problems.append(f"suspended at {at:%X} before it had a state")
             return
-        for then, kept in self.knowledge.possible(at, state):
+        written = self.written_wait.apply(state)
+        possible = (self.knowledge.possible(at, kept) for kept in (state, written))
+        for then, kept in chain.from_iterable(possible):
             seen = replace(self._seen(before, then), now=at + _SLACK)
             for attempt in (seen, replace(seen, contending_gang=_ELDER)):
                 decision = decide(kept, attempt, self.policy)
@@ -220,7 +248,7 @@ class _Model:
         if rank is None or rank >= state.rank or not self._may_return(state, at):
             self.problems.append(
                 f"at {at:%X} it left {before.pool} for {change.pool}, though its tier had cost "
-                f"{state.evictions + state.unexplained + state.application_failures} outages and {_waited(state, at)}"
+                f"{state.evictions + state.unexplained + state.application_failures} outages and {_waited(written, at)}"
             )
         self.state = replace(
             state,

@@ -74,6 +74,30 @@ def test_a_move_for_lack_of_capacity_needs_the_whole_procurement_timeout() -> No
         assert (deviations(record(watched), POLICY) == []) is is_right, f"after {waited} s of 20"
 
 
+@pytest.mark.parametrize(
+    ("begun", "left", "is_right"),
+    [(0.5, 21, True), (0.5, 12, False), (-10, 12, False), (None, 21, False)],
+    ids=["the whole timeout", "too early", "backdated", "not written"],
+)
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["first tier", "next tier"])
+def test_a_wait_begins_when_the_controller_decided_on_the_write_that_is_seen_later(
+    begun: float | None, left: float, *, is_resumed: bool, is_right: bool
+) -> None:
+    watched, start, pool, target, moves = TimelineBuilder().job(0), 0.0, "spot-a", "spot-b", 0
+    if is_resumed:
+        watched.job(0.1, phase="Waiting", pool="spot-a")
+        watched.job(21, phase="Suspending", pool="spot-b", suspended=True)
+        start, pool, target, moves = 21.0, "spot-b", "cpu", 1
+    since = {} if begun is None else {"waiting_since": after(start + begun).isoformat()}
+    watched.job(start + 6, phase="Waiting", pool=pool, moves=moves, **since)
+    watched.job(start + left, phase="Suspending", pool=target, moves=moves, suspended=True)
+    resumed = start + left + 1
+    watched.job(resumed, phase="Waiting", pool=target, moves=moves + 1).gang(resumed, pool=target)
+    watched.job(resumed + 2, phase="Running", pool=target, moves=moves + 1)
+    found = deviations(record(watched), POLICY)
+    assert (found == []) is is_right, f"seen 6 s late, it left {left} s after it could wait, of 20: {found}"
+
+
 def test_a_failback_needs_a_policy_with_return_after() -> None:
     watched = moved()
     watched.job(150, phase="Suspending", pool="spot-a", moves=1, suspended=True)
