@@ -35,9 +35,9 @@ _EDITOR_SCHEMA: Final = re.compile(r"# yaml-language-server: .*\n")
 _PROGRAM: Final = '''\
 """The training clusters of this project: one for each file in stacks/."""
 
-from holdfast.infra.program import run
+from holdfast.infra.program import main
 
-run(check_access=True)
+main()
 '''
 _PROJECT: Final = """\
 name: training

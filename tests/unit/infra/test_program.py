@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import runpy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,6 +16,7 @@ import yaml
 from holdfast.infra.clouds import CLOUDS, Cloud
 from holdfast.infra.config.network_validation import placeholder_address_problems
 from holdfast.infra.program import load_platform, run
+from holdfast.infra.template.files import project_files, read_stack_name
 from holdfast.scheduling.errors import ConfigError, Problem
 from tests.support.builders.configurations import platform_document
 from tests.support.fakes.pulumi_engine import record
@@ -49,6 +52,30 @@ def test_the_program_composes_the_configured_stack() -> None:
     configure(platform_document())
     recording = record(run)
     assert recording.of("TrainingNamespace"), "the whole of it, down to the namespaces"
+
+
+@pytest.mark.parametrize("template", [False, True], ids=["this repository", "a project of `holdfast init`"])
+def test_pulumi_runs_the_program_with_its_checks_and_no_garbage_collector(
+    template: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = ROOT / "infra" / "__main__.py"
+    if template:
+        program = tmp_path / "__main__.py"
+        program.write_text(
+            project_files(read_stack_name("aws-dev"), "1.2.3")["__main__.py"], encoding="utf-8"
+        )
+    runs: list[tuple[bool, bool]] = []
+
+    def listen(*, check_access: bool) -> None:
+        runs.append((check_access, gc.isenabled()))
+
+    monkeypatch.setattr("holdfast.infra.program.run", listen)
+    gc.enable()
+    try:
+        runpy.run_path(str(program))
+    finally:
+        gc.enable()
+    assert runs == [(True, False)], "it checks for the plugin, and a tenth of its time is not for garbage"
 
 
 def test_an_invalid_configuration_stops_the_program_before_any_registration() -> None:

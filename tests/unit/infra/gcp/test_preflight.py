@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
@@ -303,17 +302,6 @@ def test_pulumi_up_fails_without_the_plugin_before_any_query(
 def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert attempt(check_access=False).startswith("Google Cloud credentials"), "it needs no token"
-
-
-def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[bool] = []
-
-    def listen(*, check_access: bool) -> None:
-        runs.append(check_access)
-
-    monkeypatch.setattr("holdfast.infra.program.run", listen)
-    runpy.run_module("holdfast.infra.__main__")
-    assert runs == [True], "the program checks for the plugin"
 
 
 def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
