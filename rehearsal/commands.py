@@ -292,13 +292,11 @@ def changes(outcome: CommandOutcome) -> str:
 
 
 def policies(outcome: CommandOutcome) -> str:
-    """Return which policy packs ran, and the number of violations."""
+    """Return which policy packs ran, and what they found."""
     if not outcome.packs:
         return "no policy pack ran"
     packs = ", ".join(f"{name} {version}" for name, version in outcome.packs.items())
-    stopping = sum(verdict.stops for verdict in outcome.verdicts)
-    advice = len(outcome.verdicts) - stopping
-    return f"policies {packs}: {stopping} mandatory, {advice} advisory violations"
+    return f"policies {packs}: {outcome.judgement}"
 
 
 def verdict_lines(outcome: CommandOutcome) -> list[str]:

@@ -97,7 +97,7 @@ def create(stack: Stack, report: StepReport, show_plan: Callable[[CommandOutcome
     with stack.session() as session:
         with report.step("preview") as results:
             outcome = _shown(session.preview, show_plan)
-            verdicts = f"; {len(outcome.verdicts)} policy violations" if outcome.packs else ""
+            verdicts = f"; {outcome.judgement}" if outcome.packs else ""
             results.append(f"{outcome.changed} to create{verdicts}")
         with report.step("up") as results:
             results.append(f"{session.up(judged=True).changed} created")

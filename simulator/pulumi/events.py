@@ -74,6 +74,14 @@ class CommandOutcome:
         """How many resources the run changed, or a preview would change."""
         return sum(count for operation, count in self.changes.items() if operation not in UNCHANGING)
 
+    @property
+    def judgement(self) -> str:
+        """What the policies found: `no violations, 1 advisory message`. A message may say that all is proved."""
+        stopping = sum(verdict.stops for verdict in self.verdicts)
+        advice = len(self.verdicts) - stopping
+        found = (("violation", stopping), ("advisory message", advice))
+        return ", ".join(f"{count or 'no'} {name}{'' if count == 1 else 's'}" for name, count in found)
+
 
 class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outcome, and the message reads as one
     """The engine stopped because of the program, a provider, or a mandatory policy.

@@ -16,10 +16,17 @@ def test_changes_are_reported_as_done_as_a_plan_or_as_nothing() -> None:
 def test_a_summary_holds_changes_policies_and_time() -> None:
     assert summary(an_outcome()) == [
         "up of local: 3 created",
-        "             policies holdfast 0.1.0: 0 mandatory, 0 advisory violations",
+        "             policies holdfast 0.1.0: no violations, no advisory messages",
         "             12 s",
     ], "changes, policies, seconds"
     assert len(summary(an_outcome(packs={}))) == 2, "a destroy runs no policies"
+
+
+def test_an_advisory_message_is_no_violation() -> None:
+    proved = a_verdict(level="advisory", policy="training-verdicts", message="namespace 'vision': proved")
+    assert an_outcome(verdicts=(proved,)).judgement == "no violations, 1 advisory message", "all is well"
+    found = an_outcome(verdicts=(proved, proved, a_verdict()))
+    assert found.judgement == "1 violation, 2 advisory messages", "only the mandatory one stops the run"
 
 
 def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> None:
@@ -38,6 +45,6 @@ def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> Non
     ], "the user reads first what stops the run"
     (head, *_) = verdict_lines(an_outcome(verdicts=(a_verdict(urn=""),)))
     assert head.endswith("(the stack)"), "there is no resource to name"
-    assert verdict_lines(an_outcome()) == ["  policies holdfast 0.1.0: 0 mandatory, 0 advisory violations"], (
-        "silence could mean that no pack ran"
-    )
+    assert verdict_lines(an_outcome()) == [
+        "  policies holdfast 0.1.0: no violations, no advisory messages"
+    ], "silence could mean that no pack ran"
