@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.pools import Pool
 
-#: The names of all outputs. A release may add one; it renames and removes none without a new major version.
+#: The names of the outputs of every stack. A release may add one; it renames and removes none without a new major version.
 OUTPUTS: Final = ("cluster", "kubeconfig", "checkpoints", "pools", "ladders", "identities")
+
+#: The name of the output of a stack with pull through caches.
+PULL_THROUGH_CACHE: Final = "pullThroughCache"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,8 @@ class StackOutputs:
     `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
     caller's. `checkpoints` is the bucket, on Azure the storage account. `ladders` are the pools of each training namespace, in
     the order of failover. `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of
-    IAM on Google Cloud, a client ID on Azure.
+    IAM on Google Cloud, a client ID on Azure. `pull_through_cache` are the addresses that replace the host of an upstream
+    registry in the address of an image, by their prefixes; a stack without pull through caches has none.
     """
 
     cluster: str
@@ -50,6 +54,7 @@ class StackOutputs:
     pools: Mapping[str, PoolOutput]
     ladders: Mapping[str, tuple[str, ...]]
     identities: Mapping[str, str]
+    pull_through_cache: Mapping[str, str]
 
 
 def export_outputs(
@@ -60,6 +65,7 @@ def export_outputs(
     kubeconfig: Input[str],
     checkpoints: Input[str],
     identities: Mapping[str, Input[str]],
+    pull_through_cache: Mapping[str, str] | None = None,
 ) -> None:
     """Export the outputs of a stack; `identities` are those of the jobs by training namespace."""
     pulumi.export("cluster", cluster)
@@ -78,6 +84,8 @@ def export_outputs(
     )
     pulumi.export("ladders", {each.name: [tier.pool for tier in each.ladder] for each in namespaces})
     pulumi.export("identities", dict(identities))
+    if pull_through_cache:
+        pulumi.export(PULL_THROUGH_CACHE, dict(pull_through_cache))
 
 
 def stack_outputs(reference: StackReference) -> Output[StackOutputs]:
@@ -105,6 +113,9 @@ def read_outputs(found: Json) -> StackOutputs:
             for name, ladder in mapping(found["ladders"]).items()
         },
         identities={name: str(identity) for name, identity in mapping(found["identities"]).items()},
+        pull_through_cache={
+            prefix: str(address) for prefix, address in mapping(found.get(PULL_THROUGH_CACHE)).items()
+        },
     )
 
 

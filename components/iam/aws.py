@@ -20,7 +20,7 @@ NODE_POLICIES: Final = (
 )
 
 
-#: The suffix of service principals outside China.
+#: The suffix of service principals and hosts outside China.
 _SUFFIX: Final = "amazonaws.com"
 _SUFFIX_IN_CHINA: Final = "amazonaws.com.cn"
 
@@ -53,9 +53,20 @@ class Place:
         """The ARN of an AWS managed policy."""
         return f"arn:{self.partition}:iam::aws:policy/{name}"
 
+    def repositories(self, prefix: str) -> str:
+        """The ARN of all ECR repositories below a prefix."""
+        return f"arn:{self.partition}:ecr:{self.region}:{self.account}:repository/{prefix}/*"
+
+    def registry(self) -> str:
+        """The host of the account's ECR registry, which is different in China."""
+        return f"{self.account}.dkr.ecr.{self.region}.{self._suffix()}"
+
     def ec2_service(self) -> str:
         """The service principal of EC2, which is different in China."""
-        return f"ec2.{_SUFFIX_IN_CHINA if self.partition == 'aws-cn' else _SUFFIX}"
+        return f"ec2.{self._suffix()}"
+
+    def _suffix(self) -> str:
+        return _SUFFIX_IN_CHINA if self.partition == "aws-cn" else _SUFFIX
 
 
 #: Operator → condition key → the value or values to compare with.

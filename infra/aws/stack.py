@@ -14,8 +14,10 @@ from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.storage_class import DefaultStorageClass
+from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.component import METRICS_ADDRESS, EksKarpenter, EksKarpenterArgs
 from holdfast.components.namespace_permissions import group_of
+from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of, kubernetes_version
@@ -32,6 +34,7 @@ from holdfast.infra.paths import chart_source
 if TYPE_CHECKING:
     from holdfast.components.cluster.eks.access import Caller
     from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.preflight import Account
 
 
 def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
@@ -80,6 +83,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         opts=services.after(),
     )
     spot_role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=account.spot_role))
+    caches = _pull_through_cache(platform, account, karpenter)
     device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
     if platform.existing_cluster is None:
         DefaultStorageClass("storage", opts=services.after())
@@ -93,7 +97,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
             karpenter=karpenter,
             tags=tags,
         ),
-        after=services.after(karpenter, node_access, spot_role, device_plugins, operators),
+        after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
     )
     prerequisites = services.admission_and_fallback(
         platform.fallback,
@@ -138,4 +142,29 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         kubeconfig=cluster.kubeconfig,
         checkpoints=checkpoints.bucket_name,
         identities=identities,
+        pull_through_cache={
+            prefix: address for cache in caches for prefix, address in cache.addresses.items()
+        },
     )
+
+
+def _pull_through_cache(
+    platform: AwsPlatform, account: Account, karpenter: EksKarpenter
+) -> tuple[PullThroughCache, ...]:
+    """The pull through caches, for Karpenter's nodes: jobs run on no others. None without upstream registries."""
+    if not platform.pull_through_cache:
+        return ()
+    cache = PullThroughCache(
+        "pull-through-cache",
+        PullThroughCacheArgs(
+            place=Place(account=account.id, region=platform.region, partition=platform.partition),
+            registries=[
+                CachedRegistry(
+                    prefix=entry.prefix, upstream=entry.upstream, credential_arn=entry.credential_arn
+                )
+                for entry in platform.pull_through_cache
+            ],
+            node_role=karpenter.node_role_name,
+        ),
+    )
+    return (cache,)

@@ -23,6 +23,18 @@ PATH_ALLOWED: Final = "a path that starts and ends with a slash, such as /holdfa
 CLUSTER_NAME_ALLOWED: Final = "the name of an EKS cluster in the stack's region"
 ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
 
+#: The registries that ECR caches: by host, those that it reads without credentials, and those whose credentials it needs.
+OPEN_UPSTREAMS: Final = ("public.ecr.aws", "quay.io", "registry.k8s.io")
+CLOSED_UPSTREAMS: Final = ("ghcr.io", "registry-1.docker.io", "registry.gitlab.com")
+_AZURE_UPSTREAM: Final = "NAME.azurecr.io"
+UPSTREAM_ALLOWED: Final = f"the host of a registry that ECR caches: {', '.join((*OPEN_UPSTREAMS, *CLOSED_UPSTREAMS))} or {_AZURE_UPSTREAM}"
+PREFIX_ALLOWED: Final = (
+    "2 to 30 lower-case letters, digits, dots, underscores, hyphens and slashes between them"
+)
+CREDENTIAL_ALLOWED: Final = (
+    "the ARN of a secret of this account and region whose name begins with ecr-pullthroughcache/"
+)
+
 RESERVATION_ALLOWED: Final = (
     "the id of a capacity reservation or of a Capacity Block, such as cr-0123456789abcdef0"
 )
@@ -94,6 +106,30 @@ def _id(prefix: str, command: str) -> AfterValidator:
     )
 
 
+_HOSTS_OF_DOCKER_HUB: Final = ("docker.io", "index.docker.io", "hub.docker.com")
+_AZURE_HOST: Final = re.compile(r"[a-z0-9]{5,50}\.azurecr\.io", re.ASCII)
+
+
+def _upstream(text: str) -> str:
+    if text in (*OPEN_UPSTREAMS, *CLOSED_UPSTREAMS) or _AZURE_HOST.fullmatch(text):
+        return text
+    host = text.partition("://")[2] or text
+    host = "registry-1.docker.io" if host in _HOSTS_OF_DOCKER_HUB else host.rstrip("/")
+    if host in (*OPEN_UPSTREAMS, *CLOSED_UPSTREAMS):
+        raise error_with_fix(f'Write "{host}".')
+    raise error_with_fix("Write one of them, or copy the images to a repository of your own.")
+
+
+_PREFIX: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*", re.ASCII)
+_PREFIX_LENGTHS: Final = range(2, 31)
+
+
+def _repository_prefix(text: str) -> str:
+    if len(text) not in _PREFIX_LENGTHS or not _PREFIX.fullmatch(text):
+        raise error_with_fix("Write, for example, docker-hub: cached images are in docker-hub/….")
+    return text
+
+
 AccountId = Annotated[str, BeforeValidator(_account)]
 PrincipalArn = Annotated[str, AfterValidator(_principal)]
 KeyArn = Annotated[
@@ -108,6 +144,15 @@ PolicyArn = Annotated[
     matching(
         r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}",
         "Write, for example, arn:aws:iam::123456789012:policy/boundary.",
+    ),
+]
+Upstream = Annotated[str, AfterValidator(_upstream)]
+RepositoryPrefix = Annotated[str, AfterValidator(_repository_prefix)]
+CredentialArn = Annotated[
+    str,
+    matching(
+        r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:ecr-pullthroughcache/[\w/+=.@-]{1,512}",
+        "Write the ARN that `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME` prints.",
     ),
 ]
 IamPath = Annotated[str, AfterValidator(_path)]

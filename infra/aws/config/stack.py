@@ -10,12 +10,18 @@ from holdfast.infra.aws.config.cluster import AwsCluster, AwsClusterConfig, AwsE
 from holdfast.infra.aws.config.fields import (
     ACCOUNT_ALLOWED,
     BOUNDARY_ALLOWED,
+    CREDENTIAL_ALLOWED,
     PATH_ALLOWED,
+    PREFIX_ALLOWED,
     PRINCIPAL_ALLOWED,
+    UPSTREAM_ALLOWED,
     AccountId,
+    CredentialArn,
     IamPath,
     PolicyArn,
     PrincipalArn,
+    RepositoryPrefix,
+    Upstream,
     partition_of,
 )
 from holdfast.infra.aws.config.network import AwsNetworkConfig, default_network
@@ -67,6 +73,27 @@ class AwsAccess(Section):
         default=NamespaceRole.SUBMIT,
         description="submit, to run jobs, or view, to read them",
         examples=["submit"],
+    )
+
+
+class AwsPullThroughCache(Section):
+    """An upstream registry whose images ECR caches."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "ecrRepositoryPrefix": "Write prefix.",
+        "upstreamRegistryUrl": "Write upstream.",
+        "secretArn": "Write credentialArn.",
+        "customRoleArn": "Leave it out: registries of ECR itself are not cached.",
+    }
+
+    prefix: RepositoryPrefix = Field(description=PREFIX_ALLOWED, examples=["docker-hub"])
+    upstream: Upstream = Field(description=UPSTREAM_ALLOWED, examples=["registry-1.docker.io"])
+    credential_arn: CredentialArn | None = Field(
+        default=None,
+        description=CREDENTIAL_ALLOWED,
+        examples=[
+            "arn:aws:secretsmanager:us-east-1:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf"
+        ],
     )
 
 
@@ -124,6 +151,11 @@ class AwsDocument(CloudDocument):
         default_factory=AwsIam,
         description="a mapping of permissionsBoundary and path",
         examples=["{path: /holdfast/}"],
+    )
+    pull_through_cache: tuple[AwsPullThroughCache, ...] = Field(
+        default=(),
+        description="a list of upstream registries, each with the prefix of its repositories in the account's registry",
+        examples=["[{prefix: quay, upstream: quay.io}]"],
     )
 
 

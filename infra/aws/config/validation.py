@@ -13,6 +13,7 @@ from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, 
 from holdfast.components.network.cidrs import cidr_problems
 from holdfast.infra.aws.config.cluster import RETENTION_DAYS, AwsCluster, cluster_variant
 from holdfast.infra.aws.config.fields import (
+    OPEN_UPSTREAMS,
     assumed_role,
     assumed_role_problems,
     partition_of,
@@ -31,7 +32,13 @@ from holdfast.infra.aws.config.pool_validation import (
     system_machine_problems,
     zone_problems,
 )
-from holdfast.infra.aws.config.stack import AwsAccess, AwsCheckpoints, AwsDocument, AwsPlatform
+from holdfast.infra.aws.config.stack import (
+    AwsAccess,
+    AwsCheckpoints,
+    AwsDocument,
+    AwsPlatform,
+    AwsPullThroughCache,
+)
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
@@ -105,6 +112,7 @@ def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem
     yield from _access(document, cluster, region)
     yield from _checkpoints(document)
     network = read_part(network_variant(document.get("network")), document, "network")
+    yield from _pull_through_cache(document, region, isolated=network is not None and network.isolated)
     if network is not None:
         mirror = read_part(CloudMirror, document, "mirror")
         yield from network_problems(
@@ -240,6 +248,61 @@ def _checkpoints(document: Json) -> Iterator[Problem]:
             value="true with kms: true",
             allowed="true only with kms: false, once no checkpoint under the key is needed",
             fix="Leave it out.",
+        )
+
+
+def _pull_through_cache(document: Json, region: str | None, *, isolated: bool) -> Iterator[Problem]:
+    found = read_parts(AwsPullThroughCache, document.get("pullThroughCache"))
+    at = f"{PLATFORM}.pullThroughCache"
+    if region is not None and found.count and partition_of(region) != "aws":
+        yield Problem(
+            field=at,
+            value=f"upstream registries in {region}",
+            allowed="nothing in the regions of China and GovCloud, where ECR has no pull through cache",
+            fix="Leave it out, and copy large images to a registry of this region.",
+        )
+    if isolated and found.count:
+        yield Problem(
+            field=at,
+            value="upstream registries with an isolated network",
+            allowed="nothing: through an interface endpoint, ECR imports an image only with a route to the internet",
+            fix="Leave it out, and copy large images to mirror.images; or leave out isolated.",
+        )
+    before: set[str] = set()
+    for index, entry in found.items.items():
+        if entry.prefix in before:
+            yield Problem(
+                field=f"{at}[{index}].prefix",
+                value=f"{format_value(entry.prefix)}, a duplicate",
+                allowed="a prefix of its own for each upstream: ECR has one rule for it",
+                fix="Write another prefix, or remove one of the two.",
+            )
+        before.add(entry.prefix)
+        yield from _credential(entry, region, f"{at}[{index}].credentialArn")
+
+
+def _credential(entry: AwsPullThroughCache, region: str | None, field: str) -> Iterator[Problem]:
+    arn, is_open = entry.credential_arn, entry.upstream in OPEN_UPSTREAMS
+    if arn is None and not is_open:
+        yield Problem(
+            field=field,
+            value="nothing",
+            allowed=f"a secret with credentials of {entry.upstream}, without which ECR does not read it",
+            fix="Create one with `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME`, and write its ARN.",
+        )
+    elif arn is not None and is_open:
+        yield Problem(
+            field=field,
+            value=format_value(arn),
+            allowed=f"nothing: ECR reads {entry.upstream} without credentials",
+            fix="Leave it out.",
+        )
+    elif arn is not None and region is not None and arn.split(":")[3] != region:
+        yield Problem(
+            field=field,
+            value=format_value(arn),
+            allowed=f"a secret in {region}, the stack's region",
+            fix="Create the secret there, and write its ARN.",
         )
 
 

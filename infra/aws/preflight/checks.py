@@ -89,6 +89,14 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
     for index, pool in enumerate(platform.pools):
         yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
     yield from reservation_problems(platform, account.reservations)
+    for index, entry in enumerate(platform.pull_through_cache):
+        if entry.credential_arn is not None and entry.credential_arn.split(":")[4] != account.id:
+            yield Problem(
+                field=f"{PLATFORM}.pullThroughCache[{index}].credentialArn",
+                value=format_value(entry.credential_arn),
+                allowed=f"a secret of {account.id}, the account of the cache",
+                fix="Create the secret there, and write its ARN.",
+            )
     for need in quota_demands(platform):
         if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
             yield _no_machine_fits(need, account, platform.region)

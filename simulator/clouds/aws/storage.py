@@ -1,4 +1,4 @@
-"""S3 buckets with their settings, KMS keys and log groups, and lookups of the latter two."""
+"""S3 buckets with their settings, pull through caches of ECR, KMS keys and log groups, and lookups of the latter two."""
 
 import uuid
 from collections.abc import Mapping
@@ -136,7 +136,31 @@ _SETTING: Final = Rules(
     refuse_create=(_no_bucket,),
 )
 
+_CACHE_RULE: Final = "aws:ecr/pullThroughCacheRule:PullThroughCacheRule"
+
+
+def _prefix(request: ResourceRequest) -> str:
+    return str(request.inputs.get("ecrRepositoryPrefix"))
+
+
+def _secret_elsewhere(request: ResourceRequest) -> str | None:
+    """Secrets of the account are not simulated; one of another account or region is refused."""
+    secret = request.inputs.get("credentialArn")
+    here = f"arn:{PARTITION}:secretsmanager:{place(request)}:{ACCOUNT}:secret:"
+    if secret is None or str(secret).startswith(here):
+        return None
+    return f"SecretNotFoundException: The ARN of the secret specified in the pull through cache rule was not found: {secret}"
+
+
 RESOURCES: Mapping[str, Rules] = {
+    _CACHE_RULE: Rules(
+        name_property="ecrRepositoryPrefix",
+        identify=_prefix,
+        computed={"registryId": lambda _: ACCOUNT},
+        taken="PullThroughCacheRuleAlreadyExistsException: A pull through cache rule with the prefix {name} already exists",
+        refuse_create=(_secret_elsewhere,),
+        refuse_update=(_secret_elsewhere,),
+    ),
     _BUCKET: Rules(
         longest_name=63,
         taken="BucketAlreadyExists: The requested bucket name is not available: {name}",

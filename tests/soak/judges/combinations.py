@@ -86,6 +86,7 @@ _AWS: Final[Sequence[Feature]] = (
             permissionsBoundary="arn:aws:iam::123456789012:policy/boundary"
         ),
     ),
+    ("pull through cache", _whole(pullThroughCache=aws_stacks.CACHES)),
     ("private endpoint", _cluster(privateAccessCidrs=["10.0.0.0/8"])),
     ("service range", _cluster(serviceCidr="172.21.0.0/16")),
     ("secrets key", _cluster(secretsKey=_KEY)),

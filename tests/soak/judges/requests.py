@@ -64,6 +64,7 @@ _AWS: Final = (
     _aws("ec2/subnet:Subnet", "ec2", "CreateSubnet", "ModifySubnetAttribute", mapPublicIpOnLaunch="MapPublicIpOnLaunch.Value"),
     _aws("ec2/vpc:Vpc", "ec2", "CreateVpc", "ModifyVpcAttribute", enableDnsHostnames="EnableDnsHostnames.Value", enableDnsSupport="EnableDnsSupport.Value"),
     _aws("ec2/vpcEndpoint:VpcEndpoint", "ec2", "CreateVpcEndpoint"),
+    _aws("ecr/pullThroughCacheRule:PullThroughCacheRule", "ecr", "CreatePullThroughCacheRule"),
     _aws("eks/accessEntry:AccessEntry", "eks", "CreateAccessEntry"),
     _aws("eks/accessPolicyAssociation:AccessPolicyAssociation", "eks", "AssociateAccessPolicy"),
     _aws("eks/addon:Addon", "eks", "CreateAddon", resolveConflictsOnCreate="resolveConflicts", resolveConflictsOnUpdate="resolveConflicts"),

@@ -40,6 +40,7 @@ SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
         "aws:ec2/subnet:Subnet": ("ec2/vpc_subnet.go",),
         "aws:ec2/vpc:Vpc": ("ec2/vpc_.go",),
         "aws:ec2/vpcEndpoint:VpcEndpoint": ("ec2/vpc_endpoint.go",),
+        "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": ("ecr/pull_through_cache_rule.go",),
         "aws:eks/accessEntry:AccessEntry": ("eks/access_entry.go",),
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": ("eks/access_policy_association.go",),
         "aws:eks/addon:Addon": ("eks/addon.go",),

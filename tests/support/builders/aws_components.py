@@ -20,10 +20,12 @@ from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArg
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, AddonVersions, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
+from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
+from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from tests.support.fakes.pulumi_engine import Recording, record
 
@@ -146,6 +148,17 @@ def _checkpoint_access(key: str | None) -> object:
     )
 
 
+def _pull_through_cache() -> object:
+    return PullThroughCache(
+        "caches",
+        PullThroughCacheArgs(
+            place=Place(account=ACCOUNT, region=REGION, partition="aws"),
+            registries=(CachedRegistry(prefix="quay", upstream="quay.io"),),
+            node_role="karpenter-node-role",
+        ),
+    )
+
+
 #: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
@@ -160,6 +173,7 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
     "placement": lambda: ClusterPlacement("placement"),
     "spot-role": lambda: SpotServiceLinkedRole("spot", SpotServiceLinkedRoleArgs(existing_arn=None)),
+    "pull-through-cache": _pull_through_cache,
     "bucket": lambda: _bucket(kms=False),
     "bucket-with-key": lambda: _bucket(kms=True),
     "checkpoint-access": lambda: _checkpoint_access(None),

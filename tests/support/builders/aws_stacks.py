@@ -14,10 +14,10 @@ from tests.support.fakes.aws_account import ROLES, answers
 from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.json import Json, JsonValue
     from tests.support.builders.configurations import Document
     from tests.support.fakes.pulumi_engine import Recording
 
@@ -25,6 +25,16 @@ CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
 VPC: Final = "vpc-0123456789abcdef0"
 SUBNETS: Final = ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
+
+#: A registry that ECR reads without credentials, and one whose credentials it needs.
+CACHES: Final[Sequence[JsonValue]] = (
+    {"prefix": "quay", "upstream": "quay.io"},
+    {
+        "prefix": "team/docker-hub",
+        "upstream": "registry-1.docker.io",
+        "credentialArn": "arn:aws:secretsmanager:us-west-2:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf",
+    },
+)
 
 _STACKS: Final = Path(__file__).parents[3] / "stacks"
 
@@ -42,7 +52,7 @@ def _isolated(document: Document) -> None:
 
 
 def _brought(document: Document) -> None:
-    document.update(network={"vpcId": VPC, "privateSubnetIds": [*SUBNETS]})
+    document.update(network={"vpcId": VPC, "privateSubnetIds": [*SUBNETS]}, pullThroughCache=CACHES)
     entry(document, "pools", 2).update(efa=True, placementGroup=True, zones=["us-west-2a"])
 
 

@@ -33,6 +33,16 @@ def reserved_pool(field: str, fix: str, reservation: Document | None = None, **o
     return reserved(".pools[2]", field, fix, source, **others)
 
 
+SECRET = "arn:aws:secretsmanager:us-west-2:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf"
+
+
+def cache(field: str, fix: str, *before: JsonValue, **given: JsonValue) -> Mistake:
+    """A pull through cache of Docker Hub with a mistake, after others."""
+    entry = {"prefix": "docker-hub", "upstream": "registry-1.docker.io", "credentialArn": SECRET, **given}
+    caches = [*before, {name: value for name, value in entry.items() if value is not None}]
+    return wrong(f".pullThroughCache[{len(before)}].{field}", caches, fix, at=".pullThroughCache")
+
+
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
     "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
@@ -88,6 +98,18 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "system nodes of two architectures": wrong(".cluster.systemNodes.instanceTypes", ["m7i.large", "m7g.large"], "Remove those of one architecture"),
     "a system node with a typo": wrong(".cluster.systemNodes.instanceTypes[0]", ["m7i.lrage"], 'Write "m7i.large".'),
     "a public service range": wrong(".cluster.serviceCidr", "203.0.113.0/24", "172.20.0.0/16"),
+    # pull through caches
+    "a cache of Docker Hub by another name": cache("upstream", 'Write "registry-1.docker.io".', upstream="docker.io"),
+    "a cache of a registry that ECR does not cache": cache("upstream", "copy the images", upstream="nvcr.io"),
+    "a cache of a URL": cache("upstream", 'Write "ghcr.io".', upstream="https://ghcr.io/"),
+    "a cache with a capital letter": cache("prefix", "Write, for example, docker-hub", prefix="Docker"),
+    "a cache of the whole registry": cache("prefix", "Write, for example, docker-hub", prefix="ROOT"),
+    "a cache of Docker Hub without credentials": cache("credentialArn", "secretsmanager create-secret", credentialArn=None),
+    "a cache of Quay with credentials": cache("credentialArn", "Leave it out.", upstream="quay.io"),
+    "credentials under another name": cache("credentialArn", "--name ecr-pullthroughcache/NAME", credentialArn=SECRET.replace("ecr-pullthroughcache", "registries")),
+    "credentials of another region": cache("credentialArn", "Create the secret there", credentialArn=SECRET.replace("us-west-2", "us-east-1")),
+    "a prefix of two caches": cache("prefix", "Write another prefix", {"prefix": "docker-hub", "upstream": "quay.io"}),
+    "a cache in an isolated network": (lambda d: (changed(".network", isolated=True)(d), changed(".mirror", images="registry.example.com")(d), changed("", pullThroughCache=[{"prefix": "quay", "upstream": "quay.io"}])(d)), ".pullThroughCache", "mirror.images"),
     # the network
     "a network that overlaps the service range": wrong(".network.cidr", "172.20.0.0/16", "Write, for example,"),
     "a network that is too small": wrong(".network.cidr", "10.40.0.0/26", "/22"),

@@ -57,6 +57,14 @@ def test_one_pool_and_access_are_enough() -> None:
     assert platform.network == AwsNewNetwork(), "a network is made"
 
 
+@pytest.mark.parametrize(("region", "refused"), [(AWS_REGION, 0), ("cn-north-1", 1), ("us-gov-west-1", 1)])
+def test_images_are_cached_where_ecr_has_the_feature(region: str, refused: int) -> None:
+    caches = [{"prefix": "quay", "upstream": "quay.io"}]
+    found = aws_problems(aws_document(changed("", pullThroughCache=caches)), region)
+    about = [problem for problem in found if problem.field.endswith(".pullThroughCache")]
+    assert len(about) == refused, "in China and GovCloud the first rule would fail halfway"
+
+
 @pytest.mark.parametrize(
     ("region", "partition"), [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
 )

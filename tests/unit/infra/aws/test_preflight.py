@@ -26,6 +26,7 @@ from holdfast.infra.aws.preflight.reservations import Ec2Reservation, read_reser
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
+from tests.support.builders.aws_stacks import CACHES
 from tests.support.builders.configurations import aws_platform, entry, new_cluster, section
 from tests.support.fakes.aws_account import (
     ACCOUNT,
@@ -90,6 +91,8 @@ SMALL_SPOT: Document = {"capacity": "spot", "families": ["c7i", "c6i"], "sizes":
         (changed(".network", zones=4), account(zones=ZONES[:3]), [".network.zones"], "a subnet would have no place"),
         (changed(""), account(offered={**EVERYWHERE, **ONE_ZONE}), [], "one machine in one zone is enough"),
         (changed(""), account(available={CapacityType.SPOT: EVERYTHING - A100, CapacityType.ON_DEMAND: EVERYTHING}), [".pools[2].capacity"], "no machine on spot; on-demand is fine"),
+        (changed("", pullThroughCache=CACHES), account(), [], "the secret is of this account"),
+        (changed("", account="210987654321", pullThroughCache=CACHES), account(number="210987654321"), [".pullThroughCache[1].credentialArn"], "ECR reads no secret of another account"),
         (changed("", pools=[{"name": "cpu", "default": True, **SMALL}, {"name": "cpu-spot", **SMALL_SPOT}], namespaces=[]), account(quotas={STANDARD: 5, STANDARD_SPOT: 5}), [], "a new account has 5 vCPUs of each kind"),
     ],
 )  # fmt: skip

@@ -11,11 +11,13 @@ import pytest
 from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
+from holdfast.infra.outputs import OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
 from tests.support.builders.configurations import aws_platform, entry, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
+from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
@@ -306,6 +308,47 @@ def test_operators_have_two_nodes_and_the_api_server_only_the_configured_blocks(
     rules = stack("aws-prod").of(":SecurityGroupIngressRule")
     (rule,) = [found for found in rules if "cluster" in found.name]
     assert value(rule, "cidrIpv4") == "10.48.0.0/16", "no other block reaches the private endpoint"
+
+
+def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fill_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exported: dict[str, object] = {}
+    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
+    recording = composed(PLATFORMS["brought"]())
+    rules = {text(rule, "ecrRepositoryPrefix"): rule for rule in recording.of(":PullThroughCacheRule")}
+    assert {prefix: text(rule, "upstreamRegistryUrl") for prefix, rule in rules.items()} == {
+        "quay": "quay.io",
+        "team/docker-hub": "registry-1.docker.io",
+    }, "each upstream has a prefix of its own"
+    assert "credentialArn" not in rules["quay"].inputs, "ECR reads it without credentials"
+    assert text(rules["team/docker-hub"], "credentialArn").startswith("arn:aws:secretsmanager:us-west-2:"), (
+        "Docker Hub needs them"
+    )
+    policy = recording.one(":RolePolicy", "pull-through-cache-nodes")
+    assert text(policy, "role").startswith("karpenter-node-role"), "jobs run on Karpenter's nodes only"
+    for pool in recording.of(":NodePool"):
+        assert policy.name in recording.everything_before(pool), "an earlier node could not pull"
+    here = "arn:aws:ecr:us-west-2:123456789012:repository/"
+    for action in ("ecr:CreateRepository", "ecr:BatchImportUpstreamImage"):
+        for name, allowed in (
+            ("quay/a/b", True),
+            ("team/docker-hub/library/python", True),
+            ("team/own", False),
+        ):
+            found = is_allowed([text(policy, "policy")], Request(action=action, resource=here + name))
+            assert found is allowed, f"{action} on {name}: repositories of others are not theirs to fill"
+    assert not is_allowed(
+        [text(policy, "policy")], Request(action="ecr:PutImage", resource=f"{here}quay/a/b")
+    ), "a node cannot replace what a job pulls"
+    host = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
+    assert exported["pullThroughCache"] == {
+        "quay": f"{host}/quay",
+        "team/docker-hub": f"{host}/team/docker-hub",
+    }, "what a job writes instead of the upstream's host"
+    exported.clear()
+    assert not composed(aws_platform()).of(":PullThroughCacheRule"), "off by default"
+    assert set(exported) == set(OUTPUTS), "other stacks have the outputs that they had"
 
 
 @every_stack
