@@ -240,7 +240,7 @@ ci-drift: venv ## compare STACK with its cloud, and open, update or close the is
 
 .PHONY: pack
 pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
-	@$(BIN)/python -m holdfast.policies.bundle dist/policy-pack
+	@$(RUN) pack dist/policy-pack
 
 .PHONY: chart
 chart: venv ## write the fallback controller as a Helm chart, dist/chart
@@ -248,11 +248,11 @@ chart: venv ## write the fallback controller as a Helm chart, dist/chart
 
 .PHONY: plugin
 plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
-	@$(BIN)/python -m holdfast.plugin.bundle dist/kubectl-holdfast
+	@$(RUN) plugin dist/kubectl-holdfast
 
 .PHONY: release-check
 release-check: venv ## build all of a release twice, compare the bytes, write dist/release; TAG=… checks the tag
-	@$(BIN)/python -m holdfast.infra.release.build dist/release $(if $(TAG),--tag $(TAG)) \
+	@$(RUN) release dist/release $(if $(TAG),--tag $(TAG)) \
 		$(addprefix --with ,$(wildcard dist/tools/*.tar.gz))
 
 .PHONY: tools-archive
@@ -274,7 +274,7 @@ lock: venv ## pin every Python package with its hashes
 
 .PHONY: schemas
 schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
-	@$(BIN)/python -m holdfast.infra.config.editor_schema
+	@$(RUN) schemas
 
 .PHONY: release-state
 release-state: venv ## after a release, record what it registers: later versions are compared with it

@@ -188,6 +188,17 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         ),
     },
     "Maintain this repository": {
+        "pack": _of_module(
+            "build the policy pack as one folder that needs nothing beside it", "holdfast.policies.bundle"
+        ),
+        "plugin": _of_module("build the kubectl plugin as one file", "holdfast.plugin.bundle"),
+        "release": _of_module(
+            "build all of a release twice, compare the bytes, and write its files",
+            "holdfast.infra.release.build",
+        ),
+        "schemas": _of_module(
+            "regenerate the editor schemas of stack files", "holdfast.infra.config.editor_schema"
+        ),
         "ci": _of_module(
             "write what a workflow found about a stack to its pull request or an issue",
             "holdfast.infra.ci.command",

@@ -1,4 +1,4 @@
-"""Builds the plugin as one executable file: `python -m holdfast.plugin.bundle dist/kubectl-holdfast`.
+"""Builds the plugin as one executable file: `holdfast plugin FILE`.
 
 The file is a zip archive of Python modules with a line before it that names the interpreter, so it needs Python 3.11 and
 kubectl and nothing else. The same sources give the same file on every machine.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import io
-import sys
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Mapping
 
 _HOLDFAST: Final = Path(__file__).resolve().parents[1] / "holdfast"
@@ -36,6 +36,17 @@ sys.exit(main())
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _READABLE: Final = 0o100644 << 16
 _EXECUTABLE: Final = 0o755
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="name it kubectl-holdfast and put it on PATH")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Write the plugin."""
+    build(parsed.file)
+    return 0
 
 
 def build(path: Path) -> None:
@@ -102,7 +113,3 @@ def _file_of(root: Path, name: str) -> Path | None:
         return None
     base = root.joinpath(*name.split(".")[1:])
     return next((file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file()), None)
-
-
-if __name__ == "__main__":
-    build(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Builds the policy pack as one folder that needs nothing beside it: `python -m holdfast.policies.bundle <folder>`.
+"""Builds the policy pack as one folder that needs nothing beside it: `holdfast pack FOLDER`.
 
 The folder holds the pack, the modules of `scheduling` that it uses with their machine tables, the profiles, and the pinned
 packages for an environment of its own. `pulumi preview --policy-pack <folder>` and `pulumi policy publish` take it as it is.
@@ -7,9 +7,13 @@ packages for an environment of its own. `pulumi preview --policy-pack <folder>` 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from holdfast.scheduling.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    import argparse
 
 _PACK: Final = Path(__file__).resolve().parent
 _SOURCES: Final = _PACK.parent
@@ -27,14 +31,34 @@ _SKIPPED: Final = (
 )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="an earlier pack in it is replaced")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Write the pack."""
+    build(parsed.folder)
+    return 0
+
+
 def build(folder: Path) -> None:
     """Write the pack to a folder, replacing what an earlier build left there.
 
-    Raises FileExistsError if the folder has anything else in it.
+    Raises ConfigError if the folder has anything else in it.
     """
     if folder.exists():
         if any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").is_file():
-            raise FileExistsError(f"{folder} is not empty and holds no policy pack: name another folder")
+            raise ConfigError(
+                [
+                    Problem(
+                        field="FOLDER",
+                        value=f"{folder}, which holds other files",
+                        allowed="a folder that is empty, does not exist, or has an earlier pack",
+                        fix="Name another folder.",
+                    )
+                ]
+            )
         shutil.rmtree(folder)
     package = folder / "holdfast"
     package.mkdir(parents=True)
@@ -49,7 +73,3 @@ def build(folder: Path) -> None:
     kept = (line for line in lines if not line.lstrip().startswith("#"))
     own = (line.replace(_OWN_ENVIRONMENT, "virtualenv: venv") for line in kept)
     description.write_text("\n".join(own) + "\n", "utf-8")
-
-
-if __name__ == "__main__":
-    build(Path(sys.argv[1]))

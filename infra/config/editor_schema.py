@@ -1,4 +1,4 @@
-"""Generates the schemas with which editors complete and check stack files: `python -m holdfast.infra.config.editor_schema`.
+"""Generates the schemas with which editors complete and check stack files: `holdfast schemas`.
 
 Types, ranges and required fields come from the sections that parse a stack, and the text shown for a field comes from the
 tables of docs/configuration.md. A schema checks single values only; the program also checks what they say together.
@@ -21,6 +21,7 @@ from holdfast.infra.gcp.config.stack import GcpDocument
 from holdfast.infra.local.config.stack import LocalPlatform
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Mapping
 
     from holdfast.infra.config.base import Section
@@ -60,6 +61,16 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 #: The meanings of the fields in the tables below one heading.
 Meanings: TypeAlias = "dict[str, str]"
 _Schema: TypeAlias = "dict[str, JsonValue]"
+
+
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has no arguments."""
+
+
+def run(_: argparse.Namespace) -> int:
+    """Write the schemas."""
+    write_schemas()
+    return 0
 
 
 def write_schemas() -> None:
@@ -193,7 +204,3 @@ def _meaning(place: tuple[str, ...], cloud: str, chapters: Mapping[tuple[str, st
     heading = _SHARED.get(place[:-1])
     shared = (meanings for key, meanings in chapters.items() if heading in (key[1] or key[0], key[1]))
     return next((meanings[place[-1]] for meanings in shared if place[-1] in meanings), None)
-
-
-if __name__ == "__main__":
-    write_schemas()

@@ -1,4 +1,4 @@
-"""Builds a release twice, in two folders, and compares the bytes: `python -m holdfast.infra.release.build FOLDER`.
+"""Builds a release twice, in two folders, and compares the bytes: `holdfast release FOLDER`.
 
 A release consists of the wheel, the policy pack, the kubectl plugin, the controller's chart, the template of a project, the
 bill of materials and their sums. They are built from the last commit, not from the files beside it, with the commit's time as
@@ -7,7 +7,6 @@ the time of every file. The archive of the tools is not built here: it takes hal
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import os
@@ -25,6 +24,7 @@ from holdfast.infra.release.bill import bill_of_materials
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -154,8 +154,8 @@ def _build(folder: Path, version: str) -> dict[str, bytes]:
     )
     for command in (
         [*wheel, "--out-dir", output],
-        [sys.executable, "-m", "holdfast.policies.bundle", output / "policy-pack"],
-        [sys.executable, "-m", "holdfast.plugin.bundle", output / "kubectl-holdfast"],
+        [sys.executable, "-m", "holdfast", "pack", output / "policy-pack"],
+        [sys.executable, "-m", "holdfast", "plugin", output / "kubectl-holdfast"],
         [sys.executable, "-m", "holdfast", "chart", output / "chart"],
         *(
             [sys.executable, "-m", "holdfast", "init", name, "--folder", output / "template" / name]
@@ -188,22 +188,24 @@ def _output(*command: str) -> str:
     return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Build a release and print its sums."""
-    parser = argparse.ArgumentParser(prog="holdfast.infra.release.build")
-    parser.add_argument("folder", type=Path)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what it holds is replaced")
     parser.add_argument(
         "--tag", help="refuse a tag that is not the version, or has no chapter in the changelog"
     )
-    parser.add_argument("--with", dest="more", type=Path, action="append", default=[], metavar="FILE")
-    parsed = parser.parse_args(arguments)
-    try:
-        print(release(parsed.folder, parsed.tag, parsed.more), end="")
-    except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    parser.add_argument(
+        "--with",
+        dest="more",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file of the release that is already built; may be repeated",
+    )
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Build a release and print its sums."""
+    print(release(parsed.folder, parsed.tag, parsed.more), end="")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _INSTALL: Final = (
     "python -m venv .venv",
     ".venv/bin/pip install --quiet -r requirements.txt",
-    ".venv/bin/python -m holdfast.policies.bundle dist/policy-pack",
+    ".venv/bin/holdfast pack dist/policy-pack",
     'ln -s "$PWD/.venv" dist/policy-pack/venv',
 )
 #: What each variable of a recipe is in a step; the others are expanded as make does it.

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.policies.bundle import build
 from holdfast.policies.pack import RULES
+from holdfast.scheduling.errors import ConfigError
 from tests.support.doc_pages import ROOT
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def test_build_replaces_a_pack_and_nothing_else(bundle: Path, tmp_path: Path) ->
     build(bundle)
     assert (bundle / "__main__.py").is_file(), "an earlier build is replaced"
     (tmp_path / "notes.txt").write_text("keep", "utf-8")
-    with pytest.raises(FileExistsError, match="name another folder"):
+    with pytest.raises(ConfigError, match="Name another folder"):
         build(tmp_path)
     assert (tmp_path / "notes.txt").is_file(), "a folder with other files is left alone"
 
 
 def test_make_pack_builds_into_a_folder_that_git_ignores() -> None:
-    assert "holdfast.policies.bundle dist/policy-pack" in (ROOT / "Makefile").read_text("utf-8"), "make pack"
+    assert "$(RUN) pack dist/policy-pack" in (ROOT / "Makefile").read_text("utf-8"), "make pack"
     ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
     assert {"dist/", "/dist/", "/dist"} & {*ignored}, "a build is not committed"
