@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 from holdfast.infra.config.validation import NAMESPACES
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import ZONE
 from holdfast.scheduling.prices import never_below
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 from holdfast.scheduling.reachability.walk import Outcome, walk
 
@@ -84,12 +86,12 @@ def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:
     Its taints are left out, because admission adds a toleration for each of them to every pod that selects the pool. Its
     limits are those of its NodePool; a pool of one machine type has no more nodes than these.
     """
-    most, largest = summary.max_nodes, summary.largest
+    most, largest, zones = summary.max_nodes, summary.largest, frozenset(summary.zones)
     return PoolFacts(
         name=name,
         title=f"pool {name}",
         capacity_types=frozenset({summary.capacity.value}),
-        labels=summary.labels,
+        labels={**summary.labels, **({ZONE: LabelValues(values=zones)} if zones else {})},
         machines=summary.machine_capacities or UNKNOWN,
         limits=Limits(
             nodes=most,

@@ -66,7 +66,8 @@ class PoolSummary:
 
     `taints` are all taints of its nodes, including those that the cloud adds. `machine` is the minimum of each resource
     over its machine types, `largest` the maximum. `machine_capacities` are those of its machine types, empty if their
-    reservations are not known. `window` is when it has its capacity.
+    reservations are not known. `zones` are the values of the zone label of its nodes, none if they are not known. `window` is
+    when it has its capacity.
     """
 
     capacity: CapacityType
@@ -76,6 +77,7 @@ class PoolSummary:
     largest: MachineSize
     max_nodes: int
     machine_capacities: tuple[MachineCapacity, ...] = ()
+    zones: tuple[str, ...] = ()
     window: CapacityWindow = ALWAYS
 
 
@@ -85,10 +87,12 @@ def summarize_pool(
     taints: Sequence[Taint],
     labels: Mapping[str, str] | None = None,
     provisioner: Provisioner | None = None,
+    zones: Sequence[str] | None = None,
 ) -> PoolSummary:
     """Summarize a pool of these machines, one or more, whose nodes have `labels` beside the pool label.
 
-    `provisioner` makes its nodes; without it, what is allocatable on them is not known.
+    `provisioner` makes its nodes; without it, what is allocatable on them is not known. `zones` are those that it is
+    restricted to, if any, as the label of its nodes writes them.
     """
     efa = EFA_NODE in (labels or {})
     capacities = (
@@ -104,6 +108,7 @@ def summarize_pool(
         largest=largest(machines),
         max_nodes=pool.max_nodes,
         machine_capacities=capacities,
+        zones=tuple(sorted(zones or ())),
         window=pool.window,
     )
 

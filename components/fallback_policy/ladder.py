@@ -11,7 +11,7 @@ from holdfast.scheduling.reachability.shape import format_device, is_in_bytes
 from holdfast.scheduling.windows import ALWAYS, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
     from holdfast.scheduling.json import Json, JsonValue
@@ -40,15 +40,15 @@ def facts_object(facts: PoolSummary) -> Json:
             if facts.machine_capacities
             else {}
         ),
-        **label_values_object(facts.machine_capacities),
+        **label_values_object(facts.machine_capacities, facts.zones),
         "maxNodes": facts.max_nodes,
         **({} if facts.window == ALWAYS else {"window": window_object(facts.window)}),
     }
 
 
-def label_values_object(machines: Sequence[MachineCapacity]) -> Json:
-    """Return the labels that follow from these machine types, as a field of the facts."""
-    values = listed_label_values(machines)
+def label_values_object(machines: Sequence[MachineCapacity], zones: Collection[str]) -> Json:
+    """Return the labels that follow from these machine types and zones, as a field of the facts."""
+    values = listed_label_values(machines, zones)
     return {"labelValues": {key: [*each] for key, each in values.items()}} if values else {}
 
 

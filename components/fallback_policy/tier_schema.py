@@ -128,7 +128,7 @@ def facts_schema() -> Json:
                     "x-kubernetes-list-type": "atomic",
                 },
                 "description": (
-                    "Labels that follow from the machine type, such as kubernetes.io/arch: each node has one of the values."
+                    "Labels that follow from the machine type, such as kubernetes.io/arch, and the zones: each node has one of the values."
                 ),
             },
             "taints": {

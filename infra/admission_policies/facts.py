@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.components.fallback_policy.ladder import label_values_object, machine_capacity_object
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_NODES, MOST_TAINTS
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import SPOT, CapacityType
+from holdfast.scheduling.labels import SPOT, ZONE, CapacityType
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, label_of
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import non_dominated
@@ -38,7 +38,7 @@ def tier_facts(pools: Sequence[PoolFacts]) -> Json | None:
         "machine": _smallest(machines),
         "machines": [machine_capacity_object(each) for each in non_dominated(machines)] or None,
         "maxNodes": _most_nodes(pools),
-        **label_values_object(machines),
+        **label_values_object(machines, _zones(pools)),
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -96,6 +96,20 @@ def _machines(pools: Sequence[PoolFacts]) -> Sequence[MachineCapacity]:
         return ()
     types = {machine.name: machine for machines in known for machine in machines}
     return tuple(types.values())
+
+
+def _zones(pools: Sequence[PoolFacts]) -> frozenset[str]:
+    """Return the zones of all pools; none if those of one are not known."""
+    found: set[str] = set()
+    for pool in pools:
+        fact = UNKNOWN if pool.labels is UNKNOWN else pool.labels.get(ZONE)
+        if isinstance(fact, LabelValues) and not fact.is_complement:
+            found |= fact.values
+        elif isinstance(fact, str):
+            found.add(fact)
+        else:
+            return frozenset()
+    return frozenset(found)
 
 
 def _smallest(machines: Sequence[MachineCapacity]) -> Json | None:

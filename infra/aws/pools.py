@@ -16,6 +16,7 @@ from holdfast.components.pools.ec2 import (
 )
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming, versions
+from holdfast.infra.aws.config.network import AwsNewNetwork
 from holdfast.scheduling.labels import EFA_RESOURCE
 from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
@@ -67,11 +68,16 @@ def make_pools(
 def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name."""
     found: dict[str, PoolSummary] = {}
+    network = platform.network
+    # A number of zones chooses among those that the account has, which are not known here.
+    named = network.zone_names(()) if isinstance(network, AwsNewNetwork) else ()
     for config in platform.pools:
         pool = config.as_pool(platform.region)
         labels = node_labels(pool, efa=config.efa)
         machines = config.machines(platform.region)
-        found[pool.name] = summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.EKS)
+        found[pool.name] = summarize_pool(
+            pool, machines, pool.taints, labels, provisioner=Provisioner.EKS, zones=config.zones or named
+        )
     return found
 
 

@@ -60,14 +60,17 @@ def make_pools(
 def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name, with the taint that AKS adds to spot scale sets."""
     if isinstance(platform, NapPlatform):
-        provisioned = [
-            (each.as_pool(platform.location), each.machines(platform.location)) for each in platform.pools
-        ]
+        provisioned = [(each, each.as_pool(platform.location)) for each in platform.pools]
         return {
             pool.name: summarize_pool(
-                pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.NAP
+                pool,
+                config.machines(platform.location),
+                pool.taints,
+                node_labels(pool, efa=False),
+                provisioner=Provisioner.NAP,
+                zones=_labelled(config.zones, platform.location),
             )
-            for pool, machines in provisioned
+            for config, pool in provisioned
         }
     found: dict[str, PoolSummary] = {}
     for config in platform.pools:
@@ -75,8 +78,16 @@ def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
         if machine is not None:
             taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
             labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
-            found[pool.name] = summarize_pool(pool, [machine], taints, labels, provisioner=Provisioner.AKS)
+            zones = _labelled(config.zones, platform.location)
+            found[pool.name] = summarize_pool(
+                pool, [machine], taints, labels, provisioner=Provisioner.AKS, zones=zones
+            )
     return found
+
+
+def _labelled(zones: Sequence[str], location: str) -> Sequence[str]:
+    """Return zones as the label of nodes writes them: `westeurope-1`."""
+    return [f"{location}-{zone}" for zone in zones]
 
 
 def _provisioned(
@@ -99,8 +110,7 @@ def _provisioned(
             machines=machines,
             node_class=aks_node_class(AksNodeClassArgs(disk_gib=config.disk_gib, tags=dependencies.tags)),
             weight=weight,
-            # Node auto-provisioning uses the location in the name of a zone: `westeurope-1`.
-            zones=[f"{platform.location}-{zone}" for zone in config.zones],
+            zones=_labelled(config.zones, platform.location),
             roll_out=config.roll_out,
         ),
         opts=after,

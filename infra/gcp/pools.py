@@ -15,6 +15,7 @@ from holdfast.components.pools.gke import (
     GkeReservation,
 )
 from holdfast.infra import naming
+from holdfast.infra.gcp.config.cluster import GcpCluster
 from holdfast.scheduling.labels import COMPUTE_CLASS
 from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, summarize_pool
@@ -53,13 +54,16 @@ def make_classes(
 def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name, with the taint that GKE adds to GPU nodes."""
     found: dict[str, PoolSummary] = {}
+    named = platform.cluster.zones if isinstance(platform.cluster, GcpCluster) else None
     for config in platform.pools:
         pool, machine, of_class = config.as_pool(), config.machine(), config.compute_class
         declared = gke_pool_taints(capacity=pool.capacity, compute_class=of_class)
         taints = (*declared, *([GPU] if pool.has_gpus else []))
         labels = {} if of_class is None else {COMPUTE_CLASS: of_class}
         if machine is not None:
-            found[pool.name] = summarize_pool(pool, [machine], taints, labels, provisioner=Provisioner.GKE)
+            found[pool.name] = summarize_pool(
+                pool, [machine], taints, labels, provisioner=Provisioner.GKE, zones=config.zones or named
+            )
     return found
 
 

@@ -41,9 +41,11 @@ from holdfast.scheduling.labels import (
     POOL,
     RESERVED,
     SPOT,
+    ZONE,
 )
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, regions, with_attached, zones_of
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
+from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, Taint, Toleration
 
@@ -243,7 +245,10 @@ def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFac
         return known
     spot = {GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT} if is_spot else {}
     sandbox = {_SANDBOX.key: _SANDBOX.value} if _is_sandboxed(node_pool) else {}
-    return {**known, **spot, **sandbox, **_sharing_labels(_accelerator(node_pool))}
+    named = texts_at(node_pool.props, "nodeLocations")
+    # A pool that names no zones has those of its cluster.
+    zone = LabelValues(values=named) if isinstance(named, frozenset) and named else UNKNOWN
+    return {**known, **spot, **sandbox, ZONE: zone, **_sharing_labels(_accelerator(node_pool))}
 
 
 def _sharing_labels(accelerator: Value) -> Mapping[str, LabelFact]:

@@ -4,12 +4,12 @@ The reservations are those by which each cloud's autoscaler decides whether a po
 machine. DaemonSets are rounded up, so that a result does not depend on the last 100 MiB.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import ARCH, EFA_RESOURCE, INSTANCE_TYPE, OS
+from holdfast.scheduling.labels import ARCH, EFA_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.node_labels import MachineLabel, Provisioner, machine_labels
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, MAX_PODS_PER_NODE, Resources, widest
@@ -17,8 +17,9 @@ from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, MAX_PODS_P
 #: The most machine types of a pool that its FallbackPolicy lists: the API server reads the list in CEL.
 MOST_CAPACITIES: Final = 8
 
-#: The labels of which a FallbackPolicy lists all values that the machine types have, unless there are more than this.
-LISTED_LABELS: Final = (INSTANCE_TYPE, ARCH, OS)
+#: The labels of which a FallbackPolicy lists all values that nodes have, unless there are more than this.
+_OF_MACHINES: Final = (INSTANCE_TYPE, ARCH, OS)
+LISTED_LABELS: Final = (*_OF_MACHINES, ZONE)
 MOST_LABEL_VALUES: Final = 32
 
 #: The name of the entry that stands for the machine types beyond MOST_CAPACITIES.
@@ -131,9 +132,17 @@ def machine_capacity(
     return found if reservation.has_all_devices else found.with_device_plugins()
 
 
-def listed_label_values(capacities: Sequence[MachineCapacity]) -> Mapping[str, tuple[str, ...]]:
-    """The values of LISTED_LABELS on nodes of these types, sorted; without labels of which one is not known."""
-    found = {key: {each.labels.get(key, UNKNOWN) for each in capacities} for key in LISTED_LABELS}
+def listed_label_values(
+    capacities: Sequence[MachineCapacity], zones: Collection[str] = ()
+) -> Mapping[str, tuple[str, ...]]:
+    """The values of LISTED_LABELS on nodes of these types, sorted; without labels of which one is not known.
+
+    `zones` are those of the nodes, none if they are not known.
+    """
+    found: dict[str, set[object]] = {
+        key: {each.labels.get(key, UNKNOWN) for each in capacities} for key in _OF_MACHINES
+    }
+    found[ZONE] = {*zones}
     known = {key: sorted(each for each in values if isinstance(each, str)) for key, values in found.items()}
     return {
         key: tuple(values)

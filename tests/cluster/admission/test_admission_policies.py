@@ -12,17 +12,17 @@ import yaml
 
 from holdfast.infra.admission_policies.manifests import admission_manifests
 from holdfast.infra.admission_policies.program import read_program
-from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE, ZONE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.taints import SPOT
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.builders.training_jobs import jobset
+from tests.support.builders.training_jobs import expression, jobset, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
-from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS
+from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -63,10 +63,18 @@ def client(kubeconfig: Path, program: Path) -> Generator[KubeClient]:
 
 
 def job(
-    pods: int = 2, *, cpu: str = "48", tolerates: bool = True, selector: Mapping[str, str] | None = None
+    pods: int = 2,
+    *,
+    cpu: str = "48",
+    tolerates: bool = True,
+    selector: Mapping[str, str] | None = None,
+    zones: Sequence[str] = (),
 ) -> Json:
-    """A job on spot, whose author writes the toleration where nothing adds it."""
-    spec: Json = {"tolerations": [SPOT.as_toleration()]} if tolerates else {}
+    """A job on spot, whose author writes the toleration where nothing adds it; with `zones` it requires one of them."""
+    spec: Json = {
+        **({"tolerations": [SPOT.as_toleration()]} if tolerates else {}),
+        **({"affinity": required_affinity([expression(ZONE, "In", *zones)])} if zones else {}),
+    }
     selected = {CAPACITY_TYPE: SPOT.value, **(selector or {})}
     return jobset(gang(training(selected, cpu=cpu, spec=spec), pods), namespace=NAMESPACE)
 
@@ -96,12 +104,23 @@ def test_job_that_cannot_fall_back_is_rejected_in_the_words_of_the_pack(client: 
 
 
 def test_job_that_selects_what_no_machine_of_its_ladder_has_is_rejected(client: KubeClient) -> None:
-    for key, there, other in ((INSTANCE_TYPE, "p4d.24xlarge", "p5.48xlarge"), (ARCH, "amd64", "arm64")):
+    for key, there, other in (
+        (INSTANCE_TYPE, ["p4d.24xlarge"], "p5.48xlarge"),
+        (ARCH, ["amd64"], "arm64"),
+        (ZONE, ZONES, "us-east-1f"),
+    ):
         reason = messages.SELECTOR.reason.format(
-            key=key, value=other, has=messages.OTHER_LABEL.format(key=key, there=there)
+            key=key, value=other, has=messages.OTHER_LABEL.format(key=key, there=" or ".join(there))
         )
         assert reason in refusal(client, job(selector={key: other})), "the pack says the same of a shape"
-        assert refusal(client, job(selector={key: there})) == "", "the machines have it"
+        for value in there:
+            assert refusal(client, job(selector={key: value})) == "", "the machines have it"
+
+
+def test_job_that_requires_a_zone_of_no_tier_by_affinity_is_rejected(client: KubeClient) -> None:
+    reason = messages.AFFINITY.reason.format(keys=ZONE)
+    assert reason in refusal(client, job(zones=["us-east-1e", "us-east-1f"])), "no node is in either"
+    assert refusal(client, job(zones=["us-east-1f", ZONES[1]])) == "", "the pools have nodes in one of them"
 
 
 def sections(page: str) -> Mapping[str, tuple[Sequence[str], ...]]:

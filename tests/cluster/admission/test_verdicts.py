@@ -23,6 +23,7 @@ from holdfast.scheduling.labels import (
     SPOT,
     TRAINING,
     TRAINING_VALUE,
+    ZONE,
 )
 from holdfast.scheduling.ladder import MOST_TIERS, Ladder, Tier
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
@@ -148,6 +149,7 @@ def tier(number: int, *, is_last: bool) -> Json:
             INSTANCE_TYPE: [f"m-{size}" for size in range(MOST_LABEL_VALUES)],
             ARCH: ["amd64", "arm64"],
             OS: ["linux"],
+            ZONE: [f"zone-{place}" for place in range(MOST_LABEL_VALUES)],
         },
         "taints": [
             {"key": f"example.com/taint-{place}", "value": "there", "effect": "NoSchedule"}
@@ -189,6 +191,7 @@ def large_job(cpu: str, templates: int = TEMPLATES, namespace: str = LARGEST) ->
     last = f"m-{MOST_LABEL_VALUES - 1}"
     for term in terms:
         term += [expression(INSTANCE_TYPE, "NotIn", "m-0"), expression(INSTANCE_TYPE, "In", last)]
+        term += [expression(ZONE, "In", "zone-0", f"zone-{MOST_LABEL_VALUES - 1}")]
     selector = {
         CAPACITY_TYPE: SPOT,
         INSTANCE_TYPE: last,

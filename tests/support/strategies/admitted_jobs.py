@@ -25,6 +25,7 @@ from holdfast.scheduling.labels import (
     GPU_RESOURCE,
     INSTANCE_TYPE,
     POOL,
+    ZONE,
     CapacityType,
 )
 from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
@@ -192,7 +193,7 @@ def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
             **facts.labels,
             **{
                 key: LabelValues(values=frozenset(values))
-                for key, values in listed_label_values(facts.machine_capacities).items()
+                for key, values in listed_label_values(facts.machine_capacities, facts.zones).items()
             },
         },
         taints=facts.taints,
@@ -343,8 +344,9 @@ _DECLARED = {
     GPU_NODE: ("true", "false"),
     "example.com/rack": ("7",),
 }
-#: The labels that a job may select. No pool declares the last two: its machine types decide them.
-_VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "small", "p5"), ARCH: ("amd64", "arm64")}
+_ZONES = ("east-a", "east-b", "east-c")
+#: The labels that a job may select. No pool declares the last three: its machine types and zones decide them.
+_VALUES = {**_DECLARED, INSTANCE_TYPE: ("deep", "small", "p5"), ARCH: ("amd64", "arm64"), ZONE: _ZONES}
 #: What else containers may request: of bytes, of pieces, of accelerators that no table has, and of resources without a known meaning.
 _DEVICES = {
     EPHEMERAL_STORAGE: ("10Gi", "101Gi", "100Gi"),
@@ -381,7 +383,8 @@ def facts(draw: st.DrawFn, name: str) -> PoolSummary:
     )
     provisioner = draw(st.sampled_from((*Provisioner, None)))
     taints = draw(st.lists(st.sampled_from(TAINTS), max_size=3, unique=True))
-    return summarize_pool(pool, machines, taints, labels, provisioner=provisioner)
+    zones = draw(st.lists(st.sampled_from(_ZONES), max_size=2, unique=True))
+    return summarize_pool(pool, machines, taints, labels, provisioner=provisioner, zones=zones)
 
 
 @st.composite

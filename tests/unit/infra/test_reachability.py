@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.components.fallback_policy.ladder import facts_object
 from holdfast.infra.aws.pools import pool_summaries as aws_pools
 from holdfast.infra.azure.pools import pool_summaries as azure_pools
 from holdfast.infra.config.namespace import NamespaceSection
@@ -21,12 +22,12 @@ from holdfast.infra.program import load_platform, run
 from holdfast.infra.reachability import pool_facts, reachability_problems, reachability_warnings
 from holdfast.policies.inputs.ladders import is_fallback_policy
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
-from holdfast.scheduling.labels import INSTANCE_TYPE, CapacityType
+from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool, summarize_pool
-from holdfast.scheduling.reachability.checks import check_pool
+from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 from tests.support.builders.configurations import entry, platform_document
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
@@ -153,6 +154,32 @@ def platform_of(stack: str) -> Platform:
 def test_every_stack_of_the_repository_is_accepted(stack: str) -> None:
     platform = platform_of(stack)
     assert not list(reachability_problems(platform.namespaces, summaries(platform))), "users start from it"
+
+
+@pytest.mark.parametrize(
+    ("stack", "there", "elsewhere"),
+    [
+        ("aws-prod", "us-west-2a", "us-west-2d"),
+        ("gcp-prod", "us-central1-a", "us-central1-d"),
+        ("azure-prod", "{location}-1", "{location}-4"),
+    ],
+)
+def test_a_zone_that_no_pool_of_the_ladder_is_in_is_refused(stack: str, there: str, elsewhere: str) -> None:
+    platform = platform_of(stack)
+    location = platform.location if platform.cloud == "azure" else ""
+    pool = summaries(platform)["cpu"]
+    facts = obj(facts_object(pool)["labelValues"])
+    assert there.format(location=location) in str(facts[ZONE]), "the API server knows the zones"
+    zoned = [
+        check_pool(
+            Shape(requests=LEAST, selector={ZONE: zone.format(location=location)}), pool_facts("cpu", pool)
+        )
+        for zone in (there, elsewhere)
+    ]
+    assert not zoned[0], "its nodes are there"
+    (failed,) = zoned[1]
+    assert isinstance(failed, Failed), "no node is there"
+    assert f"Remove {ZONE} from the job" in failed.fix, "as of each label"
 
 
 SHAPES = st.fixed_dictionaries(

@@ -15,6 +15,8 @@ from holdfast.infra.admission_policies.program import read_program
 from holdfast.policies.inputs import all_pools
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import ZONE
+from holdfast.scheduling.reachability.label_values import LabelValues
 from tests.support.builders.reachability import on_demand, spot
 from tests.support.json_objects import obj, objects
 
@@ -32,10 +34,14 @@ LADDER: Json = {
 }
 
 
+ZONES = ("us-east-1a", "us-east-1b")
+
+
 def node_pool(name: str, capacity: str, *, label: str = "", taints: tuple[Json, ...] = ()) -> Json:
     requirements: list[Json] = [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [capacity]},
         {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p4d.24xlarge"]},
+        {"key": ZONE, "operator": "In", "values": [*ZONES]},
     ]
     node_class: Json = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
     return {
@@ -86,6 +92,7 @@ def test_fallback_policy_gets_the_facts_of_the_pools_that_its_tiers_name(tmp_pat
     assert objects(last["machines"])[0]["name"] == "p4d.24xlarge", "by the machine table"
     assert last["maxNodes"] == 2, "192 CPUs are two machines of 96"
     assert obj(last["labels"])["holdfast.dev/pool"] == "a100", "pods select it"
+    assert obj(last["labelValues"])[ZONE] == [*ZONES], "pods may select each"
 
 
 @pytest.mark.parametrize(
@@ -108,6 +115,17 @@ def test_facts_leave_out_what_differs_between_node_pools_of_one_label() -> None:
     assert both is not None, "the capacity types are known"
     assert both["capacity"] == "on-demand", "a job arrives on the on-demand one"
     assert "labels" not in both, "a job that selects either is right"
+    east, west = (LabelValues(values=frozenset({zone})) for zone in ("east", "west"))
+    for other, zones in (
+        (west, ["east", "west"]),
+        ("west", ["east", "west"]),
+        (UNKNOWN, None),
+        (LabelValues.of("NotIn", ["a"]), None),
+    ):
+        found = tier_facts([on_demand(labels={ZONE: east}), on_demand(labels={ZONE: other})]) or {}
+        assert obj(found.get("labelValues", {})).get(ZONE) == zones, (
+            f"{other}: nodes are in any zone of both, if known"
+        )
     assert tier_facts([on_demand(capacity_types=frozenset({"on-demand"}), is_decided=False)]) is None, (
         "not known"
     )

@@ -13,7 +13,7 @@ from holdfast.policies.resources import at
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import accelerators
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, POOL, SPOT
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, POOL, SPOT, ZONE
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from tests.support.builders.stack_resources import (
@@ -58,6 +58,9 @@ def test_node_pool_of_gke_grows_in_each_of_its_zones(
     found = gke(autoscaling=SCALING, **props)
     assert (found.limits.nodes, found.limits.nodes_in_zone) == (nodes, 4), "maxNodeCount is for one zone"
     assert found.zones == zones, "GKE chooses three zones of a region"
+    selected = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={ZONE: "us-central1-f"})
+    stops = any(isinstance(each, Failed) for each in check_pool(selected, found))
+    assert stops is ("nodeLocations" in props), "only zones that the pool names are certain"
 
 
 def test_total_of_a_node_pool_limits_no_single_zone() -> None:

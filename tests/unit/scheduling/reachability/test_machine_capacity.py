@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE
+from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, ZONE
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.reachability.machine_capacity import (
     MOST_CAPACITIES,
@@ -179,3 +179,4 @@ def test_listed_label_values_are_those_of_all_machine_types_unless_one_is_not_kn
     ]
     assert listed_label_values(many) == {}, "too many for the API server's cost limit"
     assert listed_label_values(()) == {}, "no machine type is known"
+    assert listed_label_values((), ("b", "a")) == {ZONE: ("a", "b")}, "zones do not depend on machine types"
