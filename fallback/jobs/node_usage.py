@@ -6,9 +6,11 @@ has just started knows since when pods have been on the nodes that it sees. The 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import metadata_of, text
@@ -83,10 +85,27 @@ def node_shares(pods: Mapping[K, Iterable[Json]], node: Json) -> Mapping[K, floa
 def _largest_part(pods: Iterable[Json], capacity: Mapping[str, float]) -> float:
     requests = Counter[str]()
     for pod in pods:
-        asked = effective_requests(mapping(pod.get("spec")))
-        requests.update({name: max(0.0, float(amount)) for name, amount in asked.items()})
+        requests.update(_requests(mapping(pod.get("spec"))))
     parts = (amount / capacity[name] for name, amount in requests.items() if capacity.get(name, 0.0) > 0)
     return max(parts, default=0.0)
+
+
+# Each observation of a job counts all pods on its nodes, and the pods of a gang request the same. A longer text is computed
+# each time: a user who writes many of them would fill the memory.
+_MOST_CACHED: Final = 1024
+_LONGEST_CACHED: Final = 4096
+_READ: Final = ("containers", "initContainers", "resources", "overhead")
+
+
+def _requests(spec: Json) -> Mapping[str, float]:
+    read = json.dumps([spec.get(name) for name in _READ])
+    return _of_text(read) if len(read) <= _LONGEST_CACHED else _of_text.__wrapped__(read)
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _of_text(read: str) -> Mapping[str, float]:
+    asked = effective_requests(dict(zip(_READ, json.loads(read), strict=True)))
+    return {name: max(0.0, float(amount)) for name, amount in asked.items()}
 
 
 def used_nodes(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.fallback.jobs import node_usage
 from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, node_shares, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
@@ -20,9 +21,13 @@ from holdfast.scheduling.labels import (
     POOL,
     CapacityType,
 )
+from holdfast.scheduling.pod_requests import effective_requests
 from tests.support.builders.job_states import HOUR, MINUTE, T0
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
     from holdfast.scheduling.json import Json
 
 SPOT = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
@@ -95,6 +100,20 @@ def test_jobs_on_one_node_divide_it_by_the_largest_part_of_it_that_they_request(
     pods: dict[str, list[Json]], shares: dict[str, float]
 ) -> None:
     assert node_shares(pods, MACHINE) == pytest.approx(shares), "OpenCost divides a node by requests too"
+
+
+def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[Json] = []
+
+    def count(spec: Json) -> Mapping[str, Fraction]:
+        counted.append(spec)
+        return effective_requests(spec)
+
+    monkeypatch.setattr(node_usage, "effective_requests", count)
+    there = {job: [asking(0.317), asking(0.317)] for job in range(50)}
+    for _ in range(2):
+        assert node_shares(there, MACHINE) == dict.fromkeys(there, pytest.approx(0.02)), "equal parts"
+    assert len(counted) <= 1, "each observation of each job on a node counts all of its pods"
 
 
 @given(
