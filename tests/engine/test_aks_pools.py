@@ -154,8 +154,3 @@ def test_changes_are_in_place_where_aks_allows_it(stack: CloudProgram, what: str
     stack.up(program(change(A100_SPOT)))
     (pool,) = stack.objects(AGENT_POOL)
     assert pool.id.endswith("/agentPools/a100spot"), "under the name it had, and AKS refused none of it"
-
-
-def test_a_scale_set_pool_is_rejected_with_node_auto_provisioning(stack: CloudProgram) -> None:
-    with pytest.raises(EngineFailure, match=r"nodeProvisioningProfile\.mode is Auto"):
-        stack.up(program(CPU, scaling="nap"))
