@@ -272,8 +272,13 @@ def _suspended_situations(draw: st.DrawFn) -> Situation:
     )
     observation = replace(
         draw(observations),
+        # What the job waits for is there more often than not, so that most decisions do something.
+        follows=draw(st.sampled_from((True, True, True, False))),
         suspended=draw(st.sampled_from((True, True, True, False))),
         is_suspension_complete=True,
+        pods_remaining=draw(st.sampled_from((0, 0, 0, 0, 4))),
+        outdated_children=draw(st.sampled_from((0, 0, 0, 0, 2))),
+        may_run_here=draw(st.sampled_from((True, True, True, True, False))),
         is_managed_by_kueue=False,
         outcome=None,
         pool=draw(st.sampled_from((state.pool, state.pool, "b-spot"))),
@@ -290,6 +295,7 @@ def _failback_situations(draw: st.DrawFn) -> Situation:
         FailbackStage.TAINTING,
         FailbackStage.CHECKPOINTING,
         FailbackStage.MOVING,
+        FailbackStage.MOVING,  # placeholders are deleted here only
     )
     attempt = FailbackAttempt(
         pool=draw(st.sampled_from(POOLS[:2])), stage=draw(st.sampled_from(stages)), since=T0, requested_at=T0
@@ -313,10 +319,10 @@ def _failback_situations(draw: st.DrawFn) -> Situation:
         uid=UID,
         created=T0 - timedelta(days=1),
         now=T0 + draw(st.sampled_from((timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)))),
-        can_be_suspended=draw(st.sampled_from((True, True, False))),
+        can_be_suspended=draw(st.sampled_from((True, True, True, True, False))),
         pool="on-demand",
         pods_expected=4,
-        pods_placed=draw(st.sampled_from((4, 4, 2))),
+        pods_placed=draw(st.sampled_from((4, 4, 4, 4, 2))),
         pods_started=4,
         pods_remaining=4,
         shapes=_GANG,
@@ -347,6 +353,8 @@ def _failed_situations(draw: st.DrawFn) -> Situation:
 situations: st.SearchStrategy[Situation] = st.one_of(
     st.tuples(states, observations, policies),
     _suspended_situations(),
+    _suspended_situations(),
+    _failback_situations(),
     _failback_situations(),
     _failback_situations(),  # most actions are steps of a failback
     _failed_situations(),

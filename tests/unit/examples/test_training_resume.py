@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-STEPS = 150
+#: Far more than four attempts take before their signal: on a loaded machine it comes many steps late.
+STEPS = 600
 ALL = tuple(range(1, STEPS + 1))
 
 
