@@ -45,6 +45,9 @@ NEEDS_TIMEOUT: Final = (
     "pods that run, and without capacity none run, so the job waits there indefinitely"
 )
 SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
+ELSEWHERE_NEEDS_TIMEOUT: Final = "a tier in another cluster needs a procurementTimeout: while that cluster does not answer, nothing else moves a job on"
+ELSEWHERE_BETWEEN: Final = "another cluster on tiers between the first and the last"
+MOVE_BETWEEN: Final = "Remove cluster, or move the tier between two tiers of the ladder's own cluster."
 
 
 def parse_max_cost(text: str) -> float | None:
@@ -65,10 +68,11 @@ class Tier:
 
     `max_failures` is UNLIMITED or None if failures never move a job on; `procurement_timeout` is None if it waits without
     limit. `price`: what a node costs per hour, in any currency; None if it is not declared. `max_price`: while a node costs
-    more, the tier has no capacity; None for no limit.
+    more, the tier has no capacity; None for no limit. `cluster` is the other cluster that has the pool, empty for the ladder's own.
     """
 
     pool: str
+    cluster: str = ""
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
     price: float | None = None
@@ -136,6 +140,9 @@ def tier_problems(
     yield from _repeated_pools(tiers, at)
     yield from _above_max_price(tiers, at)
     for index, tier in tiers.items():
+        if tier.cluster:
+            yield from _elsewhere(tier, f"{at}[{index}]", is_outermost=index in {0, count - 1})
+            continue
         pool = pools.get(tier.pool)
         if pool is None:
             if not may_exist(tier.pool):
@@ -148,15 +155,33 @@ def tier_problems(
 
 
 def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     for index, tier in tiers.items():
-        if first.setdefault(tier.pool, index) != index:
+        if first.setdefault((tier.cluster, tier.pool), index) != index:
             yield Problem(
                 field=f"{at}[{index}].pool",
                 value=f'"{tier.pool}" a second time',
                 allowed="each pool once in a ladder",
-                fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
+                fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.cluster, tier.pool]}].",
             )
+
+
+def _elsewhere(tier: Tier, field: str, *, is_outermost: bool) -> Iterator[Problem]:
+    """Validate a tier in another cluster, whose pools are not known here."""
+    if is_outermost:
+        yield Problem(
+            field=f"{field}.cluster",
+            value=f'"{tier.cluster}" on the first or the last tier',
+            allowed=ELSEWHERE_BETWEEN,
+            fix=MOVE_BETWEEN,
+        )
+    elif tier.procurement_timeout is None:
+        yield Problem(
+            field=field,
+            value=f'the tier "{tier.pool}" of cluster "{tier.cluster}" without procurementTimeout',
+            allowed=ELSEWHERE_NEEDS_TIMEOUT,
+            fix=f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}.",
+        )
 
 
 def _above_max_price(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
@@ -230,7 +255,8 @@ def _not_on_last_tier(field: str, value: str) -> Problem:
 
 
 def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
-    known = {index: pools[tier.pool] for index, tier in tiers.items() if tier.pool in pools}
+    here = {index: tier.pool for index, tier in tiers.items() if not tier.cluster}
+    known = {index: pools[pool] for index, pool in here.items() if pool in pools}
     if len({pool.has_gpus for pool in known.values()}) > 1:
         kinds = ", ".join(
             f"{pool.name} {'with' if pool.has_gpus else 'without'} GPUs" for pool in known.values()

@@ -118,6 +118,7 @@ def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
     """Return one tier, with the facts of its pool if known."""
     return _present(
         {
+            "cluster": tier.cluster or None,
             "pool": tier.pool,
             "maxFailures": tier.max_failures,
             "procurementTimeout": _written(tier.procurement_timeout),

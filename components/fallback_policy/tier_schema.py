@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
-from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
+from holdfast.scheduling.ladder import (
+    ELSEWHERE_NEEDS_TIMEOUT,
+    HIGHEST_PRICE,
+    MOST_FAILURES,
+    NEEDS_TIMEOUT,
+    SET_TIMEOUT,
+    UNLIMITED,
+)
 from holdfast.scheduling.quantities import (
     DURATION_PATTERN,
     LONGEST_DURATION,
@@ -364,6 +371,10 @@ def tiers_rules() -> list[Json]:
                 f"(has(t.facts) && t.facts.capacity == '{ON_DEMAND}'))"
             ),
             "message": f"{NEEDS_TIMEOUT}: {SET_TIMEOUT}",
+        },
+        {
+            "rule": "self.all(t, !has(t.cluster) || has(t.procurementTimeout))",
+            "message": f"{ELSEWHERE_NEEDS_TIMEOUT}: {SET_TIMEOUT}",
         },
         {
             "rule": (

@@ -24,7 +24,14 @@ from holdfast.fallback.policy.policy import (
 )
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.ladder import (
+    ELSEWHERE_BETWEEN,
+    HIGHEST_PRICE,
+    MOST_FAILURES,
+    MOVE_BETWEEN,
+    UNLIMITED,
+    Failures,
+)
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import TIME_ALLOWED, CapacityWindow, parse_time
@@ -292,6 +299,6 @@ def _check_tiers(tiers: tuple[PolicyTier, ...], problems: Problems) -> None:
             problems.add(
                 f"{at}.cluster",
                 f'"{tier.cluster}" on the {"last" if rank else "first"} tier',
-                "another cluster on tiers between the first and the last",
-                "Remove cluster, or move the tier between two tiers of the ladder's own cluster.",
+                ELSEWHERE_BETWEEN,
+                MOVE_BETWEEN,
             )

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.scheduling.labels import LADDER
+from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy, replica, wait_until
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 #: A tier in the other cluster, which one failure ends.
-AWAY: Final[Json] = {"cluster": CLUSTER, "pool": POOL, "maxFailures": 1}
+AWAY: Final[Json] = {"cluster": CLUSTER, "pool": POOL, "maxFailures": 1, "procurementTimeout": "15m"}
 TIER: Final = f"{CLUSTER}/{POOL}"
 
 
@@ -171,7 +172,6 @@ def test_a_separation_stops_and_starts_nothing_and_a_job_that_is_deleted_in_it_i
             both.wait_gone(both.there, "cut")
 
 
-A_TIER: Final[Json] = {**AWAY, "procurementTimeout": "15m"}
 FIRST: Final[Json] = {"pool": "spot-a", "procurementTimeout": "15m"}
 LAST: Final[Json] = {"pool": "on-demand"}
 
@@ -179,12 +179,12 @@ LAST: Final[Json] = {"pool": "on-demand"}
 @pytest.mark.parametrize(
     ("refusal", "tiers"),
     [
-        (None, [FIRST, A_TIER, {**A_TIER, "pool": "spot-a"}, {**A_TIER, "cluster": "us-west-2"}, LAST]),
-        (None, [FIRST, {**A_TIER, "pool": "on-demand"}, LAST]),
-        ("knows these other clusters: elsewhere, us-west-2", [FIRST, {**A_TIER, "cluster": "mars"}, LAST]),
-        ("each pool may be in a ladder once", [FIRST, A_TIER, A_TIER, LAST]),
-        ("needs a limit", [FIRST, {"pool": "on-demand", "cluster": CLUSTER}, LAST]),
-        ("the first and the last tier are in", [A_TIER, LAST]),
+        (None, [FIRST, AWAY, {**AWAY, "pool": "spot-a"}, {**AWAY, "cluster": "us-west-2"}, LAST]),
+        (None, [FIRST, {**AWAY, "pool": "on-demand"}, LAST]),
+        ("knows these other clusters: elsewhere, us-west-2", [FIRST, {**AWAY, "cluster": "mars"}, LAST]),
+        ("each pool may be in a ladder once", [FIRST, AWAY, AWAY, LAST]),
+        (ELSEWHERE_NEEDS_TIMEOUT, [FIRST, {"pool": "on-demand", "cluster": CLUSTER, "maxFailures": 1}, LAST]),
+        ("the first and the last tier are in", [AWAY, LAST]),
         ("the first and the last tier are in", [FIRST, {"pool": POOL, "cluster": CLUSTER}]),
     ],
 )

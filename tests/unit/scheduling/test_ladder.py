@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from holdfast.components.fallback_policy.tier_schema import tiers_rules
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
+    ELSEWHERE_BETWEEN,
+    ELSEWHERE_NEEDS_TIMEOUT,
     MOST_TIMED_FAILURES,
     NEEDS_TIMEOUT,
     NEVER,
@@ -209,3 +211,29 @@ def test_a_cap_below_the_price_is_reported() -> None:
         "jobs never use the tier"
     )
     assert not found(replace(cheap, max_price=3.0), Tier(pool="a100")), "the cap itself may be paid"
+
+
+def elsewhere(pool: str = "a100-spot", cluster: str = "us-east-2", wait: timedelta | None = WAIT) -> Tier:
+    return Tier(pool=pool, cluster=cluster, max_failures=3, procurement_timeout=wait)
+
+
+def test_tier_elsewhere_is_none_of_this_stacks_pools() -> None:
+    ladder = (spot(), elsewhere(), elsewhere(cluster="us-west-2"), elsewhere("a100"), elsewhere("cpu"))
+    assert not found(*ladder, Tier(pool="a100")), "pools of its name here are others, and decide nothing"
+    assert not found(spot(), elsewhere("of-theirs"), Tier(pool="a100")), "its own stack has it"
+
+
+@pytest.mark.parametrize(
+    ("tiers", "field", "allowed"),
+    [
+        ((elsewhere(), Tier(pool="a100")), "[0].cluster", ELSEWHERE_BETWEEN),
+        ((spot(), Tier(pool="a100", cluster="us-east-2")), "[1].cluster", ELSEWHERE_BETWEEN),
+        ((spot(), elsewhere(wait=None), Tier(pool="a100")), "[1]", ELSEWHERE_NEEDS_TIMEOUT),
+        ((spot(), elsewhere(), elsewhere(), Tier(pool="a100")), "[2].pool", "each pool once in a ladder"),
+    ],
+)
+def test_tier_elsewhere_is_between_tiers_of_this_stack_and_has_a_timeout(
+    tiers: tuple[Tier, ...], field: str, allowed: str
+) -> None:
+    problem = only(*tiers)
+    assert (problem.field, problem.allowed) == (f"{AT}{field}", allowed), "the field and what it may be"
