@@ -141,7 +141,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("resourceGroupName",),
         longest_name=64,
         identify=identified("Microsoft.Network/privateEndpoints"),
-        immutable=frozenset({"location"}),
+        immutable=frozenset({"location", "subnet"}),
         refuse_create=(no_group,),
     ),
     "azure-native:network:PrivateDnsZoneGroup": Rules(

@@ -71,6 +71,7 @@ _FILLED_IN: Final = frozenset({"location", "name"})
 #: The properties that only Azure refuses to change, and those that its API marks as set once.
 _SET_ONCE: Final[Mapping[str, frozenset[str]]] = {
     "azure-native:network:NatGateway": frozenset({"location", "zones"}),
+    "azure-native:network:PrivateEndpoint": frozenset({"location"}),
     "azure-native:network:PublicIPAddress": frozenset({"zones"}),
     "azure-native:managedidentity:UserAssignedIdentity": frozenset({"location"}),
 }

@@ -151,9 +151,11 @@ def test_a_field_that_only_one_side_replaces_is_a_difference(tmp_path: Path) -> 
         ("aws:iam/role:Role", "namePrefix", True),
         ("aws:iam/instanceProfile:InstanceProfile", "role", False),
         ("aws:eks/nodeGroup:NodeGroup", "launchTemplate.version", False),
+        ("azure-native:network:PrivateEndpoint", "subnet.id", True),
+        ("azure-native:network:Subnet", "addressPrefix", False),
     ],
 )
-def test_the_simulator_replaces_what_the_terraform_provider_replaces(
+def test_the_simulator_replaces_what_the_provider_replaces(
     token: str, field: str, replaces: bool
 ) -> None:
     change = Change(path=field, kind=ChangeKind.UPDATE)
