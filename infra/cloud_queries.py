@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,15 +46,11 @@ class CloudQueries:
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - the SDKs raise nothing narrower
-            raise ConfigError(
-                [
-                    Problem(
-                        field=self._credentials,
-                        value=f"{query} failed ({_reason(error)})",
-                        allowed="credentials with permission for it, and for creating the stack's resources",
-                        fix=self._fix,
-                    )
-                ]
+            raise ConfigError.of(
+                field=self._credentials,
+                value=f"{query} failed ({_reason(error)})",
+                allowed="credentials with permission for it, and for creating the stack's resources",
+                fix=self._fix,
             ) from None
 
     def record_failure(self, query: str, error: Exception) -> None:

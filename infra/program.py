@@ -70,15 +70,11 @@ def quota_uses(stack_file: Path, stack: str, runner: Runner) -> Sequence[QuotaUs
     """Compare the quotas of a stack's account with what the stack asks, without running the engine. Raises ConfigError."""
     cloud, document, settings = _cloud_in(stack_file)
     if cloud.quota_uses is None:
-        raise ConfigError(
-            [
-                Problem(
-                    field=stack,
-                    value=f"a stack on {document.get('cloud')}",
-                    allowed="a stack on a cloud with quotas: aws, azure or gcp",
-                    fix="Select another stack.",
-                )
-            ]
+        raise ConfigError.of(
+            field=stack,
+            value=f"a stack on {document.get('cloud')}",
+            allowed="a stack on a cloud with quotas: aws, azure or gcp",
+            fix="Select another stack.",
         )
     return cloud.quota_uses(document, settings, stack, runner)
 

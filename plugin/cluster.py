@@ -82,15 +82,11 @@ class Cluster:
         if not there:
             raise ConfigError([self._unknown_job(name, kinds)])
         if len(there) > 1:
-            raise ConfigError(
-                [
-                    Problem(
-                        field="job",
-                        value=f'"{name}", which a JobSet and a RayJob have',
-                        allowed="the name of one job",
-                        fix=f"Write jobset/{name} or rayjob/{name}.",
-                    )
-                ]
+            raise ConfigError.of(
+                field="job",
+                value=f'"{name}", which a JobSet and a RayJob have',
+                allowed="the name of one job",
+                fix=f"Write jobset/{name} or rayjob/{name}.",
             )
         return JobKey(there[0], self.namespace, name)
 
@@ -217,29 +213,21 @@ def parse_reference(reference: str) -> tuple[tuple[str, ...], str]:
     kinds = tuple(kind for kind in KINDS if not slash or kind.lower() == word)
     if kinds and name and "/" not in written:
         return kinds, name
-    raise ConfigError(
-        [
-            Problem(
-                field="job",
-                value=f'"{reference}"',
-                allowed="a name, jobset/NAME or rayjob/NAME",
-                fix="Name a job; `kubectl holdfast jobs` lists them.",
-            )
-        ]
+    raise ConfigError.of(
+        field="job",
+        value=f'"{reference}"',
+        allowed="a name, jobset/NAME or rayjob/NAME",
+        fix="Name a job; `kubectl holdfast jobs` lists them.",
     )
 
 
 def rejected(error: ApiError, what: str, fix: str) -> ConfigError:
     """Return the error for a write that the API server rejected."""
-    return ConfigError(
-        [
-            Problem(
-                field=what,
-                value=f"a change that the API server rejects ({text(error.message) or error.reason})",
-                allowed="what its schema and admission policies allow",
-                fix=fix,
-            )
-        ]
+    return ConfigError.of(
+        field=what,
+        value=f"a change that the API server rejects ({text(error.message) or error.reason})",
+        allowed="what its schema and admission policies allow",
+        fix=fix,
     )
 
 

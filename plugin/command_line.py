@@ -52,15 +52,11 @@ def errors_for_the_user() -> Generator[None]:
     except ApiError as error:
         raise ConfigError([_rejected(error)]) from error
     except Unreachable as error:
-        raise ConfigError(
-            [
-                Problem(
-                    field="API server",
-                    value=f"no answer ({error})",
-                    allowed="a cluster that answers, and credentials that are valid",
-                    fix="Try `kubectl get pods`: the plugin reaches the cluster as kubectl does.",
-                )
-            ]
+        raise ConfigError.of(
+            field="API server",
+            value=f"no answer ({error})",
+            allowed="a cluster that answers, and credentials that are valid",
+            fix="Try `kubectl get pods`: the plugin reaches the cluster as kubectl does.",
         ) from error
 
 

@@ -221,15 +221,11 @@ def _accepts(path: Path) -> bool:
 def _program() -> str:
     found = shutil.which("kubectl")
     if found is None:
-        raise ConfigError(
-            [
-                Problem(
-                    field="kubectl",
-                    value="no such program on PATH",
-                    allowed="kubectl, which reads the kubeconfig and sends the requests",
-                    fix="Install kubectl, or add its folder to PATH.",
-                )
-            ]
+        raise ConfigError.of(
+            field="kubectl",
+            value="no such program on PATH",
+            allowed="kubectl, which reads the kubeconfig and sends the requests",
+            fix="Install kubectl, or add its folder to PATH.",
         )
     return found
 

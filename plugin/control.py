@@ -120,15 +120,11 @@ def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
     state = state_of(job)
     pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
     if pool not in pools:
-        raise ConfigError(
-            [
-                Problem(
-                    field="pool",
-                    value=f'"{pool}"',
-                    allowed=f"the tiers of the ladder: {', '.join(pools) or 'it has none'}",
-                    fix="Name one of them.",
-                )
-            ]
+        raise ConfigError.of(
+            field="pool",
+            value=f'"{pool}"',
+            allowed=f"the tiers of the ladder: {', '.join(pools) or 'it has none'}",
+            fix="Name one of them.",
         )
     if has_finished(job):
         raise ConfigError([_ended(job, "Only a job that has not ended can be moved.")])
@@ -138,26 +134,18 @@ def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
             if state is None
             else f"which is {state.phase.value}"
         )
-        raise ConfigError(
-            [
-                Problem(
-                    field="job",
-                    value=f"{reference_of(job)}, {where}",
-                    allowed="a job that runs, waits for nodes, or is stopped",
-                    fix=f"Wait until it does; `kubectl holdfast why {reference_of(job)}` says what it waits for.",
-                )
-            ]
+        raise ConfigError.of(
+            field="job",
+            value=f"{reference_of(job)}, {where}",
+            allowed="a job that runs, waits for nodes, or is stopped",
+            fix=f"Wait until it does; `kubectl holdfast why {reference_of(job)}` says what it waits for.",
         )
     if state.pool == pool:
-        raise ConfigError(
-            [
-                Problem(
-                    field="pool",
-                    value=f'"{pool}", where {reference_of(job)} is',
-                    allowed=f"another tier of the ladder: {', '.join(each for each in pools if each != pool) or 'it has none'}",
-                    fix="Name another tier.",
-                )
-            ]
+        raise ConfigError.of(
+            field="pool",
+            value=f'"{pool}", where {reference_of(job)} is',
+            allowed=f"another tier of the ladder: {', '.join(each for each in pools if each != pool) or 'it has none'}",
+            fix="Name another tier.",
         )
     return state
 
@@ -227,15 +215,11 @@ def _too_slow(name: str, seconds: float, what: str) -> Problem:
 def _require_following(job: Json) -> None:
     if mapping(metadata_of(job).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE:
         return
-    raise ConfigError(
-        [
-            Problem(
-                field="job",
-                value=f"{reference_of(job)}, which does not follow the ladder",
-                allowed=f'a job with the label {FOLLOWS}: "{FOLLOWS_VALUE}"',
-                fix="Set `suspend` in its spec with `kubectl patch` instead: no controller of Holdfast touches it.",
-            )
-        ]
+    raise ConfigError.of(
+        field="job",
+        value=f"{reference_of(job)}, which does not follow the ladder",
+        allowed=f'a job with the label {FOLLOWS}: "{FOLLOWS_VALUE}"',
+        fix="Set `suspend` in its spec with `kubectl patch` instead: no controller of Holdfast touches it.",
     )
 
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -49,15 +49,11 @@ def build(folder: Path) -> None:
     """
     if folder.exists():
         if any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").is_file():
-            raise ConfigError(
-                [
-                    Problem(
-                        field="FOLDER",
-                        value=f"{folder}, which holds other files",
-                        allowed="a folder that is empty, does not exist, or has an earlier pack",
-                        fix="Name another folder.",
-                    )
-                ]
+            raise ConfigError.of(
+                field="FOLDER",
+                value=f"{folder}, which holds other files",
+                allowed="a folder that is empty, does not exist, or has an earlier pack",
+                fix="Name another folder.",
             )
         shutil.rmtree(folder)
     package = folder / "holdfast"

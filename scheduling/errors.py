@@ -30,3 +30,8 @@ class ConfigError(Exception):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @classmethod
+    def of(cls, *, field: str, value: str, allowed: str, fix: str) -> "ConfigError":
+        """An invalid configuration with this one problem."""
+        return cls([Problem(field=field, value=value, allowed=allowed, fix=fix)])

@@ -13,7 +13,7 @@ from typing import Final
 import yaml
 
 from holdfast.fallback.api.objects import text
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 # Where Kubernetes mounts a pod's own token and the API server's certificates.
@@ -168,4 +168,4 @@ def _data(entry: Json, name: str, path: Path) -> bytes | None:
 
 
 def _config_error(field_name: str, value: str, allowed: str, fix: str) -> ConfigError:
-    return ConfigError([Problem(field=field_name, value=value, allowed=allowed, fix=fix)])
+    return ConfigError.of(field=field_name, value=value, allowed=allowed, fix=fix)

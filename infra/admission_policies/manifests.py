@@ -19,7 +19,7 @@ from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.resources import is_list, is_object
 from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
 from holdfast.scheduling.reachability.node_labels import Provisioner
@@ -103,7 +103,7 @@ def _json(value: Value, field: str) -> JsonValue:
 
 def _problem(field: str, value: str, allowed: str) -> ConfigError:
     fix = "Add the manifest of the FallbackPolicy, or export the stack after an update."
-    return ConfigError([Problem(field=field, value=value, allowed=allowed, fix=fix)])
+    return ConfigError.of(field=field, value=value, allowed=allowed, fix=fix)
 
 
 def _policies(pools: Sequence[DeclaredPool], *, warn: bool) -> Iterator[Json]:

@@ -95,15 +95,11 @@ def bootstrap(plan: Plan, runner: Runner, *, report: Callable[[str], object], dr
 def run_command(words: Words) -> Answer:
     """Run a command of a cloud's command line. Raises ConfigError if it is not installed."""
     if shutil.which(words[0]) is None:
-        raise ConfigError(
-            [
-                Problem(
-                    field=words[0],
-                    value="no such command",
-                    allowed="the command line of the cloud, which the guides use, too",
-                    fix=f"Install `{words[0]}` and log in.",
-                )
-            ]
+        raise ConfigError.of(
+            field=words[0],
+            value="no such command",
+            allowed="the command line of the cloud, which the guides use, too",
+            fix=f"Install `{words[0]}` and log in.",
         )
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     return Answer(code=ended.returncode, output=ended.stdout.strip(), errors=ended.stderr.strip())
@@ -158,13 +154,9 @@ def _required(words: Words, runner: Runner) -> str:
 
 
 def _failed(words: Words, answer: Answer) -> ConfigError:
-    return ConfigError(
-        [
-            Problem(
-                field=f"`{shlex.join(words)}`",
-                value=" ".join(answer.errors.split()) or f"exit code {answer.code}",
-                allowed="a command that succeeds with your credentials, and a name that is free or your own",
-                fix="Log in, request the right that is missing, or choose another --name; then run the command again.",
-            )
-        ]
+    return ConfigError.of(
+        field=f"`{shlex.join(words)}`",
+        value=" ".join(answer.errors.split()) or f"exit code {answer.code}",
+        allowed="a command that succeeds with your credentials, and a name that is free or your own",
+        fix="Log in, request the right that is missing, or choose another --name; then run the command again.",
     )

@@ -8,7 +8,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import mapping
 
 if TYPE_CHECKING:
@@ -87,15 +87,10 @@ class Repository:
     def _run(self, *words: str) -> str:
         answer = self.runner(("gh", "api", *words))
         if answer.code != 0:
-            raise ConfigError(
-                [
-                    Problem(
-                        field=f"gh api {' '.join(words[:3])}",
-                        value=" ".join((answer.errors or answer.output).split())
-                        or f"exit code {answer.code}",
-                        allowed="a token that may write to this repository's pull requests and issues",
-                        fix="Set GH_TOKEN, and grant the job `pull-requests: write` and `issues: write`.",
-                    )
-                ]
+            raise ConfigError.of(
+                field=f"gh api {' '.join(words[:3])}",
+                value=" ".join((answer.errors or answer.output).split()) or f"exit code {answer.code}",
+                allowed="a token that may write to this repository's pull requests and issues",
+                fix="Set GH_TOKEN, and grant the job `pull-requests: write` and `issues: write`.",
             )
         return answer.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.prices import CostRange, any_of, exactly
 
 if TYPE_CHECKING:
@@ -66,13 +66,9 @@ def _list(value: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
 
 
 def _unreadable(path: Path, reason: str) -> ConfigError:
-    return ConfigError(
-        [
-            Problem(
-                field="--spot-prices",
-                value=f"{path}: {reason}",
-                allowed=_ALLOWED,
-                fix="Save one of these answers to the file, or leave the option out.",
-            )
-        ]
+    return ConfigError.of(
+        field="--spot-prices",
+        value=f"{path}: {reason}",
+        allowed=_ALLOWED,
+        fix="Save one of these answers to the file, or leave the option out.",
     )

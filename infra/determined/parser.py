@@ -193,15 +193,11 @@ def read_master_file(file: Path) -> MasterFile:
     content = _content(file)
     pools = content.get(POOLS) if isinstance(content, Mapping) else None
     if not isinstance(content, Mapping) or not isinstance(pools, list) or not pools:
-        raise ConfigError(
-            [
-                Problem(
-                    field=f"{file}: {POOLS}",
-                    value="nothing" if pools is None else format_value(pools),
-                    allowed="a list of one pool or more, as in Determined's master configuration",
-                    fix="Use Determined's master.yaml, or a file with its resource_pools.",
-                )
-            ]
+        raise ConfigError.of(
+            field=f"{file}: {POOLS}",
+            value="nothing" if pools is None else format_value(pools),
+            allowed="a list of one pool or more, as in Determined's master configuration",
+            fix="Use Determined's master.yaml, or a file with its resource_pools.",
         )
     return MasterFile(pools=pools, auxiliary_pool=_auxiliary_pool(content))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,15 +43,11 @@ def locked_packages(lock: str) -> Iterator[LockedPackage]:
     for each, end in zip(found, ends, strict=True):
         hashes = tuple(_HASH.findall(lock, each.end(), end))
         if not hashes:
-            raise ConfigError(
-                [
-                    Problem(
-                        field=each[1],
-                        value=f"version {each[2]} without a hash",
-                        allowed="packages with the hashes of their files",
-                        fix="Run `make lock`.",
-                    )
-                ]
+            raise ConfigError.of(
+                field=each[1],
+                value=f"version {each[2]} without a hash",
+                allowed="packages with the hashes of their files",
+                fix="Run `make lock`.",
             )
         yield LockedPackage(name=each[1], version=each[2], hashes=hashes)
 

@@ -69,27 +69,19 @@ def project_version(pyproject: str) -> str:
 def release_notes(tag: str, version: str, changelog: str) -> str:
     """The chapter of a version in the changelog. Raises ConfigError if the tag is not the version, or has no chapter."""
     if tag != f"v{version}":
-        raise ConfigError(
-            [
-                Problem(
-                    field="tag",
-                    value=tag,
-                    allowed=f"v{version}, the version in pyproject.toml",
-                    fix="Change the version in pyproject.toml and commit it; then tag that commit.",
-                )
-            ]
+        raise ConfigError.of(
+            field="tag",
+            value=tag,
+            allowed=f"v{version}, the version in pyproject.toml",
+            fix="Change the version in pyproject.toml and commit it; then tag that commit.",
         )
     _, heading, text = changelog.partition(f"\n## {version}")
     if not heading:
-        raise ConfigError(
-            [
-                Problem(
-                    field="CHANGELOG.md",
-                    value=f"no chapter {version}",
-                    allowed="a chapter for each release, which says what breaks",
-                    fix=f"Rename `## Unreleased` to `## {version}`.",
-                )
-            ]
+        raise ConfigError.of(
+            field="CHANGELOG.md",
+            value=f"no chapter {version}",
+            allowed="a chapter for each release, which says what breaks",
+            fix=f"Rename `## Unreleased` to `## {version}`.",
         )
     return text.partition("\n## ")[0].partition("\n")[2].strip() + "\n"
 

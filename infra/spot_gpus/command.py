@@ -46,7 +46,8 @@ def prepare(parsed: argparse.Namespace, ask: Ask = None) -> str:
     Raises ConfigError for what is missing where `ask` is None, and for a stack file that was written for something else.
     """
     cloud, accelerator = str(parsed.stack), str(parsed.spot_gpus)
-    _check(cloud, parsed, ask)
+    if problems := tuple(_problems(cloud, parsed, ask)):
+        raise ConfigError(problems)
     stack = f"{cloud}-{accelerator}"
     file = stack_file(stack)
     if file.is_file():
@@ -82,45 +83,29 @@ def terminal() -> Ask:
     return input if sys.stdin.isatty() else None
 
 
-def _check(cloud: str, parsed: argparse.Namespace, ask: Ask) -> None:
-    problems: list[Problem] = []
+def _problems(cloud: str, parsed: argparse.Namespace, ask: Ask) -> Iterator[Problem]:
     if cloud not in CLOUDS:
-        problems.append(
-            _problem("STACK", cloud, ", ".join(CLOUDS), "Write `holdfast up aws --spot-gpus a100`.")
-        )
+        yield _problem("STACK", cloud, ", ".join(CLOUDS), "Write `holdfast up aws --spot-gpus a100`.")
     if parsed.count is not None and parsed.count < 1:
-        problems.append(
-            _problem("--count", str(parsed.count), "a number of GPUs, 1 or more", "Write --count 8.")
-        )
-    problems.extend(
-        _problem(f"--{name}", str(getattr(parsed, name)), "nothing on other clouds than gcp", "Leave it out.")
-        for name in _ONLY_GCP
-        if cloud != "gcp" and getattr(parsed, name) is not None
-    )
+        yield _problem("--count", str(parsed.count), "a number of GPUs, 1 or more", "Write --count 8.")
+    for name in _ONLY_GCP:
+        if cloud != "gcp" and (value := getattr(parsed, name)) is not None:
+            yield _problem(f"--{name}", str(value), "nothing on other clouds than gcp", "Leave it out.")
     if find_project() is None:
-        problems.append(
-            _problem(
-                "folder",
-                f"{Path.cwd()}, which is in no project",
-                "a folder with Pulumi.yaml, or one below it",
-                f"Run `holdfast init {cloud if cloud in CLOUDS else 'aws'}-dev`, and this command in its folder.",
-            )
+        yield _problem(
+            "folder",
+            f"{Path.cwd()}, which is in no project",
+            "a folder with Pulumi.yaml, or one below it",
+            f"Run `holdfast init {cloud if cloud in CLOUDS else 'aws'}-dev`, and this command in its folder.",
         )
-    if not parsed.rehearse:
-        if shutil.which("pulumi") is None:
-            problems.append(
-                _problem(
-                    "pulumi", "no such command", "Pulumi's command line", "Install it, or add `--rehearse`."
-                )
-            )
-        if ask is None and not parsed.yes:
-            problems.append(
-                _problem(
-                    "--yes", "nothing, and no terminal to ask at", "--yes", "Add `--yes` or `--rehearse`."
-                )
-            )
-    if problems:
-        raise ConfigError(problems)
+    if parsed.rehearse:
+        return
+    if shutil.which("pulumi") is None:
+        fix = "Install it, or add `--rehearse`."
+        yield _problem("pulumi", "no such command", "Pulumi's command line", fix)
+    if ask is None and not parsed.yes:
+        fix = "Add `--yes` or `--rehearse`."
+        yield _problem("--yes", "nothing, and no terminal to ask at", "--yes", fix)
 
 
 def _request(cloud: str, accelerator: str, parsed: argparse.Namespace, ask: Ask) -> SpotRequest:
@@ -173,15 +158,11 @@ def _compare(file: Path, parsed: argparse.Namespace) -> None:
     """Refuse a request that differs from the one for which the file was written."""
     words = command_in(file.read_text("utf-8"))
     if words is None:
-        raise ConfigError(
-            [
-                _problem(
-                    str(file),
-                    "a stack file that this command did not write",
-                    "a name that no stack has, or the file that this command wrote",
-                    f"Run `pulumi up -s {file.stem.removeprefix('Pulumi.')}` to use it, or rename it.",
-                )
-            ]
+        raise ConfigError.of(
+            field=str(file),
+            value="a stack file that this command did not write",
+            allowed="a name that no stack has, or the file that this command wrote",
+            fix=f"Run `pulumi up -s {file.stem.removeprefix('Pulumi.')}` to use it, or rename it.",
         )
     parser = argparse.ArgumentParser()
     parser.add_argument("stack")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.machines import (
     attachable_to,
     is_sold_in,
@@ -114,23 +114,19 @@ def _not_sold(cloud: str, accelerator: str, known: Mapping[str, Sequence[Machine
         *sold,
     ]
     on_spot = "on spot only, so that jobs had nowhere to fall back to" if accelerator in known else "nothing"
-    return _refused(
-        "--spot-gpus",
-        f"{accelerator}, of which {cloud} sells {on_spot}",
-        f"an accelerator that {cloud} sells on spot and on demand: {', '.join(sold)}",
-        f"Write --spot-gpus {close[0]}.",
+    return ConfigError.of(
+        field="--spot-gpus",
+        value=f"{accelerator}, of which {cloud} sells {on_spot}",
+        allowed=f"an accelerator that {cloud} sells on spot and on demand: {', '.join(sold)}",
+        fix=f"Write --spot-gpus {close[0]}.",
     )
 
 
 def _not_here(cloud: str, machines: Sequence[Machine], region: str) -> ConfigError:
     sold = sorted({each for machine in machines for each in regions_of(machine.name)})
-    return _refused(
-        "--region",
-        f"{region}, which does not sell {', '.join(each.name for each in machines[:4])} on spot and on demand",
-        f"a region of {cloud} that does: {', '.join(sold)}",
-        f"Write --region {sold[0]}.",
+    return ConfigError.of(
+        field="--region",
+        value=f"{region}, which does not sell {', '.join(each.name for each in machines[:4])} on spot and on demand",
+        allowed=f"a region of {cloud} that does: {', '.join(sold)}",
+        fix=f"Write --region {sold[0]}.",
     )
-
-
-def _refused(field: str, value: str, allowed: str, fix: str) -> ConfigError:
-    return ConfigError([Problem(field=field, value=value, allowed=allowed, fix=fix)])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.infra.template.files import marked_lines, project_files, read_stack_name
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,15 +36,11 @@ def run(parsed: argparse.Namespace) -> int:
 def write_project(folder: Path, files: Mapping[str, str]) -> None:
     """Write files to a new or empty folder. Raises ConfigError for any other."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(
-            [
-                Problem(
-                    field="--folder",
-                    value=f"{folder}, which is {'a folder with files' if folder.is_dir() else 'a file'}",
-                    allowed="a folder that is empty or does not exist",
-                    fix="Name another folder with --folder.",
-                )
-            ]
+        raise ConfigError.of(
+            field="--folder",
+            value=f"{folder}, which is {'a folder with files' if folder.is_dir() else 'a file'}",
+            allowed="a folder that is empty or does not exist",
+            fix="Name another folder with --folder.",
         )
     for name, text in files.items():
         file = folder / name

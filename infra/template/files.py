@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.naming import is_dns_label
 from holdfast.infra.template.workflows import project_workflow
-from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,9 +88,7 @@ def read_stack_name(text: str) -> StackName:
 
 
 def _invalid(text: str, allowed: str, cloud: str) -> ConfigError:
-    return ConfigError(
-        [Problem(field="NAME", value=text, allowed=allowed, fix=f"Write, for example, {cloud}-dev.")]
-    )
+    return ConfigError.of(field="NAME", value=text, allowed=allowed, fix=f"Write, for example, {cloud}-dev.")
 
 
 def project_files(name: StackName, version: str, *, stack_file: str | None = None) -> Mapping[str, str]:

@@ -169,15 +169,11 @@ def _agreed(
     if parsed.yes:
         return True
     if not sys.stdin.isatty():
-        raise ConfigError(
-            [
-                Problem(
-                    field="--yes",
-                    value="not set, and no terminal to ask on",
-                    allowed="an answer before a node is taken",
-                    fix="Pass --yes in a pipeline.",
-                )
-            ]
+        raise ConfigError.of(
+            field="--yes",
+            value="not set, and no terminal to ask on",
+            allowed="an answer before a node is taken",
+            fix="Pass --yes in a pipeline.",
         )
     print("Take it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
