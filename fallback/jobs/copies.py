@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from holdfast.fallback.state_machine.state import Ledger
     from holdfast.fallback.state_machine.transfer import SetPermit
 
 _VERSION: Final = "v1"
@@ -185,12 +186,12 @@ def remote_view(
     return RemoteView(copy=view, is_clear=is_clear)
 
 
-def copy_status(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> CopyStatus:
-    """Return how a copy is: its pods, and what the controller there has recorded of the pool that it is on."""
+def copy_status(
+    found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime, *, cluster: str
+) -> CopyStatus:
+    """Return how a copy in a cluster is: its pods, and what the controller there has recorded of it."""
     seen = _observe_there(found, children, pods, now)
-    annotations = _annotations(found)
-    read = read_record(text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), seen.uid)
-    state = read if isinstance(read, JobState) else None
+    state = _state(found)
     return CopyStatus(
         pods_expected=seen.pods_expected,
         pods_placed=seen.pods_placed,
@@ -199,7 +200,25 @@ def copy_status(found: Json, children: Sequence[Json], pods: Sequence[Json], now
         application_failures=state.application_failures if state else 0,
         unexplained=state.unexplained if state else 0,
         is_given_up=state is not None and state.phase is Phase.GIVEN_UP,
+        uid=seen.uid,
+        cluster=cluster,
+        ledger=state.ledger if state else None,
+        is_closed=state is None or state.phase in {Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED},
     )
+
+
+def ledger_of(job: Json) -> Ledger | None:
+    """Return what the controller has recorded that a job has used; None without a record that can be read."""
+    state = _state(job)
+    return None if state is None else state.ledger
+
+
+def _state(job: Json) -> JobState | None:
+    annotations = _annotations(job)
+    read = read_record(
+        text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)
+    )
+    return read if isinstance(read, JobState) and read.uid == uid_of(job) else None
 
 
 def _observe_there(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> Observation:

@@ -8,6 +8,7 @@ from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
 from holdfast.fallback.api.event_recorder import EventRecorder, InvolvedObject, ObjectEvent
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.policy.policy import cluster_of
 from holdfast.fallback.reconciler.action_executor import (
     KIND_OF,
     ActionExecutor,
@@ -90,6 +91,8 @@ class EventReporter:
 
     def _count_spending(self, namespace: str, before: Ledger | None, after: Ledger | None) -> None:
         for use in after.uses if after is not None else ():
+            if cluster_of(use.pool):
+                continue  # the controller there counts it
             labels = (namespace, use.pool, use.capacity or "")
             earlier = use_of(before, use.pool)
             self._metrics.node_seconds.labels(*labels).inc(

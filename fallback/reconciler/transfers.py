@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Unreachable
-from holdfast.fallback.api.objects import name_of, uid_of
+from holdfast.fallback.api.objects import metadata_of, name_of, uid_of
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.reconciler.caches import pod_selectors
+from holdfast.fallback.state_machine.ledger import includes_copy
 from holdfast.fallback.state_machine.transfer import (
     CreateCopy,
     DeleteCopy,
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+# The controller there writes the last of a copy's ledger when the pods are gone.
+_LAST_WRITE: Final = timedelta(seconds=2)
+_LONGEST_ACCOUNT: Final = timedelta(seconds=15)
 _CONFLICT: Final = 409
 _MISSING: Final = 404
 
@@ -87,6 +92,7 @@ class Transfers:
         self._remotes = remotes
         self._home_id = home_id
         self._now = now
+        self._ended: dict[str, datetime] = {}
 
     async def step(self, key: JobKey, *, cluster: str, pool: str = "") -> TransferAction | None:
         """Take the next step of a job that its ladder wants in a pool of a cluster, or at home (empty); return the step.
@@ -97,8 +103,10 @@ class Transfers:
         view = copies.home_view(snapshot, wanted=cluster)
         needed = set(self._remotes) if view.record is None and view.is_held else {cluster}
         needed |= {view.record.cluster} if view.record is not None else set[str]()
-        remotes = {name: await self._remote(name, key, view.uid) for name in sorted(needed - {""})}
-        action = decide_transfer(view, remotes)
+        seen = {name: await self._remote(name, key, view.uid) for name in sorted(needed - {""})}
+        action = decide_transfer(view, {name: each and each.view for name, each in seen.items()})
+        if isinstance(action, RecordOutcome | DeleteCopy) and view.record is not None:
+            self._require_account(snapshot.job, seen.get(view.record.cluster))
         if action is not None:
             await self._do(snapshot, action, view.record, cluster, pool)
         return action
@@ -111,9 +119,9 @@ class Transfers:
             if view is None or copies.home_of(found) != self._home_id:
                 continue
             key = copies.key_of(found)
-            remote = await self._remote(cluster, key, view.origin)
+            seen = await self._remote(cluster, key, view.origin)
             record = await self._record(key, view.origin)
-            copy = remote.copy if remote is not None else None
+            copy = seen.view.copy if seen is not None else None
             action = None if copy is None else decide_leftover(copy, cluster, record)
             if action is not None:
                 await self._write_there(client, key, action)
@@ -143,7 +151,7 @@ class Transfers:
         found = await self._home.current(POD, namespace=key.namespace, labels=pod_selectors(key)[0])
         return [pod for pod in found if job_of_pod(pod) == key]
 
-    async def _remote(self, cluster: str, key: JobKey, uid: str) -> RemoteView | None:
+    async def _remote(self, cluster: str, key: JobKey, uid: str) -> SeenThere | None:
         """Return what a cluster has of a job; None while it does not answer.
 
         The copy is read before its child Jobs, and these before the pods: what is gone creates nothing that comes later.
@@ -167,9 +175,14 @@ class Transfers:
             return None
         view = copies.remote_view(found, children, pods, self._now())
         is_copy = found is not None and view.copy is not None and view.copy.origin == uid
-        status = copies.copy_status(found, children, pods, self._now()) if found and is_copy else None
-        self._seen(key, cluster, SeenThere(view=view, status=status))
-        return view
+        status = (
+            copies.copy_status(found, children, pods, self._now(), cluster=cluster)
+            if found and is_copy
+            else None
+        )
+        seen = SeenThere(view=view, status=status)
+        self._seen(key, cluster, seen)
+        return seen
 
     async def _do(
         self,
@@ -196,6 +209,17 @@ class Transfers:
             case SetPermit() | DeleteCopy():
                 await self._write_there(self._remotes[there], key, action)
 
+    def _require_account(self, job: Json, seen: SeenThere | None) -> None:
+        """Wait until the job's ledger includes that of its copy, which has ended, but not for a controller that is away."""
+        status = None if seen is None else seen.status
+        if status is None or status.ledger is None or metadata_of(job).get("deletionTimestamp"):
+            return
+        waited = self._now() - self._ended.setdefault(status.uid, self._now())
+        is_whole = status.is_closed and includes_copy(copies.ledger_of(job), status)
+        if waited < (_LAST_WRITE if is_whole else _LONGEST_ACCOUNT):
+            raise SomethingRemains("the job's ledger does not include all that its copy has used")
+        self._ended.pop(status.uid)
+
     async def _require(self, look: Look, key: JobKey, uid: str, cluster: str) -> None:
         if look is Look.QUIET_AT_HOME:
             left = [name_of(pod) for pod in await self._pods_at_home(key) if not has_ended(pod)]
@@ -203,9 +227,9 @@ class Transfers:
                 raise SomethingRemains(f"{len(left)} pods of the job are left, for example {left[0]}")
         if look is Look.NOTHING_THERE:
             for name in [cluster] if cluster else sorted(self._remotes):
-                remote = await self._remote(name, key, uid)
-                has_copy = remote is None or (remote.copy is not None and remote.copy.origin == uid)
-                if remote is None or has_copy or not remote.is_clear:
+                seen = await self._remote(name, key, uid)
+                copy = None if seen is None else seen.view.copy
+                if seen is None or not seen.view.is_clear or (copy is not None and copy.origin == uid):
                     raise SomethingRemains(f"{name} does not answer, or has something of the job's copy")
 
     async def _patch(self, key: JobKey, patch: Json, *, subresource: str | None = None) -> None:

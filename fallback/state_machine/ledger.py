@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy, capacity_of, tier_of
+from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy, capacity_of, pool_in, tier_of
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.scheduling.labels import CapacityType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.observation import CopyStatus, Observation
 
 #: How much of a ledger is not written yet at most.
 LEDGER_INTERVAL: Final = timedelta(hours=1)
@@ -46,18 +46,29 @@ def with_ledger(state: JobState, observation: Observation, policy: Policy | NoPo
         counted = replace(counted, waited=counted.waited + time)
     if state.phase is not Phase.RUNNING or observation.restarts != state.restarts:
         counted = replace(counted, starting=cost)
-    return replace(state, ledger=replace(_with_report(counted, observation), counted_until=now))
+    counted = replace(_with_report(counted, observation), counted_until=now)
+    return replace(state, ledger=_with_copy(counted, observation.copy))
 
 
 def ledger_due_at(state: JobState, observation: Observation) -> datetime | None:
     """When the ledger must be written although nothing else changes; None for a job that uses nothing."""
     if state.ledger is None:
         return None
+    if not includes_copy(state.ledger, observation.copy):
+        return observation.now
     if not any(observation.node_time.values()):
         return None
     if not observation.uses_nodes and state.phase not in {Phase.RUNNING, *_WITHOUT_NODES}:
         return observation.now
     return state.ledger.counted_until + LEDGER_INTERVAL
+
+
+def includes_copy(ledger: Ledger | None, copy: CopyStatus | None) -> bool:
+    """Whether the ledger of a job includes everything that its copy's ledger says."""
+    if ledger is None or copy is None or copy.ledger is None:
+        return True
+    known = _included(ledger, copy)
+    return known is not None and known.counted_until >= copy.ledger.counted_until
 
 
 def price_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> float | None:
@@ -133,6 +144,51 @@ def _with_run(
         starting=ledger.starting - started,
         gang_time=ledger.gang_time + sum(own, _NOTHING),
     )
+
+
+def _with_copy(ledger: Ledger, copy: CopyStatus | None) -> Ledger:
+    """Return the ledger with what the job's copy has used since its ledger was last included, at the prices there.
+
+    Time that the copy ran is no wait, although home learns later than the copy that it has its nodes.
+    """
+    if copy is None or copy.ledger is None or includes_copy(ledger, copy):
+        return ledger
+    there = copy.ledger
+    known = _included(ledger, copy) or Ledger(
+        counted_from=there.counted_from, counted_until=there.counted_from
+    )
+    for use in there.uses:
+        before, own = use_of(known, use.pool), use_of(ledger, pool_in(copy.cluster, use.pool))
+        more = None if use.cost is None else use.cost - (before.cost or 0.0)
+        added = replace(
+            own,
+            capacity=use.capacity or own.capacity,
+            node_time=own.node_time + use.node_time - before.node_time,
+            ran=own.ran + use.ran - before.ran,
+            cost=own.cost if more is None else (own.cost or 0.0) + more,
+        )
+        ledger = _with_use(ledger, added)
+    worked, lost = (
+        ledger.worked + there.worked - known.worked,
+        ledger.lost + there.lost - known.lost,
+    )
+    most = ledger.counted_until - ledger.counted_from - worked - lost
+    return replace(
+        ledger,
+        worked=worked,
+        lost=lost,
+        waited=max(_NOTHING, min(ledger.waited, most)),
+        gang_time=ledger.gang_time + there.gang_time - known.gang_time,
+        copy=copy.uid,
+        copied=there,
+    )
+
+
+def _included(ledger: Ledger, copy: CopyStatus) -> Ledger | None:
+    """Return the copy's ledger as it is included; None for another copy's, and for one that has begun again."""
+    known = ledger.copied if ledger.copy == copy.uid else None
+    is_same = known is not None and copy.ledger is not None and known.counted_from == copy.ledger.counted_from
+    return known if is_same else None
 
 
 def _with_report(ledger: Ledger, observation: Observation) -> Ledger:

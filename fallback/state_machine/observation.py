@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.events import JobEvent
+    from holdfast.fallback.state_machine.state import Ledger
     from holdfast.scheduling.labels import CapacityType
 
 NO_JUMP: Final = timedelta(0)
@@ -137,7 +138,8 @@ class CopyStatus:
 
     `pods_expected` to run at once, `pods_placed` of them have a node. `pool`: the one it is on there, empty if that is not
     known; `evictions`, `application_failures`, `unexplained`: its outages on that pool. `is_given_up`: its ladder there has
-    no tier left for it.
+    no tier left for it. `uid`, `cluster`: the copy's. `ledger`: what it has used, None if that is not known; `is_closed`: it has
+    ended or is stopped, and the ledger includes its run.
     """
 
     pods_expected: int = 1
@@ -147,6 +149,10 @@ class CopyStatus:
     application_failures: int = 0
     unexplained: int = 0
     is_given_up: bool = False
+    uid: str = ""
+    cluster: str = ""
+    ledger: Ledger | None = None
+    is_closed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,7 +124,7 @@ class Ledger:
     `uses`: of each pool. `worked`: the work that is done. `lost`: the rest of the time in which all of its pods had nodes:
     restarts and repeated work. `waited`: without all of its nodes, including moves. Time in which its user or the controller
     has stopped the job is in none of them. `starting`: what remains of the cost of the current start. `gang_time`: the
-    node time of whole gangs, without reservations and partly placed gangs.
+    node time of whole gangs, without reservations and partly placed gangs. `copied`: what it includes of the ledger of `copy`.
     """
 
     counted_from: datetime
@@ -135,6 +135,8 @@ class Ledger:
     waited: timedelta = timedelta(0)
     starting: timedelta = timedelta(0)
     gang_time: timedelta = timedelta(0)
+    copy: str = ""
+    copied: Ledger | None = None
 
     @property
     def cost(self) -> float | None:
@@ -240,6 +242,7 @@ class UnreadableState:
 
 
 _Reader: TypeAlias = Callable[["JsonValue"], object]
+_OF_COPIES: Final = frozenset({"copy", "copied"})  # a job that was never away has none of them
 
 
 # The first word of the marker is the version of its format.
@@ -335,7 +338,8 @@ def _written(value: object) -> JsonValue:
     if isinstance(value, tuple):
         return [_written(each) for each in cast("tuple[object, ...]", value)]
     if isinstance(value, FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure):
-        return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
+        named = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {name: _written(each) for name, each in named.items() if each or name not in _OF_COPIES}
     return cast("JsonValue", value)
 
 
@@ -390,6 +394,8 @@ def _read_ledger(document: Json) -> Ledger:
         waited=read_seconds(document.get("waited")),
         starting=read_seconds(document.get("starting")),
         gang_time=read_node_seconds(document.get("gang_time")),
+        copy=read_text(document.get("copy", "")),
+        copied=_ledger(document.get("copied")),
     )
 
 

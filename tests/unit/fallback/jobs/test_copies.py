@@ -21,8 +21,8 @@ from holdfast.fallback.jobs.copies import (
 )
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.state_machine.observation import CopyStatus, Outcome
-from holdfast.fallback.state_machine.state import Phase, write_state
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
 from tests.support.builders.fallback_objects import (
@@ -193,16 +193,19 @@ def test_a_copy_without_a_permit_is_seen_as_stopped(permit: str, is_stopped: boo
 
 def test_the_status_of_a_copy_has_its_pods_and_what_the_controller_there_has_recorded() -> None:
     placed, waits = worker("w0", node="n"), worker("w1")
-    seen = copy_status(a_copy(permit="Granted"), [stopped()], [placed, waits], NOW)
+    seen = copy_status(a_copy(permit="Granted"), [stopped()], [placed, waits], NOW, cluster="elsewhere")
     assert (seen.pods_expected, seen.pods_placed) == (2, 1), "a pod with a node has capacity there"
     assert seen.pool == "", "without a controller there nothing is known of its pool"
 
-    state = replace(running(uid=UID), evictions=2, phase=Phase.GIVEN_UP)
+    used = Ledger(counted_from=NOW, counted_until=NOW)
+    state = replace(running(uid=UID), evictions=2, phase=Phase.GIVEN_UP, ledger=used)
     recorded = jobset(annotations={COPY_OF: f"v1 home {UID} 2", STATE: write_state(state)})
-    seen = copy_status(recorded, (), (), NOW)
-    assert seen == CopyStatus(pods_expected=2, pool=state.pool, evictions=2, is_given_up=True), (
+    seen = copy_status(recorded, (), (), NOW, cluster="elsewhere")
+    assert (seen.pool, seen.evictions, seen.is_given_up) == (state.pool, 2, True), (
         "its tier at home is left by these"
     )
+    assert (seen.uid, seen.cluster, seen.ledger) == (UID, "elsewhere", used), "its ledger is its job's"
+    assert seen.is_closed, "the controller there counts no run any more"
 
 
 @pytest.mark.parametrize("stage", Stage)

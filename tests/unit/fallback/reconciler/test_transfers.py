@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -10,9 +12,11 @@ import pytest
 from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
+from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import CreateCopy, Stage
-from holdfast.scheduling.labels import COPY_OF, PERMIT, TRANSFER
+from holdfast.scheduling.labels import COPY_OF, PERMIT, STATE, TRANSFER
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, child_job, condition, jobset, worker
+from tests.support.builders.job_states import running
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi
 from tests.support.json_objects import obj
@@ -32,7 +36,8 @@ class TwoApis:
     def __init__(self) -> None:
         self.home, self.there = FakeApi(), FakeApi()
         clients = {"elsewhere": Client(self.there)}
-        self.transfers = Transfers(Client(self.home), clients, home_id="home", now=lambda: NOW)
+        self.now = NOW
+        self.transfers = Transfers(Client(self.home), clients, home_id="home", now=lambda: self.now)
 
     async def step(self, cluster: str) -> TransferAction | None:
         """Take one step, then let the operators work."""
@@ -138,6 +143,39 @@ async def test_a_job_does_not_go_home_while_a_pod_of_its_copy_is_left() -> None:
 
     await fixture.there.drop(POD, NAMESPACE, "left")
     await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+
+
+@pytest.mark.parametrize(("is_included", "seconds"), [(True, 2), (False, 15)])
+@in_event_loop
+async def test_a_copy_is_deleted_once_its_ledger_is_in_the_jobs_unless_that_takes_too_long(
+    is_included: bool, seconds: int
+) -> None:
+    fixture = await started()
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    copy = fixture.there.get(JOBSET, NAMESPACE, "train") or {}
+    used = Ledger(counted_from=NOW, counted_until=NOW)
+    of_copy = running(uid=str(obj(copy["metadata"])["uid"]), phase=Phase.STOPPED, ledger=used)
+    included = replace(used, copy=of_copy.uid, copied=used) if is_included else used
+    await annotate(fixture.there, {STATE: write_state(of_copy)})
+    await annotate(fixture.home, {STATE: write_state(running(uid=UID, ledger=included))})
+
+    for waited in (0, 0, 0, 0, seconds - 0.5):
+        fixture.now = NOW + timedelta(seconds=waited)
+        await fixture.step("")
+    assert fixture.permit() == "Recalled", "what it has used is known nowhere else"
+    fixture.now = NOW + timedelta(seconds=seconds)
+    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    assert fixture.there.of(JOBSET) == [], "the job comes back, whether a controller runs there or not"
+
+
+async def annotate(api: FakeApi, annotations: dict[str, str]) -> None:
+    """Add annotations to the cluster's JobSet."""
+    job = api.get(JOBSET, NAMESPACE, "train") or {}
+    metadata = obj(job["metadata"])
+    await api.put(
+        JOBSET,
+        {**job, "metadata": {**metadata, "annotations": {**obj(metadata["annotations"]), **annotations}}},
+    )
 
 
 @in_event_loop

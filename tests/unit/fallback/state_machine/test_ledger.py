@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -12,8 +12,15 @@ from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.actions import WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.ledger import of_on_demand, spending_text, with_ledger
-from holdfast.fallback.state_machine.observation import NodeKind, Outcome, PoolStatus
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+from holdfast.fallback.state_machine.observation import CopyStatus, NodeKind, Outcome, PoolStatus
+from holdfast.fallback.state_machine.state import (
+    JobState,
+    Ledger,
+    Phase,
+    PoolUse,
+    read_state,
+    write_state,
+)
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,
@@ -132,6 +139,54 @@ def test_a_completed_job_says_what_it_cost() -> None:
     assert decision.events[0].message == (
         "The job has completed, on a-spot. It ran 31 h spot, 17 h on-demand: 0.27 of on-demand."
     ), "beside the price of the ladder's on-demand tier"
+
+
+THERE: Final = PoolUse(pool="b-spot", capacity=CapacityType.SPOT, node_time=4 * HOUR, ran=2 * HOUR, cost=1.2)
+COPY: Final = CopyStatus(
+    uid="copy-1",
+    cluster="west",
+    ledger=Ledger(
+        counted_from=T0 - 3 * HOUR,
+        counted_until=T0 - HOUR,
+        uses=(THERE,),
+        worked=HOUR,
+        lost=HOUR,
+        gang_time=4 * HOUR,
+    ),
+)
+AWAY: Final = running(phase=Phase.AWAY, pool="west/b-spot", ledger=replace(EMPTY, waited=8 * HOUR))
+
+
+def test_what_a_copy_uses_is_in_the_ledger_of_its_job_once() -> None:
+    first = counted(AWAY, node_time={}, copy=COPY)
+    assert first.uses == (replace(THERE, pool="west/b-spot"),), "its pool has the name of its cluster"
+    assert (first.worked, first.lost, first.gang_time) == (HOUR, HOUR, 4 * HOUR), (
+        "the copy did the job's work"
+    )
+    assert first.waited == 7 * HOUR, "home learned late that the copy ran, and no time is in two parts"
+    state = replace(AWAY, ledger=first)
+    assert counted(state, node_time={}, copy=COPY) == first, "it is read each 10 s"
+
+    there = COPY.ledger
+    assert there is not None, "the builder gives it one"
+    grown = replace(there, counted_until=T0, uses=(replace(THERE, node_time=5 * HOUR, cost=1.5),))
+    later = counted(state, node_time={}, copy=replace(COPY, ledger=grown))
+    assert (later.uses[0].node_time, later.cost) == (5 * HOUR, pytest.approx(1.5)), (
+        "only what is new is added"
+    )
+    next_copy = counted(replace(state, ledger=later), node_time={}, copy=replace(COPY, uid="copy-2"))
+    assert next_copy.uses[0].node_time == 9 * HOUR, "another copy has used it again"
+    written = read_state(write_state(replace(state, ledger=next_copy)))
+    assert isinstance(written, JobState), "it can be read"
+    assert written.ledger == next_copy, "the next controller knows what is included"
+
+
+def test_the_ledger_of_a_copy_is_written_as_soon_as_it_is_read() -> None:
+    fresh = replace(AWAY, ledger=replace(EMPTY, counted_until=T0))
+    seen = observed(suspended=True, copy=replace(COPY, pods_placed=2, pods_expected=2))
+    written = decide(fresh, seen, LADDER)
+    assert WriteState in kinds(written), "the copy may be deleted next"
+    assert WriteState not in kinds(decide(state_of(written), seen, LADDER)), "once"
 
 
 def test_lost_time_makes_a_job_dearer_than_on_demand() -> None:
