@@ -19,7 +19,7 @@ from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aks_components import A100_SPOT, CPU, LOCATION, SUBSCRIPTION, TENANT, cluster_args
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ AGENT_POOL = "azure-native:containerservice:AgentPool"
 GROUP = "holdfast-dev"
 A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))
 
-#: What is changed → how, and what it costs.
+#: Pool → how it is changed, and what that costs.
 CHANGES: dict[str, tuple[Callable[[AksPoolArgs], AksPoolArgs], str]] = {
     "limit": (lambda args: replace(args, pool=replace(args.pool, max_nodes=2)), "update"),
     "tags": (lambda args: replace(args, tags={"team": "vision"}), "update"),
@@ -145,12 +145,15 @@ def test_a_scaled_pool_is_changed_without_a_refresh(stack: CloudProgram) -> None
     assert stack.up(program(grown)).changed == 0, "later nodes of the autoscaler are no change"
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_changes_are_in_place_where_aks_allows_it(stack: CloudProgram, what: str) -> None:
-    change, operation = CHANGES[what]
-    stack.up(program(A100_SPOT))
-    planned = stack.preview(program(change(A100_SPOT)))
-    assert planned.changes.get(operation) == 1, f"the preview says {dict(planned.changes)}"
-    stack.up(program(change(A100_SPOT)))
-    (pool,) = stack.objects(AGENT_POOL)
-    assert pool.id.endswith("/agentPools/a100spot"), "under the name it had, and AKS refused none of it"
+def test_changes_are_in_place_where_aks_allows_it(stack: CloudProgram) -> None:
+    before = [replace(A100_SPOT, pool=replace(A100_SPOT.pool, name=what)) for what in CHANGES]
+    after = [change(args) for args, (change, _) in zip(before, CHANGES.values(), strict=True)]
+    stack.up(program(*before))
+    planned = stack.preview(program(*after))
+    assert operations(planned) == {
+        f"pool-{what}-agent-pool": operation for what, (_, operation) in CHANGES.items()
+    }, "the preview says what a change costs, and nothing else changes"
+    stack.up(program(*after))
+    assert {pool.inputs["agentPoolName"] for pool in stack.objects(AGENT_POOL)} == set(CHANGES), (
+        "under the names they had, and AKS refused none of it"
+    )

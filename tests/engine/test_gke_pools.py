@@ -12,7 +12,7 @@ from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.pools.gke import GkePool
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.gke_components import A100_SPOT, CPU, POOL, PROJECT, REGION, cluster_args
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +32,22 @@ H100_SPOT = replace(
     machine=machine_catalogue("gcp")["a3-highgpu-8g"],
 )
 
-#: What is changed → how, and what it costs.
-CHANGES: dict[str, tuple[Callable[[GkePoolArgs], GkePoolArgs], str]] = {
-    "limit": (lambda args: replace(args, pool=replace(args.pool, max_nodes=2)), "update"),
-    "zones": (lambda args: replace(args, zones=("europe-west4-a",)), "update"),
-    "compact": (lambda args: replace(args, zones=("europe-west4-a",), compact_placement=True), "replace"),
-    "upgrades": (lambda args: replace(args, upgrades="blue-green"), "update"),
-    "grace": (lambda args: replace(args, graceful_shutdown_seconds=120), "update"),
-    "gpus": (lambda args: replace(args, machine=H100_SPOT.machine), "replace"),
+COMPACT = replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True)
+
+#: Pool → what it is, how it is changed, and what that costs.
+CHANGES: dict[str, tuple[GkePoolArgs, Callable[[GkePoolArgs], GkePoolArgs], str]] = {
+    "limit": (A100_SPOT, lambda args: replace(args, pool=replace(args.pool, max_nodes=2)), "update"),
+    "zones": (A100_SPOT, lambda args: replace(args, zones=("europe-west4-a",)), "update"),
+    "compact": (
+        A100_SPOT,
+        lambda args: replace(args, zones=("europe-west4-a",), compact_placement=True),
+        "replace",
+    ),
+    # Machines close to each other cannot move one by one.
+    "moved": (COMPACT, lambda args: replace(args, zones=("europe-west4-b",)), "replace"),
+    "upgrades": (A100_SPOT, lambda args: replace(args, upgrades="blue-green"), "update"),
+    "grace": (A100_SPOT, lambda args: replace(args, graceful_shutdown_seconds=120), "update"),
+    "gpus": (A100_SPOT, lambda args: replace(args, machine=H100_SPOT.machine), "replace"),
 }
 
 
@@ -78,6 +86,10 @@ def test_pools_are_created_and_unchanged_by_a_second_up(stack: CloudProgram) -> 
     pools = (CPU, A100_SPOT, H100_SPOT)
     made = stack.up(program(*pools))
     assert made.changes["create"] > len(pools), "the cluster is there as well"
+    (spot,) = [one for one in stack.objects(POOL) if one.id.endswith("/a100-spot")]
+    assert str(spot.outputs["nodeConfig"]).count("nvidia.com/gpu") == 1, (
+        "GKE taints GPUs once: the system pool was there before, and cluster services have somewhere to run"
+    )
     assert stack.up(program(*pools)).changed == 0, "a second run has nothing to do"
     assert stack.refresh(program(*pools)).changed == 0, "the cloud holds what the program says"
     assert stack.up(program(*pools)).changed == 0, (
@@ -85,29 +97,14 @@ def test_pools_are_created_and_unchanged_by_a_second_up(stack: CloudProgram) -> 
     )
 
 
-def test_gpu_pools_are_tainted_once_by_gke(stack: CloudProgram) -> None:
-    stack.up(program(A100_SPOT))
-    (pool,) = [one for one in stack.objects(POOL) if one.id.endswith("/a100-spot")]
-    assert str(pool.outputs["nodeConfig"]).count("nvidia.com/gpu") == 1, (
-        "the system pool was there before: cluster services have somewhere to run"
-    )
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_changes_are_in_place_where_gke_allows_it(stack: CloudProgram, what: str) -> None:
-    change, operation = CHANGES[what]
-    stack.up(program(A100_SPOT))
-    planned = stack.preview(program(change(A100_SPOT)))
-    assert planned.changes.get(operation) == 1, f"the preview says {dict(planned.changes)}"
-
-
-def test_compact_machines_move_to_another_zone_as_a_new_pool(stack: CloudProgram) -> None:
-    compact = replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True)
-    stack.up(program(compact))
-    planned = stack.preview(program(replace(compact, zones=("europe-west4-b",))))
-    assert planned.changes.get("replace") == 1, (
-        "machines close to each other cannot move one by one, and it is said"
-    )
+def test_changes_are_in_place_where_gke_allows_it(stack: CloudProgram) -> None:
+    before = [replace(args, pool=replace(args.pool, name=what)) for what, (args, _, _) in CHANGES.items()]
+    after = [change(args) for args, (_, change, _) in zip(before, CHANGES.values(), strict=True)]
+    stack.up(program(*before))
+    planned = stack.preview(program(*after))
+    assert operations(planned) == {
+        f"pool-{what}-node-pool": operation for what, (_, _, operation) in CHANGES.items()
+    }, "the preview says what a change costs, and nothing else changes"
 
 
 def test_nodes_added_by_hand_are_no_drift(stack: CloudProgram) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _PROJECT = "clouds"
 _STACK = "test"
+_OPERATIONS = frozenset({"create", "update", "replace", "delete"})
 
 
 def network(*, tags: dict[str, str] | None = None, cidr: str = "10.0.0.0/16") -> None:
@@ -99,6 +100,15 @@ class CloudProgram(StackCommands):
         )
         with Rehearsal.open(_STACK, self._workspace, subject=subject, providers=providers) as rehearsal:
             return command(rehearsal)
+
+
+def operations(outcome: CommandOutcome) -> dict[str, str]:
+    """What a run does to resources, by name: `update`, or `replace` for all the steps of a replacement."""
+    return {
+        step.urn.rpartition("::")[2]: step.operation
+        for step in outcome.steps
+        if step.operation in _OPERATIONS
+    }
 
 
 def create_once(stack: CloudProgram, program: Program) -> CommandOutcome:
