@@ -1,9 +1,9 @@
-"""What `holdfast replay run --finish-within` prints, as text, as JSON and as a picture."""
+"""What `holdfast replay run --finish-within` prints, as text with bars, as JSON and as a picture."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,31 @@ if TYPE_CHECKING:
 _HOUR: Final = timedelta(hours=1)
 _HINDSIGHT: Final = "hindsight"
 
+# Characters of the bar of on-demand, and the eighths of one.
+_BAR: Final = 40
+_EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bar:
+    """The mean cost of a row within one deadline, and how many of its replays are late."""
+
+    name: str
+    cost: float
+    late: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"{self.cost:.3f}{f', {self.late} late' if self.late else ''}"
+
+
+def _bars(comparison: DeadlineComparison, place: int) -> list[_Bar]:
+    bars = [
+        _Bar(name=row.name, cost=row.kept[place].cost or 0.0, late=row.kept[place].late)
+        for row in comparison.rows
+    ]
+    return [*bars, _Bar(name=_HINDSIGHT, cost=comparison.hindsight[place] or 0.0)]
+
 
 def deadline_report(comparison: DeadlineComparison) -> str:
     """The table, with the columns of each deadline side by side, and the recommendation."""
@@ -30,7 +55,19 @@ def deadline_report(comparison: DeadlineComparison) -> str:
     rows.append(
         [_HINDSIGHT, *(cell for cost in comparison.hindsight for cell in (number(cost, 3), "", "", ""))]
     )
-    return "\n".join([_title(comparison), "", *aligned(rows), "", *_recommendations(comparison)])
+    drawn = [line for place in range(len(comparison.within)) for line in _drawn(comparison, place)]
+    return "\n".join([_title(comparison), "", *aligned(rows), "", *drawn, *_recommendations(comparison)])
+
+
+def _drawn(comparison: DeadlineComparison, place: int) -> list[str]:
+    """The costs within one deadline as bars of characters."""
+    bars = _bars(comparison, place)
+    width = max(len(bar.name) for bar in bars)
+    lines = [f"Cost within {comparison.within[place] / _HOUR:g} h:"]
+    for bar in bars:
+        whole, eighths = divmod(round(bar.cost * _BAR * len(_EIGHTHS)), len(_EIGHTHS))
+        lines.append(f"{bar.name.ljust(width)}  {'█' * whole}{_EIGHTHS[eighths]} {bar.label}")
+    return [*lines, ""]
 
 
 def _title(comparison: DeadlineComparison) -> str:
@@ -102,24 +139,13 @@ def deadline_picture(comparison: DeadlineComparison, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6 * len(comparison.within), 5), layout="constrained")
-    names = [*(row.name for row in comparison.rows), _HINDSIGHT]
     for place, limit in enumerate(comparison.within):
         axes = figure.add_subplot(1, len(comparison.within), place + 1)
-        costs = [
-            *(row.kept[place].cost or 0.0 for row in comparison.rows),
-            comparison.hindsight[place] or 0.0,
-        ]
-        late = [*(row.kept[place].late for row in comparison.rows), 0]
-        bars = axes.barh(names, costs)
-        for bar, count in zip(bars, late, strict=True):
-            bar.set_hatch("//" if count else "")
-        axes.bar_label(
-            bars,
-            [
-                f"{cost:.3f}{f', {count} late' if count else ''}"
-                for cost, count in zip(costs, late, strict=True)
-            ],
-        )
+        bars = _bars(comparison, place)
+        drawn = axes.barh([bar.name for bar in bars], [bar.cost for bar in bars])
+        for patch, bar in zip(drawn, bars, strict=True):
+            patch.set_hatch("//" if bar.late else "")
+        axes.bar_label(drawn, [bar.label for bar in bars])
         axes.margins(x=0.2)
         axes.invert_yaxis()
         axes.set(title=f"within {limit / _HOUR:g} h", xlabel="cost, on-demand is 1")

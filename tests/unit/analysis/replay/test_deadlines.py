@@ -133,6 +133,9 @@ def test_the_command_prints_deadlines_side_by_side_and_draws_them(
     assert "36 h: cost" in printed, "beside the second"
     assert "Uniform Progress" in printed, "with the baselines"
     assert "Within 26 h: " in printed, "and a recommendation"
+    bars = {line.split("  ")[0]: line.count("█") for line in printed.splitlines() if "█" in line}
+    assert bars["on-demand"] == 40, "a bar for each row, of which on-demand is 1"
+    assert 0 < bars["hindsight"] <= min(bars.values()), "as long as its cost"
     assert picture.read_bytes().startswith(b"\x89PNG"), "the picture is one"
     assert main([*asked.split(), "--json"]) == 0, "or JSON"
     document = json.loads(capsys.readouterr().out)
