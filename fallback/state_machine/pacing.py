@@ -63,10 +63,12 @@ def track_pace(state: JobState, observation: Observation, policy: Policy) -> Job
             counts_from=None,
             interruptions=pace.interruptions + (not observation.suspended),
         )
-    if runs and pace.counts_from is None:
-        pace = replace(pace, counts_from=max(now, _start_of_restart(state, observation, policy)))
     if runs:
+        begins = pace.counts_from is None
         pace = _with_report(pace, deadline, now, policy.restart_cost)
+        if begins:
+            # What its program has reported until now is from before the restart.
+            pace = replace(pace, counts_from=max(now, _start_of_restart(state, observation, policy)))
     paced = replace(state, pace=pace)
     pacing = pacing_of(paced, observation, policy)
     return replace(paced, pace=replace(pace, is_late=pacing is not None and pacing.is_late))

@@ -196,6 +196,19 @@ def test_reported_progress_is_believed_before_the_clock() -> None:
     assert pacing.left == 8 * HOUR, "without reports the clock counts"
 
 
+def test_a_report_from_before_a_restart_does_not_say_that_the_restart_is_over() -> None:
+    interrupted = on_spot(counts_from=None, work_done=5 * HOUR, progress=0.4)
+    last_report = observed(deadline=within(HOUR, progress=0.48))
+    restarting = track_pace(interrupted, last_report, PACED)
+    assert restarting.pace == Pace(work_done=4.8 * HOUR, counts_from=T0 + COST, progress=0.48), (
+        "the work that was done counts, and the restart is yet to come"
+    )
+    runs = replace(last_report, now=T0 + 3 * MINUTE, deadline=within(HOUR, progress=0.485))
+    pace = track_pace(restarting, runs, PACED).pace
+    assert pace is not None, "the job has a deadline"
+    assert pace.counts_from == runs.now, "with new progress it is over, earlier than was declared"
+
+
 def test_a_program_that_stops_reporting_spends_slack() -> None:
     state = on_spot(progress=0.5, work_done=5 * HOUR)
     stuck = observed(now=T0 + HOUR, deadline=within(HOUR, progress=0.5))
