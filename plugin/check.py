@@ -20,21 +20,19 @@ from holdfast.plugin.cluster import JOB_KINDS, rejected
 from holdfast.plugin.connection import kubectl
 from holdfast.plugin.job_view import reference_of
 from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import UNKNOWN, Json, mapping
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CAPACITY_KEYS,
     EFA_RESOURCE,
     FOLLOWS,
     FOLLOWS_VALUE,
     GPU_RESOURCE,
-    ON_DEMAND,
     POOL,
-    SPOT,
 )
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, Shape
+from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
 from holdfast.scheduling.reachability.walk import Outcome, walk_together
 
 if TYPE_CHECKING:
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
     from holdfast.plugin.cluster import Cluster
     from holdfast.plugin.connection import Access
+    from holdfast.scheduling.reachability.facts import PoolFacts
     from holdfast.scheduling.reachability.walk import Step, Walk
 
 _CONFLICT: Final = 409
@@ -110,7 +109,7 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
 def predict(job: Json, tiers: Sequence[TierFacts]) -> Walk:
     """Return a job's way down a ladder, from the tier that its pods select."""
     start = _start(job)
-    place = next((place for place, tier in enumerate(tiers) if tier.pool == start), 0)
+    place = next((place for place, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0)
     return walk_together(job_shapes(job), tiers[place:])
 
 
@@ -123,10 +122,19 @@ def tier_facts(policy: Json | None) -> tuple[TierFacts, ...]:
             pool=text(tier.get("pool")),
             max_failures=count(tier["maxFailures"]) if "maxFailures" in tier else None,
             has_timeout="procurementTimeout" in tier,
-            node_pools=(_pool_facts(text(tier.get("pool")), mapping(tier.get("facts"))),),
+            node_pools=_node_pools(tier),
+            cluster=text(tier.get("cluster")),
+            exported=read_exported(mapping(tier.get("exported"))),
         )
         for number, tier in enumerate(tiers, 1)
     )
+
+
+def _node_pools(tier: Json) -> tuple[PoolFacts, ...]:
+    """Return the pool of a tier; none for one in another cluster of which nothing is known."""
+    if "cluster" in tier and "facts" not in tier:
+        return ()
+    return (read_pool_facts(text(tier.get("pool")), mapping(tier.get("facts"))),)
 
 
 def job_shapes(job: Json) -> list[Shape]:
@@ -156,41 +164,6 @@ def _start(job: Json) -> str | None:
     if text(job.get("kind")) == "RayJob":
         return pool_of(each.pod_spec for each in worker_groups(job) if each.follows)
     return pool_of(each.pod_spec for each in replicated_jobs(job) if each.follows)
-
-
-def _pool_facts(name: str, facts: Json) -> PoolFacts:
-    capacity, labels = text(facts.get("capacity")), facts.get("labels")
-    most = facts.get("maxNodes")
-    machines = tuple(_machine(each) for each in objects(facts.get("machines")))
-    return PoolFacts(
-        name=name,
-        title=f"pool {name}",
-        capacity_types=frozenset({capacity}) if capacity else frozenset({SPOT, ON_DEMAND}),
-        is_decided=bool(capacity),
-        labels={key: text(value) for key, value in mapping(labels).items()} if labels else UNKNOWN,
-        # Admission gives the pods the tolerations; the dry run has judged them.
-        taints=(),
-        machines=machines or UNKNOWN,
-        limits=Limits(nodes=most if isinstance(most, int) else UNKNOWN),
-    )
-
-
-def _machine(machine: Json) -> MachineCapacity:
-    room = _resources(
-        {
-            "cpu": text(machine.get("cpu")) or "0",
-            "memory": text(machine.get("memory")) or "0",
-            GPU_RESOURCE: str(count(machine.get("gpus"))),
-            EFA_RESOURCE: str(count(machine.get("efa"))),
-        }
-    )
-    return MachineCapacity(
-        name=text(machine.get("name")) or "its machines",
-        capacity=room,
-        allocatable=room,
-        max_pods=count(machine.get("pods"), MAX_PODS_PER_NODE),
-        has_all_devices=False,
-    )
 
 
 def _resources(amounts: dict[str, str] | Json) -> Resources:

@@ -13,7 +13,7 @@ from functools import wraps
 from math import isfinite
 from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast
 
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, Unknown, mapping
 from holdfast.scheduling.quantities import parse_quantity
 
 if TYPE_CHECKING:
@@ -129,6 +129,22 @@ def at(value: Value, *path: str) -> Value:
             return None
         value = value.get(step)
     return value
+
+
+def known_object(value: Value) -> Json | Unknown:
+    """Return an object all of whose values are known, empty for anything else; UNKNOWN if one is not known."""
+    found = _known(value)
+    return found if found is UNKNOWN else mapping(found)
+
+
+def _known(value: Value) -> JsonValue | Unknown:
+    if is_object(value):
+        found = {key: _known(each) for key, each in value.items()}
+        return UNKNOWN if UNKNOWN in found.values() else cast("Json", found)
+    if is_list(value):
+        items = [_known(each) for each in value]
+        return UNKNOWN if UNKNOWN in items else cast("JsonValue", items)
+    return cast("JsonValue | Unknown", value)
 
 
 def items_at(value: Value, *path: str) -> Sequence[Value] | Unknown:

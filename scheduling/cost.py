@@ -95,7 +95,9 @@ def priced_pool(
     ladders: Sequence[Ladder] = (),
 ) -> PricedPool:
     """Price a pool of these machines; `spot` has recorded spot prices, `ladders` are those of the stack."""
-    prices = {tier.price for ladder in ladders for tier in ladder.tiers if tier.pool == name}
+    prices = {
+        tier.price for ladder in ladders for tier in ladder.tiers if (tier.cluster, tier.pool) == ("", name)
+    }
     return PricedPool(
         name=name,
         capacity=summary.capacity,
@@ -119,7 +121,7 @@ def tier_costs(
         _tier_cost(namespace, shape, number, pools[tier.pool], summaries[tier.pool])
         for shape in shapes
         for number, tier in enumerate(ladder.tiers, start=1)
-        if tier.pool in pools
+        if tier.pool in pools and not tier.cluster
     )
 
 

@@ -23,6 +23,10 @@ TRAINING_VALUE: Final = "true"
 # The name of the one FallbackPolicy in each training namespace.
 LADDER: Final = "ladder"
 
+# The ConfigMap of a training namespace from which pods get the address of their checkpoints (`envFrom`), and its key.
+CHECKPOINTS: Final = "checkpoints"
+CHECKPOINT_URI: Final = "CHECKPOINT_URI"
+
 # On a JobSet or RayJob: it follows the ladder of its namespace ("true"), or stays as it was created ("false").
 FOLLOWS: Final = "holdfast.dev/fallback"
 FOLLOWS_VALUE: Final = "true"

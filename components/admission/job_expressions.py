@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import NodeSelection
 
+#: Whether the tier `t` is of the cluster's own: pods of a job select no other, and a pool elsewhere may have the name of one here.
+HERE: Final = "!has(t.cluster)"
+
 #: The label of jobs that Kueue manages. Kueue sets the node selectors of their templates.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
@@ -79,7 +82,7 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
     )
     keys = texts([selection.key for selection in capacity])
     return {
-        "tiers": "params.spec.tiers",
+        "tiers": f"params.spec.tiers.filter(t, {HERE})",
         "pools": "variables.tiers.map(t, t.pool)",
         "spotPools": f"lists.range(size(variables.tiers)).filter(i, {is_spot}).map(i, {tier}.pool)",
         "items": kind.items_of("object"),

@@ -212,6 +212,7 @@ def _context_variables(
     template = kind.template_of("variables.items[i]")
     return {
         **{name: known[name] for name in ("tiers", "pools", "spotPools", "items", "specs")},
+        "numbers": walk.tier_numbers(),
         "following": f"lists.range(size(variables.items)).filter(i, {template}.?{marked})",
         "chosen": faults.selected_pools(),
         "claims": faults.allowed_claims(claims),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import text, texts
+from holdfast.components.admission.job_expressions import HERE
 from holdfast.components.admission.tier_checks import (
     IS_LAST,
     at_most_requested,
@@ -158,6 +159,12 @@ def rayjob_pods(item: str) -> str:
 _TIER: Final = "variables.tiers[i]"
 
 
+def tier_numbers() -> str:
+    """Return the number of each tier of the cluster's own in the whole ladder."""
+    tiers = "params.spec.tiers"
+    return f"lists.range(size({tiers})).filter(i, [{tiers}[i]].exists(t, {HERE})).map(i, i + 1)"
+
+
 def start_tier() -> str:
     """Return the index of the first tier, or -1 if the templates select none or several."""
     return "size(variables.chosen) == 1 ? variables.pools.indexOf(variables.chosen[0]) : -1"
@@ -169,7 +176,7 @@ def failed_checks() -> str:
     Tiers above the first tier have none: the job never gets there.
     """
     why = "w.join(" + text(" ") + f') + ({IS_LAST} ? "" : " " + {text(messages.NO_WAY_PAST)})'
-    where = fill_template(messages.TIER, number=integer_string("i + 1"), pool=f"{_TIER}.pool")
+    where = fill_template(messages.TIER, number=integer_string("variables.numbers[i]"), pool=f"{_TIER}.pool")
     of_shape = fill_template(
         messages.CANNOT_FALL_BACK, who=shape_title("variables.shapes[j]"), where=where, why=why
     )

@@ -95,7 +95,8 @@ def ladder_spec(
     """
     known = facts or {}
     return {
-        "tiers": [tier_object(tier, known.get(tier.pool)) for tier in ladder.tiers],
+        # A pool of another cluster may have the name of one here.
+        "tiers": [tier_object(tier, None if tier.cluster else known.get(tier.pool)) for tier in ladder.tiers],
         **_present(
             {
                 "failures": ladder.failures.value if ladder.failures is not None else None,

@@ -13,6 +13,7 @@ from holdfast.scheduling.ladder import (
     ELSEWHERE_NEEDS_TIMEOUT,
     HIGHEST_PRICE,
     MOST_FAILURES,
+    MOST_TIERS,
     NEEDS_TIMEOUT,
     SET_TIMEOUT,
     UNLIMITED,
@@ -104,6 +105,7 @@ MOST_GPUS = 64
 MOST_ADAPTERS = 64
 MOST_PODS = 1_000
 _LONGEST_MACHINE = 63
+_LONGEST_ADDRESS = 512
 
 
 def facts_schema() -> Json:
@@ -320,14 +322,45 @@ def tier_schema(clusters: Sequence[str]) -> Json:
                 **DNS_LABEL,
                 "description": "The cluster of the pool, if that is not the ladder's own: a copy of the job runs there.",
             },
+            "exported": exported_schema(),
         },
         "x-kubernetes-validations": [
             _cluster_rule(clusters),
+            {
+                "rule": "!has(self.exported) || has(self.cluster)",
+                "message": "exported is about a tier in another cluster: remove it, or set cluster",
+            },
             {
                 "rule": "!has(self.price) || !has(self.maxPrice) || self.price <= self.maxPrice",
                 "message": "a tier whose nodes cost more than its maxPrice has no capacity: raise maxPrice, or correct price",
             },
         ],
+    }
+
+
+def exported_schema() -> Json:
+    """Return the schema of what the stack of another cluster says of the namespace, beside the facts of the pool."""
+    return {
+        "type": "object",
+        "description": "Outputs of the cluster's stack, written by the program that reads them.",
+        "required": ["stack"],
+        "properties": {
+            "stack": text(_LONGEST_ADDRESS, "The stack."),
+            "ladder": {
+                "type": "array",
+                "maxItems": MOST_TIERS,
+                "items": text(2 * _LONGEST_NAME + 1, "A pool."),
+                "x-kubernetes-list-type": "atomic",
+                "description": "The pools of the namespace's ladder there; missing without such a namespace.",
+            },
+            "checkpoints": text(
+                _LONGEST_ADDRESS, "Where jobs in the namespace keep their checkpoints there."
+            ),
+            "reachesCheckpoints": {
+                "type": "boolean",
+                "description": "Whether the cluster's network leads to the checkpoints of the ladder's own cluster.",
+            },
+        },
     }
 
 

@@ -51,11 +51,17 @@ def admission_manifests(resources: Sequence[StackResource], *, warn: bool = Fals
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {"name": DEFINITION},
-            "spec": definition_spec(),
+            "spec": definition_spec(_clusters(ladders)),
         },
         *_policies(pools, warn=warn),
         *(_with_facts(each, resources) for each in ladders),
     ]
+
+
+def _clusters(ladders: Sequence[DeclaredLadder]) -> list[str]:
+    """Return the other clusters that tiers name."""
+    tiers = [tier for each in ladders if each.tiers is not UNKNOWN for tier in each.tiers]
+    return sorted({tier.cluster for tier in tiers if isinstance(tier.cluster, str) and tier.cluster})
 
 
 def _pools(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
@@ -72,7 +78,9 @@ def _with_facts(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> J
     tiers: list[JsonValue] = []
     for tier in items if isinstance(items := spec.get("tiers"), list) else ():
         written = tier if isinstance(tier, dict) else {}
-        facts = tier_facts([pool.facts for pool in near.named(str(written.get("pool")))])
+        # A pool of another cluster may have the name of one here.
+        named = () if written.get("cluster") else near.named(str(written.get("pool")))
+        facts = tier_facts([pool.facts for pool in named])
         tiers.append({**written, **({} if facts is None else {"facts": facts})})
     return {
         "apiVersion": API_VERSION,

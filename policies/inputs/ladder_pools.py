@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_clust
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.karpenter import pool_label
 from holdfast.policies.patches import is_patch
-from holdfast.policies.resources import once, unshown_components
+from holdfast.policies.resources import once, text_at, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     ON_DEMAND_POOLS,
@@ -19,15 +19,18 @@ from holdfast.policies.rule import (
     names_setting,
 )
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import CHECKPOINT_URI, CHECKPOINTS
 from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.inputs.ladders import DeclaredLadder
+    from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
+    from holdfast.scheduling.json import Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,7 @@ class LadderPools:
     `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
+    `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
     """
 
     of_stack: Sequence[DeclaredPool]
@@ -45,13 +49,15 @@ class LadderPools:
     unshown: Sequence[StackResource] = ()
     patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
+    checkpoints: str | Unknown | None = None
 
     @classmethod
     def of(
         cls, ladder: DeclaredLadder, resources: Sequence[StackResource], settings: Settings
     ) -> LadderPools:
         """Return the pools for a ladder."""
-        return cls.near(ladder.resource, resources, settings)
+        near = cls.near(ladder.resource, resources, settings)
+        return replace(near, checkpoints=_checkpoints_of(ladder, resources))
 
     @classmethod
     def near(
@@ -131,19 +137,30 @@ class LadderPools:
 
     def tiers(self, ladder: DeclaredLadder, now: datetime | None = None) -> tuple[TierFacts, ...]:
         """Return the tiers of a ladder with the pools that they name, as they are at a time."""
-        at = now or datetime.now(UTC)
         return tuple(
-            TierFacts(
-                number=number,
-                pool=tier.pool if tier.pool is not None else "(none named)",
-                max_failures=tier.max_failures,
-                has_timeout=tier.has_timeout,
-                node_pools=tuple(pool.facts for pool in self.of_stack if pool.label == tier.pool),
-                may_be_external=self._may_make(tier.pool),
-                ended_at=tier.window.ends if tier.window.is_over(at) else None,
-            )
+            self.tier(number, tier, now)
             for number, tier in enumerate(() if ladder.tiers is UNKNOWN else ladder.tiers, start=1)
         )
+
+    def tier(self, number: int, tier: DeclaredTier, now: datetime | None = None) -> TierFacts:
+        """Return one tier: a pool of the program, or what the tier itself says of one in another cluster."""
+        at = now or datetime.now(UTC)
+        here = TierFacts(
+            number=number,
+            pool=tier.pool if tier.pool is not None else "(none named)",
+            max_failures=tier.max_failures,
+            has_timeout=tier.has_timeout,
+            ended_at=tier.window.ends if tier.window.is_over(at) else None,
+        )
+        if not tier.is_elsewhere:
+            named = tuple(pool.facts for pool in self.of_stack if pool.label == tier.pool)
+            return replace(here, node_pools=named, may_be_external=self._may_make(tier.pool))
+        cluster = "(not known yet)" if tier.cluster is UNKNOWN else tier.cluster
+        if tier.facts is UNKNOWN or tier.exported is UNKNOWN:
+            return replace(here, cluster=cluster, exported=UNKNOWN)
+        facts = (read_pool_facts(str(here.pool), tier.facts),) if tier.facts else ()
+        exported = read_exported(tier.exported, home_checkpoints=self.checkpoints)
+        return replace(here, cluster=cluster, node_pools=facts, exported=exported)
 
     def _may_make(self, name: object) -> bool:
         """Whether another program, or a pool whose label is not known yet, may be this one."""
@@ -151,6 +168,20 @@ class LadderPools:
             return False
         declared = self.others_elsewhere or name in self.on_demand_elsewhere
         return declared or bool(self.with_unknown_label()) or self.may_be_elsewhere(name)
+
+
+def _checkpoints_of(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> str | Unknown | None:
+    """Return the address that jobs in the namespace of a ladder get for their checkpoints."""
+    for each in _config_maps(resources):
+        place = tuple(text_at(each.props, "metadata", field) for field in ("namespace", "name"))
+        if place == (ladder.namespace, CHECKPOINTS) and is_same_cluster(ladder.resource, each, resources):
+            return text_at(each.props, "data", CHECKPOINT_URI)
+    return None
+
+
+@once
+def _config_maps(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if each.type == "kubernetes:core/v1:ConfigMap")
 
 
 @once

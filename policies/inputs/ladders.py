@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
@@ -12,6 +12,7 @@ from holdfast.policies.resources import (
     Value,
     at,
     items_at,
+    known_object,
     once,
     text_at,
     whole_number,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from holdfast.policies.inputs.pool import DeclaredPool
     from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.json import Json, JsonValue
 
 #: A patch that labels an existing namespace makes it a training namespace, too.
 NAMESPACE_TYPES: Final = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"})
@@ -64,7 +66,8 @@ class DeclaredTier:
     """One tier as it is declared.
 
     `pool` is None if it names none; `declared` is the tier unparsed, for messages. `says_on_demand`: its facts say that the
-    pool is on-demand; `window` is when they say that it has its capacity.
+    pool is on-demand; `window` is when they say that it has its capacity. `cluster` is the other cluster that has the pool,
+    empty for the ladder's own; of such a tier, `facts` and `exported` are all that a program shows, UNKNOWN if only the update does.
     """
 
     pool: str | Unknown | None
@@ -73,6 +76,14 @@ class DeclaredTier:
     says_on_demand: bool | Unknown
     declared: Value
     window: CapacityWindow = ALWAYS
+    cluster: str | Unknown = ""
+    facts: Json | Unknown = field(default_factory=dict[str, "JsonValue"])
+    exported: Json | Unknown = field(default_factory=dict[str, "JsonValue"])
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its pool is, or may be, in another cluster."""
+        return self.cluster != ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +104,9 @@ class DeclaredLadder:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """The names of its pools that are known."""
+        """The names of its pools that are known, without those of other clusters."""
         tiers = () if self.tiers is UNKNOWN else self.tiers
-        return tuple(tier.pool for tier in tiers if isinstance(tier.pool, str))
+        return tuple(tier.pool for tier in tiers if isinstance(tier.pool, str) and not tier.is_elsewhere)
 
     @property
     def known_shapes(self) -> tuple[Shape, ...]:
@@ -188,6 +199,9 @@ def _tier(declared: Value) -> DeclaredTier:
         says_on_demand=UNKNOWN if capacity is UNKNOWN else capacity == ON_DEMAND,
         declared=declared,
         window=CapacityWindow(begins=_time_at(declared, "begins"), ends=_time_at(declared, "ends")),
+        cluster="" if declared is UNKNOWN else text_at(declared, "cluster") or "",
+        facts=known_object(at(declared, "facts")),
+        exported=known_object(at(declared, "exported")),
     )
 
 

@@ -27,20 +27,21 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
     found: list[Finding] = []
     for ladder in ladders_of(resources):
         pools = LadderPools.of(ladder, resources, settings)
-        tiers = [pools.named(name) for name in ladder.pools]
-        first = {
-            kind
-            for each in tiers[:1]
-            for pool in each
-            if SPOT in pool.facts.capacity_types
-            for kind in _kinds(pool)
+        # Of tiers in other clusters, the walk of a shape judges the accelerator.
+        tiers = {
+            number: pools.named(tier.pool)
+            for number, tier in enumerate(() if ladder.tiers is UNKNOWN else ladder.tiers, start=1)
+            if isinstance(tier.pool, str) and not tier.is_elsewhere
         }
-        on_demand = [pool for each in tiers for pool in each if pool.facts.is_on_demand is not False]
+        first = {
+            kind for pool in tiers.get(1, ()) if SPOT in pool.facts.capacity_types for kind in _kinds(pool)
+        }
+        on_demand = [pool for each in tiers.values() for pool in each if pool.facts.is_on_demand is not False]
         offered = {kind for pool in on_demand for kind in _kinds(pool)}
         unknown = any(
             pool.facts.machines is UNKNOWN or pool.facts.unknown_machine_types for pool in on_demand
         )
-        if first and on_demand and not unknown and all(tiers) and not offered & first:
+        if first and on_demand and not unknown and all(tiers.values()) and not offered & first:
             found.append(
                 Finding(
                     urn=ladder.resource.urn,
@@ -55,10 +56,10 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
     return tuple(found)
 
 
-def _smaller(ladder: DeclaredLadder, tiers: Sequence[Sequence[DeclaredPool]]) -> Iterator[str]:
+def _smaller(ladder: DeclaredLadder, tiers: Mapping[int, Sequence[DeclaredPool]]) -> Iterator[str]:
     """Yield the tiers whose GPUs have the name of those of the first tier, and less memory."""
-    first = _memories(tiers[0] if tiers else ())
-    for number, pools in enumerate(tiers[1:], start=2):
+    first = _memories(tiers.get(1, ()))
+    for number, pools in tiers.items():
         for kind, memory in _memories(pools).items():
             if memory < first.get(kind, 0):
                 yield (

@@ -16,8 +16,9 @@ from holdfast.policies.resources import is_object
 from holdfast.policies.rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.ladder import NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
+from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.elsewhere import ENDS_ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +120,13 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
 
 def _fault_of_last(tier: DeclaredTier, which: str, pools: LadderPools) -> Fault | None:
     pool = tier.pool
+    if tier.cluster is UNKNOWN:
+        return Fault(message=f"which cluster {which} names {KNOWN_LATER}", proven=False)
+    if tier.is_elsewhere:
+        return Fault(
+            message=f"{which} names cluster {tier.cluster!r}: {ENDS_ELSEWHERE.reason}. Append a tier with an on-demand "
+            f"pool of the ladder's own cluster (this program has: {pools.on_demand()})"
+        )
     if pool is UNKNOWN:
         return Fault(message=f"which pool {which} names {KNOWN_LATER}", proven=False)
     if not pool:
@@ -192,6 +200,8 @@ def waits_indefinitely(tier: DeclaredTier, pools: LadderPools) -> bool:
     """
     if tier.has_timeout is not False or not is_object(tier.declared):
         return False
+    if tier.is_elsewhere:
+        return tier.cluster is not UNKNOWN
     named = pools.named(tier.pool) if isinstance(tier.pool, str) else ()
     return tier.says_on_demand is False or any(each.facts.is_on_demand is False for each in named)
 
@@ -201,7 +211,9 @@ def find_endless_waits(
 ) -> tuple[Finding, ...]:
     """Return the tiers that may be spot and that a job leaves only if capacity comes."""
     return tuple(
-        _finding(namespace, ladder.resource, f"{tier_title(number, tier)}: {_NEEDS_TIMEOUT}", proven=True)
+        _finding(
+            namespace, ladder.resource, f"{tier_title(number, tier)}: {_needs_timeout(tier)}", proven=True
+        )
         for namespace in training_namespaces(resources)
         for ladder in candidates(namespace, resources).certain
         if ladder.tiers is not UNKNOWN
@@ -210,13 +222,15 @@ def find_endless_waits(
     )
 
 
-_NEEDS_TIMEOUT: Final = f"{NEEDS_TIMEOUT}. {SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
+def _needs_timeout(tier: DeclaredTier) -> str:
+    why = ELSEWHERE_NEEDS_TIMEOUT if tier.is_elsewhere else NEEDS_TIMEOUT
+    return f"{why}. {SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
 
 
 def tier_title(number: int, tier: DeclaredTier) -> str:
     """Return a tier as messages name it."""
     pool = "not known yet" if tier.pool is UNKNOWN else tier.pool or "(none named)"
-    return messages.TIER.format(number=number, pool=pool)
+    return messages.tier_title(number, pool, "(not known yet)" if tier.cluster is UNKNOWN else tier.cluster)
 
 
 def _find(*, proven: bool) -> Callable[[Sequence[StackResource], Settings], Sequence[Finding]]:

@@ -169,17 +169,17 @@ def _tier_problems(index: int, tier: Value) -> Iterator[str]:
 
 def _repeated_pools(tiers: Sequence[Value]) -> Iterator[str]:
     """Yield the pools that a ladder names twice, which the API server rejects."""
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     for number, tier in enumerate(tiers, start=1):
-        pool = at(tier, "pool")
-        if not isinstance(pool, str):
+        pool, cluster = at(tier, "pool"), at(tier, "cluster") or ""
+        if not isinstance(pool, str) or not isinstance(cluster, str):
             continue
-        if pool in first:
+        if (cluster, pool) in first:
             yield (
-                f"names pool {pool!r} in tier {number}, which is already tier {first[pool]}: a job cannot distinguish the two. "
+                f"names pool {pool!r} in tier {number}, which is already tier {first[cluster, pool]}: a job cannot distinguish the two. "
                 "Name each pool once, and raise its `maxFailures` instead."
             )
-        first.setdefault(pool, number)
+        first.setdefault((cluster, pool), number)
 
 
 def _shape_problems(index: int, shape: Value) -> Iterator[str]:

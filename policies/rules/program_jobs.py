@@ -75,7 +75,7 @@ def _of_followers(
     shapes = tuple(shape for each in followers if isinstance(shape := each.shape, Shape) and shape.pods)
     start = job.start(ladder.pools)
     tiers = [*pools.tiers(ladder)]
-    tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start), 0) :]
+    tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0) :]
     if job.kind is JobKind.JOB:
         # It has no further tier, and is on this one for good.
         tiers = [replace(tiers[0], max_failures=-1, has_timeout=False)]

@@ -29,7 +29,9 @@ from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.prices import never_below
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import Undetermined
+from holdfast.scheduling.reachability.checks import Failed, Undetermined
+from holdfast.scheduling.reachability.elsewhere import check_checkpoints
+from holdfast.scheduling.reachability.facts import Exported
 from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
 
@@ -94,15 +96,36 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                     message=f"{namespace.title}: {f'shapes of its jobs are not shown: {unshown}.' if unshown else SHAPES_UNKNOWN}",
                     proven=False,
                 )
-            for problem in _too_expensive(ladder.tiers, pools):
-                yield Finding(urn=ladder.resource.urn, message=f"{namespace.title}: {problem}", proven=False)
+            for problem, is_proven in _problems_of_tiers(ladder.tiers, pools):
+                yield Finding(
+                    urn=ladder.resource.urn,
+                    message=f"{namespace.title}: {problem}",
+                    proven=is_proven and namespace.proven,
+                )
+
+
+def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with tiers whatever the shapes of jobs are, and whether it is certain and keeps jobs from falling back."""
+    yield from _checkpoints_elsewhere(tiers, pools)
+    for problem in _too_expensive(tiers, pools):
+        yield problem, False
+
+
+def _checkpoints_elsewhere(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:
+    """Yield the tiers in other clusters on which a job does not find its checkpoints, and whether that is certain."""
+    for number, tier in enumerate(tiers, start=1):
+        exported = pools.tier(number, tier).exported
+        for result in check_checkpoints(exported) if isinstance(exported, Exported) else ():
+            sentence = f"{result.reason}. {result.fix}" if isinstance(result, Failed) else f"{result.reason}."
+            yield f"{tier_title(number, tier)}: {sentence}", isinstance(result, Failed)
 
 
 def _too_expensive(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[str]:
     """Yield the tiers that never have capacity because of their `maxPrice`; jobs still reach the tiers below."""
     for number, tier in enumerate(tiers, start=1):
         most, price = at(tier.declared, "maxPrice"), at(tier.declared, "price")
-        named = pools.named(tier.pool) if isinstance(tier.pool, str) else ()
+        # The price table has one region.
+        named = pools.named(tier.pool) if isinstance(tier.pool, str) and not tier.is_elsewhere else ()
         types = [
             [each.name for each in pool.facts.machines]
             for pool in named

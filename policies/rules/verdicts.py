@@ -36,7 +36,9 @@ from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import Undetermined
+from holdfast.scheduling.reachability.checks import Failed, Undetermined
+from holdfast.scheduling.reachability.elsewhere import check_checkpoints, check_elsewhere
+from holdfast.scheduling.reachability.facts import Exported
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome
 from holdfast.scheduling.windows import format_time
@@ -49,8 +51,9 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
     from holdfast.policies.rules.program_jobs import JobVerdict
-    from holdfast.scheduling.json import Unknown
-    from holdfast.scheduling.reachability.walk import Walk
+    from holdfast.scheduling.reachability.checks import CheckResult
+    from holdfast.scheduling.reachability.facts import TierFacts
+    from holdfast.scheduling.reachability.walk import Step, Walk
     from holdfast.scheduling.windows import CapacityWindow
 
 
@@ -101,6 +104,7 @@ UNSHOWN: Final = (
     "not judged: this preview does not show the objects of {name!r}, because the configuration of its provider is unknown. "
     "The update shows and judges them. To judge them before, make them as CustomResources."
 )
+_DIRECTORY: Final = "file:"
 _LATER: Final = "the update will know it and judge again"
 _NEVER: Final = "the update will not know it either"
 #: Karpenter itself has confirmed verdicts on these; the autoscalers of the others run only in their clouds.
@@ -158,10 +162,16 @@ def _parts(
 def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
     yield _of_end(ladder, pools)
     tiers = () if ladder.tiers is UNKNOWN else ladder.tiers
+    walked = tuple(walks(ladder, pools))
     for number, tier in enumerate(tiers, start=1):
-        yield _of_tier(number, tier, pools, is_last=number == len(tiers))
+        is_last = number == len(tiers)
+        if tier.is_elsewhere:
+            steps = [step for found in walked for step in found.steps if step.tier.number == number]
+            yield _of_tier_elsewhere(number, tier, pools, steps, is_last=is_last)
+        else:
+            yield _of_tier(number, tier, pools, is_last=is_last)
     endless = [number for number, tier in enumerate(tiers[:-1], start=1) if waits_indefinitely(tier, pools)]
-    for found in walks(ladder, pools):
+    for found in walked:
         yield _of_walk(found, ladder, pools, endless)
     if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
         later = _NEVER if unshown_by_patches(ladder.resource) else _LATER
@@ -215,6 +225,50 @@ def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bo
     return Verdict(about=tier_title(number, tier), word=word, reason=reason)
 
 
+def _of_tier_elsewhere(
+    number: int, tier: DeclaredTier, pools: LadderPools, steps: Sequence[Step], *, is_last: bool
+) -> Verdict:
+    """Return the verdict on a tier in another cluster, by what its stack exported; `steps` are those of each shape on it."""
+    facts = pools.tier(number, tier)
+    exported = facts.exported if isinstance(facts.exported, Exported) else None
+    # A tier that takes one shape is of use.
+    best = min((step.results for step in steps), key=_count_failed, default=None)
+    checks = (
+        *(tuple(check_elsewhere(facts, is_last=is_last)) if best is None else best),
+        *(check_checkpoints(exported) if exported else ()),
+    )
+    failed = "; ".join(each.reason for each in checks if isinstance(each, Failed))
+    unknown = [each.reason for each in checks if isinstance(each, Undetermined)]
+    timed = _of_window(tier.window, datetime.now(UTC))
+    if failed:
+        word, reason = Word.BROKEN, failed
+    elif tier.has_timeout is UNKNOWN:
+        word, reason = Word.NOT_JUDGED, f"whether it has a procurementTimeout is unknown: {_LATER}"
+    elif unknown:
+        is_later = UNKNOWN in (tier.facts, tier.exported, pools.checkpoints)
+        reasons = "; ".join(unknown)
+        word, reason = (
+            Word.NOT_JUDGED,
+            f"{reasons}: {_LATER}" if is_later else f"{reasons.replace('known yet', 'known')}: {_NEVER}",
+        )
+    elif timed is not None:
+        word, reason = timed
+    elif exported is None:
+        word, reason = Word.ASSUMED, "the FallbackPolicy says what its cluster has"
+    elif (exported.checkpoints or "").startswith(_DIRECTORY):
+        word, reason = Word.ASSUMED, f"both clusters mount the same directory at {exported.checkpoints}"
+    else:
+        word, reason = (
+            Word.PROVED,
+            f"stack {exported.stack} exports it, and procurementTimeout ends the wait for it",
+        )
+    return Verdict(about=tier_title(number, tier), word=word, reason=reason)
+
+
+def _count_failed(results: Sequence[CheckResult]) -> tuple[int, int]:
+    return sum(isinstance(each, Failed) for each in results), len(results)
+
+
 def _of_window(window: CapacityWindow, now: datetime) -> tuple[Word, str] | None:
     """Return the word about a tier whose reserved capacity is over or has not begun; None for one that has it now."""
     if window.ends is not None and window.is_over(now):
@@ -263,7 +317,7 @@ def _of_walk(
         word, reason = Word.BROKEN, f"nothing ends its wait for capacity on tier {crossed[0]}"
     elif found.outcome is Outcome.UNDETERMINED:
         patched = any(
-            each.resource.patched_by for step in found.steps for each in _pools_of(step.tier.pool, pools)
+            each.resource.patched_by for step in found.steps for each in _pools_of(step.tier, pools)
         )
         later = _LATER if not patched and any("not known yet" in each for each in undetermined) else _NEVER
         word, reason = (
@@ -279,15 +333,15 @@ def _of_walk(
     return Verdict(about=about or found.shape.title, word=word, reason=reason)
 
 
-def _pools_of(name: str | Unknown, pools: LadderPools) -> Sequence[DeclaredPool]:
-    return pools.named(name) if isinstance(name, str) else ()
+def _pools_of(tier: TierFacts, pools: LadderPools) -> Sequence[DeclaredPool]:
+    return pools.named(tier.pool) if isinstance(tier.pool, str) and not tier.cluster else ()
 
 
 def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Iterator[str]:
     """Yield what the arrival of a shape takes for granted."""
     if not is_declared:
         yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
-    last = _pools_of(found.steps[-1].tier.pool, pools)
+    last = _pools_of(found.steps[-1].tier, pools)
     provisioners = {pool.provisioner for pool in last}
     if any(pool.resource.type == NODE_GROUP for pool in last):
         yield "a cluster autoscaler adds nodes to its node group"

@@ -66,6 +66,9 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if pool.unknown_machine_types:
         yield Undetermined(check="accelerator", reason=_not_in_table(pool))
         return
+    if any(machine.capacity.gpus and machine.accelerator is None for machine in machines):
+        yield Undetermined(check="accelerator", reason="which GPUs its machines have is not known")
+        return
     yield Failed.by(
         "accelerator",
         messages.ACCELERATOR,

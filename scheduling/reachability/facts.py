@@ -141,12 +141,30 @@ class PoolFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What the stack of another cluster says of a namespace.
+
+    `ladder` are the pools of the namespace's ladder there, None without such a namespace. `home_checkpoints` is where jobs
+    keep their checkpoints in the ladder's own cluster, UNKNOWN until the update, `checkpoints` where they do there; None if no
+    program says it. `reaches_checkpoints`: whether the network of that cluster leads to those of the ladder's own.
+    """
+
+    stack: str
+    ladder: tuple[str, ...] | None
+    home_checkpoints: str | Unknown | None = None
+    checkpoints: str | None = None
+    reaches_checkpoints: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TierFacts:
     """A tier of a ladder, as far as it is known.
 
     `node_pools` are the known pools of that name: several where NodePools share the label, none where no resource makes
     one. `may_be_external`: something that cannot be seen from here, such as another stack, may make it. `ended_at` is when
-    its reserved capacity ended, None if it has not.
+    its reserved capacity ended, None if it has not. `cluster` is the other cluster that has the pool, empty for the ladder's
+    own: no job arrives on a tier elsewhere, because that cluster may not answer. `exported` is what its stack says beside the
+    pool, None if nothing is known of it, UNKNOWN until the update.
     """
 
     number: int
@@ -156,3 +174,5 @@ class TierFacts:
     node_pools: tuple[PoolFacts, ...] = ()
     may_be_external: bool = False
     ended_at: datetime | None = None
+    cluster: str = ""
+    exported: Exported | Unknown | None = None

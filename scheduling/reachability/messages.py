@@ -173,3 +173,8 @@ CANNOT_STOP: Final = MessageTemplate(
     reason="it cannot be suspended, so it cannot be moved: a RayJob with `{field}` keeps its cluster",
     fix="Remove `{field}`.",
 )
+
+
+def tier_title(number: int, pool: str, cluster: str = "") -> str:
+    """A tier in a message; a pool of another cluster has the cluster in front, as in the status of jobs."""
+    return TIER.format(number=number, pool=f"{cluster}/{pool}" if cluster else pool)

@@ -21,6 +21,7 @@ from holdfast.scheduling.reachability.checks import (
     gang_results,
     room_for,
 )
+from holdfast.scheduling.reachability.elsewhere import check_elsewhere
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity
 from holdfast.scheduling.reachability.shape import Shape
@@ -64,7 +65,7 @@ class Step:
     def title(self) -> str:
         """The tier in a message: `tier 3 → pool a100`."""
         pool = "not known yet" if self.tier.pool is UNKNOWN else self.tier.pool
-        return messages.TIER.format(number=self.tier.number, pool=pool)
+        return messages.tier_title(self.tier.number, pool, self.tier.cluster)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,8 @@ def _walked(
 def _on_demand_results(
     tier: TierFacts, is_last: bool, results_at: Callable[[TierFacts, bool], Iterator[CheckResult]]
 ) -> tuple[CheckResult, ...] | None:
-    pools = tuple(pool for pool in tier.node_pools if pool.is_on_demand is True)
+    here = () if tier.cluster else tier.node_pools
+    pools = tuple(pool for pool in here if pool.is_on_demand is True)
     return tuple(results_at(replace(tier, node_pools=pools), is_last)) if pools else None
 
 
@@ -159,8 +161,8 @@ def _is_certain(end: Outcome, before: Sequence[Step]) -> bool:
 
 
 def may_arrive(step: Step) -> bool:
-    """Whether the tier may turn out to be on-demand and take the job."""
-    if step.takes_the_job is False:
+    """Whether the tier may turn out to be on-demand capacity of the ladder's own cluster and take the job."""
+    if step.takes_the_job is False or step.tier.cluster:
         return False
     if not step.tier.node_pools or any(pool.is_on_demand is UNKNOWN for pool in step.tier.node_pools):
         return True
@@ -205,6 +207,10 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
         yield Failed.by("window", messages.ENDED, time=format_time(tier.ended_at))
     if tier.pool is UNKNOWN:
         yield Undetermined(check="pool", reason="which pool it names is not known yet")
+    elif tier.cluster:
+        yield from check_elsewhere(tier, is_last=is_last)
+        if tier.node_pools:
+            yield from _best(shape, tier, is_last=False)
     elif not tier.node_pools and tier.may_be_external:
         yield Undetermined(
             check="pool", reason="another program may make it, and its pools cannot be seen from here"

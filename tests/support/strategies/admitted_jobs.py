@@ -175,8 +175,11 @@ def tiers_of(written: Ladder, known: Mapping[str, PoolSummary]) -> tuple[TierFac
             pool=tier.pool,
             max_failures=tier.max_failures,
             has_timeout=tier.procurement_timeout is not None,
-            node_pools=(_declared(tier.pool, known[tier.pool]),) if tier.pool in known else (),
+            node_pools=(_declared(tier.pool, known[tier.pool]),)
+            if tier.pool in known and not tier.cluster
+            else (),
             may_be_external=tier.pool not in known,
+            cluster=tier.cluster,
         )
         for number, tier in enumerate(written.tiers, start=1)
     )
@@ -322,6 +325,8 @@ def pods(draw: st.DrawFn, namespace: str) -> Json:
     )
 
 
+#: Another cluster.
+CLUSTER = "elsewhere"
 #: Pools that admission knows, and one that it does not.
 NAMES = ("cpu", "cpu-spot", "a100", "a100-spot", "elsewhere")
 TAINTS = (
@@ -389,13 +394,19 @@ def facts(draw: st.DrawFn, name: str) -> PoolSummary:
 
 @st.composite
 def known_ladders(draw: st.DrawFn) -> KnownLadder:
-    """A ladder that the API server takes, most of its pools known."""
+    """A ladder that the API server takes, most of its pools known, with tiers elsewhere that have names of pools here."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
     known = {name: draw(facts(name)) for name in names if draw(st.integers(0, 4))}
     on_demand = {name for name, pool in known.items() if pool.capacity is CapacityType.ON_DEMAND}
     tiers = [
         draw(_tiers(name, is_last=name == names[-1], may_be_spot=name not in on_demand)) for name in names
     ]
+    if len(names) > 1:
+        there = draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
+        place = draw(st.integers(1, len(names) - 1))
+        tiers[place:place] = [
+            Tier(pool=name, cluster=CLUSTER, procurement_timeout=timedelta(minutes=5)) for name in there
+        ]
     return KnownLadder(ladder=Ladder(tiers=tuple(tiers)), pools=known)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from holdfast.components.training_namespace import CHECKPOINTS, SERVICE_ACCOUNT, service_account_of
+from holdfast.components.training_namespace import SERVICE_ACCOUNT, service_account_of
 from holdfast.rehearsal.scenarios.aks import NOTICE_SECONDS
+from holdfast.scheduling.labels import CHECKPOINTS
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:

@@ -1,0 +1,167 @@
+"""A tier in another cluster is judged by what its stack exports, and by no pool of this program that has its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from holdfast.policies.resources import items_at
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_ends
+from holdfast.policies.rules.reachability import find_notes, find_unreachable
+from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.json import UNKNOWN
+from tests.support.builders.policy_programs import program
+from tests.support.builders.stack_resources import A100, A100_SPOT, ladder, namespace, pools, resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.policies.resources import StackResource, Value
+
+URI: Final = "s3://checkpoints-1a2b3c/vision"
+MACHINE: Final[Value] = {
+    "name": "p4d.24xlarge",
+    "cpu": "95",
+    "memory": "1100Gi",
+    "gpus": 8.0,
+    "accelerator": "a100",
+}
+FACTS: Final[Mapping[str, Value]] = {"capacity": "on-demand", "machines": [MACHINE], "maxNodes": 8.0}
+EXPORTED: Final[Mapping[str, Value]] = {
+    "stack": "acme/holdfast/aws-us-east-2",
+    "ladder": ["a100"],
+    "checkpoints": URI,
+}
+#: It has the name of the last pool of this program, and is on-demand.
+AWAY: Final[Mapping[str, Value]] = {
+    "cluster": "us-east-2",
+    "pool": "a100",
+    "maxFailures": 3.0,
+    "procurementTimeout": "15m",
+    "facts": FACTS,
+    "exported": EXPORTED,
+}
+TITLE: Final = "tier 2 → pool us-east-2/a100"
+
+
+def away(**changed: Value) -> Mapping[str, Value]:
+    """The tier with other fields, None for none."""
+    return {name: value for name, value in {**AWAY, **changed}.items() if value is not None}
+
+
+def stack(*tiers: Value, uri: Value = URI, shape: Value = None) -> list[StackResource]:
+    """A program with pools a100-spot and a100, and a ladder of these tiers."""
+    made = ladder(list(tiers))
+    shapes: Value = [shape or {"name": "gang", "pods": 2, "cpu": "8", "memory": "64Gi", "gpus": 8}]
+    spec: Value = {"tiers": list(tiers), "shapes": shapes}
+    config: Value = {
+        "metadata": {"name": "checkpoints", "namespace": "vision"},
+        "data": {"CHECKPOINT_URI": uri},
+    }
+    assert isinstance(config, dict), "it is an object"
+    return [
+        namespace(),
+        resource(made.type, "vision-ladder", {**made.props, "spec": spec}),
+        *pools(),
+        resource("kubernetes:core/v1:ConfigMap", "checkpoints", config),
+    ]
+
+
+def verdict(resources: Sequence[StackResource], about: str = TITLE) -> tuple[Word, str]:
+    """The word about a part of the only namespace, and the reason."""
+    (found,) = verdicts(resources, PACK_DEFAULTS)
+    parts = {part.about: (part.word, part.reason) for part in found.parts}
+    assert about in parts, f"{about} is judged: {found}"
+    return parts[about]
+
+
+@pytest.mark.parametrize(
+    ("tier", "word", "reason"),
+    [
+        (away(), Word.PROVED, "aws-us-east-2 exports it"),
+        (away(exported=None), Word.ASSUMED, "the FallbackPolicy says what its cluster has"),
+        (away(facts=None, exported=None), Word.NOT_JUDGED, "nothing is known of cluster us-east-2"),
+        (away(facts=None), Word.NOT_JUDGED, "Update it with this release"),
+        (away(facts=UNKNOWN), Word.NOT_JUDGED, "the update will know it"),
+        (away(exported=UNKNOWN), Word.NOT_JUDGED, "the update will know it"),
+        (away(procurementTimeout=UNKNOWN), Word.NOT_JUDGED, "the update will know it"),
+        (away(facts={**FACTS, "machines": "old"}), Word.NOT_JUDGED, "the update will not know it either"),
+        (away(procurementTimeout=None), Word.BROKEN, "nothing else moves a job on"),
+        (away(facts={**FACTS, "maxNodes": 1.0}), Word.BROKEN, "it has room for at most 1 of the 2 pods"),
+        (away(exported={"stack": "s"}), Word.BROKEN, "no training namespace of this name"),
+        (away(pool="a100-spot"), Word.BROKEN, "not on the ladder of this namespace"),
+        (away(exported={**EXPORTED, "checkpoints": "s3://theirs/vision"}), Word.BROKEN, "without its own"),
+        (away(exported={**EXPORTED, "checkpoints": None}), Word.NOT_JUDGED, "nor an output"),
+        (away(exported={**EXPORTED, "reachesCheckpoints": False}), Word.BROKEN, "leads to no store"),
+    ],
+)  # fmt: skip
+def test_tier_elsewhere_is_judged_by_what_its_stack_exports(
+    tier: Mapping[str, Value], word: Word, reason: str
+) -> None:
+    title = f"tier 2 → pool us-east-2/{tier['pool']}"
+    found = verdict(stack(A100_SPOT, tier, A100), title)
+    assert found[0] is word, f"{found}"
+    assert reason in found[1], "the reason in plain words"
+
+
+@pytest.mark.parametrize(
+    ("uri", "word"), [(UNKNOWN, Word.NOT_JUDGED), (None, Word.NOT_JUDGED), (f"{URI}/", Word.PROVED)]
+)
+def test_checkpoints_are_compared_with_those_of_this_program(uri: Value, word: Word) -> None:
+    assert verdict(stack(A100_SPOT, AWAY, A100, uri=uri))[0] is word, (
+        "jobs read the address from the ConfigMap"
+    )
+
+
+def test_directory_that_both_clusters_name_is_assumed_to_be_one() -> None:
+    tier = away(exported={**EXPORTED, "checkpoints": "file:///checkpoints"})
+    found = verdict(stack(A100_SPOT, tier, A100, uri="file:///checkpoints"))
+    assert found[0] is Word.ASSUMED, "no address says whose disk it is"
+
+
+def test_lost_checkpoints_stop_a_run_and_what_is_unknown_of_them_does_not() -> None:
+    lost = stack(A100_SPOT, away(exported={**EXPORTED, "checkpoints": "s3://theirs/vision"}), A100)
+    (found,) = find_unreachable(lost, PACK_DEFAULTS)
+    assert "Let both stacks keep the checkpoints" in found.message, "a job that moves starts from nothing"
+    unknown = stack(A100_SPOT, AWAY, A100, uri=UNKNOWN)
+    assert not find_unreachable(unknown, PACK_DEFAULTS), "an update may show that they are the same"
+    assert [each for each in find_notes(unknown, PACK_DEFAULTS) if TITLE in each.message], "it is said"
+
+
+def test_ladder_is_never_proved_by_a_tier_elsewhere() -> None:
+    known = program("aws-dev")
+    (made,) = (each for each in known if each.type.endswith(":FallbackPolicy"))
+    spec = made.props["spec"]
+    assert isinstance(spec, dict), "a ladder"
+    huge = {**MACHINE, "cpu": "9000", "memory": "9000Gi"}
+    tiers = items_at(spec, "tiers")
+    assert tiers is not UNKNOWN, "its tiers"
+    spec["tiers"] = [tiers[0], away(facts={**FACTS, "machines": [huge]}, exported=None), *tiers[1:]]
+    spec["shapes"] = [{"name": "huge", "cpu": "8900", "memory": "1Gi"}]
+    (found,) = find_unreachable(known, PACK_DEFAULTS)
+    assert "tier 3" in found.message, "home's last tier has to hold, whatever runs elsewhere"
+    assert verdict(known)[0] is Word.ASSUMED, "although jobs of the shape run there"
+
+
+@pytest.mark.parametrize("tier", [AWAY, away(facts=None, exported=None)])
+def test_ladder_does_not_end_elsewhere(tier: Mapping[str, Value]) -> None:
+    (found,) = find_ladder_ends(stack(A100_SPOT, tier))
+    assert found.proven, "a pool a100 of this program proves nothing"
+    assert "names cluster 'us-east-2'" in found.message, "the tier and its cluster are named"
+
+
+def test_tier_elsewhere_needs_a_timeout_although_it_is_on_demand() -> None:
+    (found,) = find_endless_waits(stack(A100_SPOT, away(procurementTimeout=None), A100))
+    assert "while that cluster does not answer" in found.message, (
+        "the reason is its cluster's, not the market's"
+    )
+
+
+def test_pool_of_the_same_name_neither_proves_nor_breaks_a_tier_elsewhere() -> None:
+    here = stack(A100_SPOT, away(pool="a100-spot", exported={**EXPORTED, "ladder": ["a100-spot"]}), A100)
+    without = [each for each in here if each.logical_name != "a100-spot"]
+    title = "tier 2 → pool us-east-2/a100-spot"
+    assert verdict(here, title) == verdict(without, title), "it is a pool of another cluster"
+    assert verdict(here, title)[0] is Word.PROVED, "by its own facts"
