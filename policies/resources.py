@@ -19,7 +19,7 @@ from holdfast.scheduling.quantities import parse_quantity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-Value: TypeAlias = "bool | int | float | str | Unknown | Sequence[Value] | Mapping[str, Value] | None"
+Value: TypeAlias = bool | int | float | str | Unknown | Sequence["Value"] | Mapping[str, "Value"] | None
 Found = TypeVar("Found")
 Given = ParamSpec("Given")
 

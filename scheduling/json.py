@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
-JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-Json: TypeAlias = "Mapping[str, JsonValue]"
+JsonValue: TypeAlias = bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"] | None
+Json: TypeAlias = Mapping[str, JsonValue]
 
 
 class Unknown(Enum):

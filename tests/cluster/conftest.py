@@ -1,13 +1,8 @@
 """Deletes the control plane of a folder after its tests: sixteen idle ones take as much CPU as a whole core."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Folder(pytest.Package):

@@ -1,28 +1,21 @@
 """An AKS cluster on the real engine: created in a valid order, unchanged by a second up, protected, deleted completely."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
 
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
-from holdfast.components.cluster.aks.component import AksCluster
+from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aks_components import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.components.cluster.aks.component import AksClusterArgs
 
 pytestmark = [
     pytest.mark.engine,

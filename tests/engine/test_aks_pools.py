@@ -1,17 +1,17 @@
 """Pools of AKS on the real engine: left alone, replaced only for what a pool cannot change, refused beside the other way."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
 
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.cluster.aks.component import AksCluster
+from holdfast.components.cluster.aks.control_plane import Scaling
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.pools.aks import AksPool, ExistingPool, configuration_of
+from holdfast.components.pools.aks import AksPool, AksPoolArgs, ExistingPool, configuration_of
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.azure.instances import REGISTER
@@ -20,13 +20,6 @@ from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.aks_components import A100_SPOT, CPU, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.components.cluster.aks.component import Scaling
-    from holdfast.components.pools.aks import AksPoolArgs
 
 pytestmark = [
     pytest.mark.engine,

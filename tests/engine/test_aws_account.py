@@ -1,8 +1,6 @@
 """The preflight of an AWS account by a program on the real engine, before any change."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
@@ -13,9 +11,6 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.configurations import AWS_REGION, aws_platform
 from tests.support.clusters.cloud_program import CloudProgram, bucket
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 

@@ -1,19 +1,14 @@
 """The lifecycle of an AWS network on the real engine."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
 
 import pulumi
 import pytest
 
+from holdfast.simulator.pulumi import CommandOutcome
 from tests.support.clusters.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi import CommandOutcome
 
 pytestmark = pytest.mark.engine
 

@@ -1,11 +1,11 @@
 """Charts installed by the real engine: AWS's Karpenter and the operators, with the values that the components set."""
 
-from __future__ import annotations
-
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
@@ -20,6 +20,7 @@ from holdfast.components.operators.device_plugins import efa_values, nvidia_valu
 from holdfast.components.operators.job_operators import jobset_values, kuberay_values
 from holdfast.components.pools.karpenter import node_labels
 from holdfast.infra import versions
+from holdfast.scheduling.json import Json
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.builders.configurations import pool
@@ -27,12 +28,6 @@ from tests.support.builders.official_karpenter import official
 from tests.support.builders.rendered_charts import rendered
 from tests.support.fakes.go_toolchain import PROJECT
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.engine
 

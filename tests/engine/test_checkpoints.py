@@ -1,10 +1,10 @@
 """Checkpoints on the real engine: what a stack deletes, what it retains, and what each namespace may access."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import pulumi
 import pytest
@@ -17,10 +17,6 @@ from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 

@@ -3,8 +3,6 @@
 The program is a small one and its cloud is simulated; the command line, the engine, its plans and the policy pack are real.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,12 +10,12 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent import futures
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import grpc
 import pytest
@@ -28,6 +26,7 @@ from pulumi.runtime.proto.language_pb2_grpc import add_LanguageRuntimeServicer_t
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
@@ -38,12 +37,6 @@ from tests.support.clusters.cloud_program import network
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.simulated_program import a_pack
 from tests.support.fakes.github import FakeGitHub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from pathlib import Path
-
-    from holdfast.simulator.clouds.state import CloudObject, CloudState
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 

@@ -1,25 +1,19 @@
 """An EKS cluster on the real engine: created in a valid order, unchanged by a second up, protected, deleted completely."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pulumi
 import pytest
 
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.component import EksCluster
+from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.iam.aws import service_trust
 from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.components.cluster.eks.component import EksClusterArgs
 
 pytestmark = pytest.mark.engine
 

@@ -1,9 +1,8 @@
 """The lifecycle of Karpenter on EKS on the real engine."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pulumi
 import pytest
@@ -13,10 +12,6 @@ from holdfast.components.cluster.eks.component import EksCluster
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 

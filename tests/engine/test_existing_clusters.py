@@ -1,9 +1,8 @@
 """Stacks that use clusters of other owners, on the real engine: one program makes the cluster, a stack uses it."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,13 +11,14 @@ from holdfast.infra.outputs import OUTPUTS, read_outputs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.pulumi import EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
 from holdfast.simulator.stacks.stack import StackSimulators
 from tests.support.builders import aks_components, aws_components, gke_components
 from tests.support.builders.configurations import (
     NAMESPACES,
+    Document,
     aws_document,
     gcp_document,
     list_of,
@@ -26,13 +26,6 @@ from tests.support.builders.configurations import (
 )
 from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.doc_pages import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi import CommandOutcome
-    from tests.support.builders.configurations import Document
 
 pytestmark = [
     pytest.mark.cluster,

@@ -1,26 +1,19 @@
 """A GKE cluster on the real engine: created in a valid order, unchanged by a second up, protected, deleted completely."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
 
 from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
-from holdfast.components.cluster.gke.component import GkeCluster
+from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
 from holdfast.components.cluster.gke.control_plane import DatabaseKey
 from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
 from tests.support.builders.gke_components import KEY, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.components.cluster.gke.component import GkeClusterArgs
 
 pytestmark = [
     pytest.mark.engine,

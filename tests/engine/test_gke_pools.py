@@ -1,24 +1,17 @@
 """Pools of GKE on the real engine: made after the system pool, left alone, replaced only for what a pool cannot change."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pulumi import ResourceOptions
 
 from holdfast.components.cluster.gke.component import GkeCluster
-from holdfast.components.pools.gke import GkePool
+from holdfast.components.pools.gke import GkePool, GkePoolArgs
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.gke_components import A100_SPOT, CPU, POOL, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.components.pools.gke import GkePoolArgs
 
 pytestmark = [
     pytest.mark.engine,

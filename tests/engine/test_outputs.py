@@ -1,27 +1,20 @@
 """The outputs of a stack, read by another program with a StackReference on the real engine."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
 
 from holdfast.infra.outputs import export_outputs, stack_outputs
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.pulumi import EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.builders.configurations import aws_platform, gcp_platform, nap_platform
 from tests.support.clusters.control_plane import scratch_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi import CommandOutcome
 
 pytestmark = pytest.mark.engine
 

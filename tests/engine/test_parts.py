@@ -1,20 +1,16 @@
 """The examples of single parts run on the real engine, as their users rehearse them."""
 
-from __future__ import annotations
-
 import shutil
+import subprocess
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.support.command_line import command
 from tests.support.doc_pages import ROOT
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Generator, Mapping
-    from pathlib import Path
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(400)]
 

@@ -1,14 +1,13 @@
 """The policy pack on the real engine, as plugin and through the launcher."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import grpc
 import pulumi
@@ -22,6 +21,7 @@ from pulumi_kubernetes.core.v1 import Namespace
 from holdfast.policies.pack import RULES
 from holdfast.policies.remediation import remediations
 from holdfast.policies.rule import Level
+from holdfast.scheduling.json import Json
 from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
@@ -30,13 +30,7 @@ from tests.support.clusters.control_plane import scratch_workspace
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.policy_engine import stack_request
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.json import Json
-
-    Program = Callable[[], None]
-    from collections.abc import Generator
+Program = Callable[[], None]
 
 pytestmark = pytest.mark.engine
 

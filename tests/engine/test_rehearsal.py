@@ -1,10 +1,9 @@
 """The commands of the rehearsal on the real engine: preview, up, refresh, destroy, and what they print."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pulumi
 import pytest
@@ -18,10 +17,6 @@ from tests.support.builders.engine_records import write_lock
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 from tests.support.clusters.simulated_program import a_pack, a_target, network, run
 from tests.support.command_line import at_a_terminal, command, press_ctrl_c, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 

@@ -1,8 +1,6 @@
 """The real engine creates, updates, replaces and destroys resources on a simulated cloud, and reports its errors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulumi
 import pytest
@@ -11,9 +9,6 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
 from tests.support.clusters.cloud_program import CloudProgram, bucket, network
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 

@@ -1,8 +1,6 @@
 """The account's Spot role on the real engine: created once, adopted where it exists, never deleted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from holdfast.infra.labels import tag_aws_resources
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 

@@ -1,7 +1,5 @@
 """The wheel installs one name, holds every data file, and works beside a user's own `components` folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,9 +1,8 @@
 """`python -m tests.soak model`: takes the simulated job of the state machine's test through many steps, and prints progress."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
@@ -11,9 +10,6 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
 from tests.unit.fallback.state_machine.test_state_machine import LadderMachine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Of one job; longer sequences find little that these do not, and shrink slowly.
 STEPS_OF_A_JOB: Final = 40

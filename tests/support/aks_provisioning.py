@@ -1,23 +1,16 @@
 """A cluster with the Karpenter of AKS, which the operator runner starts when the cloud has such a cluster."""
 
-from __future__ import annotations
-
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from holdfast.simulator.clouds.state import CloudState
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import wait_until_served
 from tests.support.clusters.operators import STACK, OperatorCluster, is_ready, operator_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.simulator.clouds.state import CloudObject
 
 NODE_CLASS = "karpenter.azure.com/v1beta1"
 NODE_POOL = "karpenter.sh/v1"

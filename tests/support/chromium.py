@@ -1,25 +1,20 @@
 """A real Chromium, driven through its own protocol: pages, keys, sizes, pictures, and whatever it complains about."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
 import shutil
 import subprocess
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import Final, cast
 
 import aiohttp
 
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")
 _SECONDS: Final = 180

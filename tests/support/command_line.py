@@ -11,15 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
+from holdfast.simulator.pulumi import CommandOutcome, Rehearsal
 from holdfast.simulator.pulumi.faults import Faults
 from tests.support.clusters.control_plane import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi import CommandOutcome, Rehearsal
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,5 @@
 """Every call to the API server that the fallback controller makes, and where."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,15 +1,11 @@
 """Tests that are coroutines: they run in an event loop, with real or virtual time."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec
 
 from tests.support.fakes.api_server import run_virtually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 P = ParamSpec("P")
 

@@ -1,13 +1,10 @@
 """Reads registered inputs by path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.fakes.pulumi_engine import Recorded
+from holdfast.scheduling.json import Json, JsonValue
+from tests.support.fakes.pulumi_engine import Recorded
 
 
 def value(source: Recorded | Json, *steps: str) -> JsonValue:

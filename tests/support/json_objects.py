@@ -1,13 +1,9 @@
 """Looking into JSON documents whose shape a test knows and the type checker does not."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 
 def objects(value: object) -> Sequence[Json]:

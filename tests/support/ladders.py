@@ -1,7 +1,5 @@
 """A ladder with everything in it that one can have, what is known of its first pool, and what walks it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from holdfast.scheduling.labels import CapacityType

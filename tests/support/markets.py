@@ -1,16 +1,12 @@
 """Markets for replays: pools with traces that say what a test is about."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.analysis.replay.ladders import Numbers, ladders
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.trace import Trace
-
-if TYPE_CHECKING:
-    from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import Policy
 
 AT_ONCE: Final = timedelta(0)
 HOUR: Final = timedelta(hours=1)

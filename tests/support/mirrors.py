@@ -1,17 +1,10 @@
 """Where a stack's charts and images come from, with a mirror of its own and without."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
+from holdfast.scheduling.json import JsonValue
+from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.inputs import text, value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def assert_charts_come_from(charts: str, releases: Iterable[Recorded]) -> None:

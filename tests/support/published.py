@@ -15,8 +15,8 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from holdfast.simulator.pulumi.values import Unknown
 
-Field: TypeAlias = "Mapping[str, object]"
-Fields: TypeAlias = "Mapping[str, Field]"
+Field: TypeAlias = Mapping[str, object]
+Fields: TypeAlias = Mapping[str, Field]
 
 #: The recordings, one file for each provider package.
 FOLDER: Final = Path(__file__).parents[1] / "fixtures/published"

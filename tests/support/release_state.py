@@ -3,24 +3,24 @@
 The steps of an upgrade are those of the engine, by the simulated providers' own comparison of inputs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+import grpc
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.infra.release.build import project_version
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.clouds.provider import CloudProvider
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds, no_nodes
 from holdfast.simulator.kubernetes_provider.diff import object_diff
 from holdfast.simulator.kubernetes_provider.instances import replacing
@@ -28,15 +28,7 @@ from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import to_struct
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import grpc
-
-    from holdfast.simulator.clouds.provider import CloudProvider
-    from tests.support.fakes.pulumi_engine import Recorded
+from tests.support.fakes.pulumi_engine import Recorded, record
 
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "tests" / "fixtures" / "release_state.json.xz"

@@ -1,18 +1,13 @@
 """Distributes the tests over the workers of pytest-xdist: what shares a cluster runs on one worker, longest first."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pytest
-    from xdist.workermanage import WorkerController
+from xdist.workermanage import WorkerController
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 

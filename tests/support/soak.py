@@ -1,7 +1,5 @@
 """Sizes of what tests draw: `make test` takes a short sample, `make soak` a long one of the same code."""
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

@@ -1,21 +1,17 @@
 """The training programs of the examples: loaded as modules, and run as processes that can be killed."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pytest
+import pytest
 
 TRAINING: Final = Path(__file__).parents[2] / "examples" / "training"
 _BEGAN: Final = re.compile(r"goes on from step (\d+)")

@@ -1,12 +1,7 @@
 """Waits for what has no watch: a process that ends, a file that appears."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 180) -> None:

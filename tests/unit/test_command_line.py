@@ -1,7 +1,5 @@
 """The command line `holdfast`."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

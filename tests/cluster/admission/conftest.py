@@ -1,20 +1,13 @@
 """One control plane for all tests of admission."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import in_force, rewriting_objects
-from tests.support.clusters.job_admission import running_job_admission, running_job_validation
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.job_admission import Judging
+from tests.support.clusters.job_admission import Judging, running_job_admission, running_job_validation
 
 
 @pytest.fixture(scope="package")

@@ -1,17 +1,17 @@
 """What `holdfast policies admission` prints is in force on a real API server that has no component of this repository."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from holdfast.infra.admission_policies.manifests import admission_manifests
 from holdfast.infra.admission_policies.program import read_program
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE, ZONE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.taints import SPOT
@@ -23,12 +23,6 @@ from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
 from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -1,8 +1,6 @@
 """Admission on AKS on a real API server: tolerations of its pools, and the identity of trainers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping
 
 import pytest
 
@@ -14,7 +12,9 @@ from holdfast.components.admission.rules import (
     workload_identity_rule,
 )
 from holdfast.scheduling import taints
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import POOLS, container, pod
 from tests.support.clusters.admission import (
     OTHER_NAMESPACE,
@@ -25,12 +25,6 @@ from tests.support.clusters.admission import (
     tolerations_of,
 )
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -4,19 +4,19 @@ Each example goes through the admission of one of its cloud's stacks on a real A
 of its ladder, as the fallback controller places them: by the pool's name and nothing else.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.scheduling.labels import POOL
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admitted_examples import (
     NAMESPACES,
     STACKS,
+    Walk,
     running_for_examples,
     unmatched,
     untolerated,
@@ -24,12 +24,6 @@ from tests.support.clusters.admitted_examples import (
 )
 from tests.support.clusters.job_admission import is_judged
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.admitted_examples import Walk
 
 pytestmark = pytest.mark.cluster
 

@@ -1,13 +1,12 @@
 """Admission for GKE's pools against a real API server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping
 
 import pytest
 
 from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from holdfast.scheduling import taints
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     COMPUTE_CLASS,
     FOLLOWS,
@@ -17,6 +16,7 @@ from holdfast.scheduling.labels import (
     CapacityType,
 )
 from holdfast.scheduling.pools import Pool
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import (
     POOLS,
     jobset,
@@ -36,12 +36,6 @@ from tests.support.clusters.admission import (
 )
 from tests.support.clusters.job_admission import admitted_job, running_job_admission
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -1,25 +1,27 @@
 """Updates of existing jobs on a real API server: only new pods of a user are validated."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import jobset, rayjob, worker_group
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
-from tests.support.clusters.job_admission import KNOWN, LADDERS, gang, is_judged, stored_job, told, training
+from tests.support.clusters.job_admission import (
+    KNOWN,
+    LADDERS,
+    Judging,
+    gang,
+    is_judged,
+    stored_job,
+    told,
+    training,
+)
 from tests.support.json_objects import obj, objects
 from tests.support.strategies.admitted_jobs import ladder_with
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -1,8 +1,6 @@
 """Jobs that cannot fall back are refused when they are created, with the reason."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping
 
 import pytest
 
@@ -10,6 +8,7 @@ from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.fallback.jobs.max_cost import max_cost_events
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     AFTER_MAX_COST,
     CAPACITY_TYPE,
@@ -19,6 +18,7 @@ from holdfast.scheduling.labels import (
     RECREATE,
     SPOT,
 )
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
@@ -34,18 +34,12 @@ from tests.support.clusters.job_admission import (
     ALLOWED_CLAIM,
     BARE,
     STACKS_CLAIM,
+    Judging,
     admitted_job,
     gang,
     training,
 )
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -1,14 +1,12 @@
 """How admission mutates a JobSet on a real API server."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.jobset import EVICTIONS, MOST_RESTARTS
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     FOLLOWS,
@@ -18,6 +16,7 @@ from holdfast.scheduling.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
@@ -34,10 +33,6 @@ from tests.support.builders.training_jobs import (
 from tests.support.clusters.admission import OTHER_NAMESPACE, make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import admitted_job, as_manifest
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -1,9 +1,7 @@
 """FallbackPolicies that the API server accepts: the same as the configuration accepts."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     MOST_TIERS,
@@ -24,19 +23,13 @@ from holdfast.scheduling.ladder import (
     timing_problems,
 )
 from holdfast.scheduling.pools import Pool, summarize_pool
-from holdfast.scheduling.reachability.shape import MOST_SHAPES, shape_problems
+from holdfast.scheduling.reachability.shape import MOST_SHAPES, Shape, shape_problems
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import CONDUCT, FACTS, MACHINES, SHAPES
 from tests.support.strategies.declared_shapes import declared_shapes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.shape import Shape
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -1,14 +1,12 @@
 """How admission mutates pods on a real API server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from holdfast.components.admission.rules import DO_NOT_DISRUPT, karpenter_rules
+from holdfast.components.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     RULES,
@@ -37,11 +35,6 @@ from tests.support.clusters.admission import (
 )
 from tests.support.json_objects import obj
 from tests.support.strategies.admitted_jobs import pods
-
-if TYPE_CHECKING:
-    from holdfast.components.admission.rules import TolerationRule
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -1,15 +1,15 @@
 """How admission mutates a RayJob, and jobs that are applied again, on a real API server."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
 
 import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.rayjob import MOST_RETRIES
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -24,12 +24,6 @@ from tests.support.builders.training_jobs import (
 )
 from tests.support.clusters.job_admission import admitted_job, as_manifest, stored_job
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

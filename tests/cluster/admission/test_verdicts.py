@@ -1,10 +1,9 @@
 """The API server and the checks in Python decide the same about a job, within the cost limit of CEL. HOLDFAST_SEED draws the same jobs again."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import yaml
@@ -14,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.components.admission.job_validation import CAN_FALL_BACK
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -28,12 +28,14 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.ladder import MOST_TIERS, Ladder, Tier
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
 from holdfast.scheduling.reachability.shape import MOST_DEVICES
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
-from tests.support.clusters.job_admission import SMALL, admitted_job, gang, is_judged, told, training
+from tests.support.clusters.job_admission import SMALL, Judging, admitted_job, gang, is_judged, told, training
 from tests.support.strategies.admitted_jobs import (
+    KnownLadder,
     facts_of,
     known_ladders,
     ladder_with,
@@ -41,14 +43,6 @@ from tests.support.strategies.admitted_jobs import (
     tiers_of,
     walking_jobs,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.job_admission import Judging
-    from tests.support.strategies.admitted_jobs import KnownLadder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -1,18 +1,12 @@
 """A control plane, and an AKS cluster with scale sets whose autoscaler runs when a test calls it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
+from holdfast.simulator.paths import Workspace
 from tests.support.clusters.autoscaled import AKS_STACK, AksInUse
 from tests.support.clusters.control_plane import running_control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.simulator.paths import Workspace
 
 
 @pytest.fixture(scope="package")

@@ -1,8 +1,6 @@
 """Pools of a simulated AKS cluster: scale sets and node auto-provisioning."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -15,14 +13,9 @@ from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
-from tests.support.clusters.autoscaled import a_pod, labels_of, phase, taints_of
+from tests.support.clusters.autoscaled import AksInUse, a_pod, labels_of, phase, taints_of
 from tests.support.clusters.operators import STACK
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from tests.support.clusters.autoscaled import AksInUse
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -1,17 +1,12 @@
 """One control plane with Karpenter's CRDs for Azure, for all tests of pools."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from tests.support.clusters.control_plane import define_all, running_control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

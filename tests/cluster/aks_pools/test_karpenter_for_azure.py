@@ -1,8 +1,7 @@
 """Pools of node auto-provisioning at work: AKS's Karpenter is Karpenter's own core here, on machines that are simulated."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Generator
+from typing import cast
 
 import pytest
 
@@ -25,10 +24,6 @@ from tests.support.builders.aks_objects import aks_cluster
 from tests.support.builders.configurations import pool
 from tests.support.clusters.autoscaled import labels_of
 from tests.support.clusters.operators import condition_of, is_ready
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -1,25 +1,20 @@
 """Pools of node auto-provisioning on a real API server with the CRDs of Azure's provider."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue, select_vm_sizes
+from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.machines import Machine
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

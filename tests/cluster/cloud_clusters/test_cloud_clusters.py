@@ -1,21 +1,16 @@
 """Clusters of a simulated cloud: their node groups are nodes, and their kubeconfig reaches the control plane."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import EKS_CLUSTER, NODE_GROUP, eks
+from tests.support.clusters.cloud_stack import CloudStack
 from tests.support.command_line import nothing
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.cloud_stack import CloudStack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

@@ -1,7 +1,5 @@
 """A control plane on this machine, and the pods that it simulates."""
 
-from __future__ import annotations
-
 import socket
 from datetime import UTC, datetime, timedelta
 

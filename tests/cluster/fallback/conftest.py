@@ -1,17 +1,12 @@
 """One cluster for all tests of jobs that follow a ladder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from tests.support.clusters.fallback import LadderCluster, ladder_cluster
 from tests.support.clusters.fallback_jobs import Ladder
 from tests.support.clusters.reconciler import replica
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

@@ -1,11 +1,9 @@
 """Invalid ladders, and changes by users to jobs that move: the controller handles each, and no job is lost."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
@@ -23,10 +21,6 @@ from tests.support.clusters.fallback_jobs import (
 )
 from tests.support.clusters.reconciler import watched_gangs
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -6,25 +6,20 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.control_plane import CHECKOUT
-from tests.support.clusters.fallback import NAMESPACE
-from tests.support.clusters.fallback_jobs import applied, name_of, node_of, pods_of, real_jobset, tier
+from tests.support.clusters.fallback import NAMESPACE, LadderCluster
+from tests.support.clusters.fallback_jobs import Ladder, applied, name_of, node_of, pods_of, real_jobset, tier
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.fallback import LadderCluster
-    from tests.support.clusters.fallback_jobs import Ladder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

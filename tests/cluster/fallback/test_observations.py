@@ -1,17 +1,15 @@
 """What the adapters of JobSet and RayJob observe of real jobs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.fallback_objects import NOW
-from tests.support.clusters.fallback import NAMESPACE, Looker
+from tests.support.clusters.fallback import NAMESPACE, LadderCluster, Looker
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
     annotate,
@@ -30,11 +28,6 @@ from tests.support.clusters.fallback_jobs import (
     vanish,
 )
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.fallback import LadderCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

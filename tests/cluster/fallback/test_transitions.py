@@ -1,14 +1,13 @@
 """JobSets and RayJobs move along their ladder, with the controller, JobSet, KubeRay and Karpenter running."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import SPOT
 from holdfast.scheduling.windows import format_time
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
@@ -31,10 +30,6 @@ from tests.support.clusters.fallback_jobs import (
 )
 from tests.support.clusters.reconciler import watched_gangs
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -1,9 +1,8 @@
 """The policy on the controller's writes, as a real API server enforces it on the controller's own token."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -12,6 +11,7 @@ from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     POOL,
     RECREATE,
@@ -26,14 +26,8 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.controller_rights import wait_until_limited
-from tests.support.clusters.fallback import NAMESPACE
+from tests.support.clusters.fallback import NAMESPACE, LadderCluster
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.fallback import LadderCluster
 
 pytestmark = pytest.mark.cluster
 

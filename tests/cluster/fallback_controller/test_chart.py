@@ -1,8 +1,6 @@
 """The chart of the fallback controller on a real control plane: the controller that it installs moves a job."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,7 +8,9 @@ import yaml
 from holdfast.components.operators.job_operators import jobset_values
 from holdfast.infra import versions
 from holdfast.infra.controller_chart import PREREQUISITES, write_chart
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.control_plane import KIND, wait_until_served
@@ -18,12 +18,6 @@ from tests.support.clusters.operators import OWN_CHARTS, STACK, bare_operator_cl
 from tests.support.clusters.reconciler import LoopCluster, simulated_node
 from tests.support.doc_pages import ROOT
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -1,12 +1,12 @@
 """The RBAC rules of the fallback controller on a real API server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Generator
+from typing import Final
 
 import pytest
 
 from holdfast.components.fallback_controller.write_policy import ACCOUNT
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.admission import make_namespace
@@ -14,11 +14,6 @@ from tests.support.clusters.control_plane import running_control_plane
 from tests.support.clusters.controller_rights import rights
 from tests.support.controller_calls import CALLS, Place
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

@@ -1,7 +1,5 @@
 """Node pools of a simulated GKE cluster: autoscaling, upgrades and preemption."""
 
-from __future__ import annotations
-
 import pytest
 
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER

@@ -1,15 +1,13 @@
 """Objects of the simulated kubernetes provider: apply, waits and deletion."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
 from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
 from holdfast.simulator.kubernetes_provider.inputs import fields
@@ -26,10 +24,6 @@ from tests.support.clusters.kubernetes_provider import (
     deployment,
     widget_definition,
 )
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.pulumi.values import Properties
 
 pytestmark = pytest.mark.cluster
 

@@ -1,14 +1,14 @@
 """Helm releases of the simulated kubernetes provider."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.kubernetes_provider.operation import GONE
 from holdfast.simulator.pulumi.plugin import InitFailedError
@@ -23,12 +23,6 @@ from tests.support.clusters.kubernetes_provider import (
     statuses,
     web,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 
 pytestmark = pytest.mark.cluster
 

@@ -1,8 +1,7 @@
 """Stacks on the simulated kubernetes provider, run by the real engine."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -11,17 +10,12 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
 from holdfast.scheduling.json import Json, mapping
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
 from tests.support.clusters.kubernetes_provider import KubernetesStack
 from tests.support.clusters.team_program import config_of, team, web_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.paths import Workspace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 

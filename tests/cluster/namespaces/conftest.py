@@ -1,16 +1,11 @@
 """A control plane that counts pods against quotas, without controllers that create or delete pods."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.control_plane import running_control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

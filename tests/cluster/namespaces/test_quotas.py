@@ -1,29 +1,24 @@
 """The quota of a training namespace admits the jobs of its ladder, and no more, on a real API server."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 import yaml
 
 from holdfast.components.training_namespace import QUOTA, quota_limits
 from holdfast.policies.inputs.ladders import ladder_of
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_pods import pod, pods_of, pods_of_shape
 from tests.support.builders.policy_programs import every, program
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

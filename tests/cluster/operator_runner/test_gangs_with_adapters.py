@@ -1,28 +1,21 @@
 """Gangs with fabric adapters stay in one zone: the real scheduler, and Karpenter's core on simulated machines."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from holdfast.components.admission.rules import eks_rules
-from holdfast.scheduling.json import mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.operators import (
+    KarpenterCluster,
     is_ready,
     karpenter_cluster,
     node_class,
     node_pool,
 )
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.operators import KarpenterCluster
 
 pytestmark = pytest.mark.cluster
 

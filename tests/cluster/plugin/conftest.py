@@ -1,16 +1,11 @@
 """One small cluster for all tests of the plugin."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from tests.support.clusters.plugin import PluginCluster, plugin_cluster
 from tests.support.clusters.reconciler import loop_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

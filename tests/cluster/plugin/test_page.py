@@ -1,20 +1,14 @@
 """The page of `kubectl holdfast ui` in a real Chromium, beside a job that moves."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from tests.support.chromium import CHROMIUM, chromium_page
+from tests.support.clusters.plugin import PluginCluster
 from tests.support.clusters.reconciler import jobset, policy
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from tests.support.clusters.plugin import PluginCluster
 
 pytestmark = [
     pytest.mark.cluster,

@@ -1,22 +1,15 @@
 """The plugin as its user runs it: the real kubectl, a real API server, and the rights of one namespace."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from holdfast.scheduling.labels import FOLLOWS, PROGRESS
-from tests.support.clusters.plugin import TIERS, TrainingPods
+from tests.support.clusters.plugin import TIERS, PluginCluster, TrainingPods
 from tests.support.clusters.reconciler import NAMESPACE, jobset, policy, wait_until
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from tests.support.clusters.plugin import PluginCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -3,26 +3,19 @@
 The last file of its folder: policies that were deleted are enforced for some seconds more.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import subprocess
 
 import pytest
 import yaml
 
 from holdfast.components.admission.job_admission import capacity_selections
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import wait_until_enforced
-from tests.support.clusters.plugin import TIERS
+from tests.support.clusters.plugin import TIERS, PluginCluster
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy
 from tests.support.strategies.admitted_jobs import validation_objects
-
-if TYPE_CHECKING:
-    import subprocess
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.plugin import PluginCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -1,16 +1,11 @@
 """One control plane with Karpenter's CRDs for EC2, for all tests of pools."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.control_plane import CHECKOUT, define_all, running_control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 CRDS = CHECKOUT / "components" / "charts" / "karpenter-crds" / "files"
 

@@ -1,25 +1,20 @@
 """Pools on EC2 on a real API server with the CRDs of Karpenter's provider."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.machines import Machine, machine_catalogue
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.machines import Machine
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -1,17 +1,12 @@
 """A control plane with the real scheduler, the real Karpenter and admission in force."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from tests.support.clusters.fallback import install_karpenter, system_node
 from tests.support.clusters.operators import OperatorCluster, operator_cluster
 from tests.support.clusters.reachability import sell_whole_machines
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,18 @@ run here: of their pools the same links are judged, with what their documentatio
 `HOLDFAST_SEED` draws the same jobs again.
 """
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import pytest
 
+from holdfast.components.admission.rules import TolerationRule
 from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
 from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
 from holdfast.scheduling.reachability.walk import Outcome
 from holdfast.scheduling.taints import SPOT
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.reachability_edges import OPEN, edges
 from tests.support.clusters.admission import (
@@ -27,18 +28,18 @@ from tests.support.clusters.admission import (
     tolerations_of,
     wait_until_enforced,
 )
+from tests.support.clusters.operators import OperatorCluster
 from tests.support.clusters.reachability import Trial, try_out
 from tests.support.fakes.job_world import MarketTier, end_of
-from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, drawn_jobs, rules_of, takes
+from tests.support.strategies.reachability_jobs import (
+    ELSEWHERE,
+    TRAINING,
+    TriedJob,
+    drawn_jobs,
+    rules_of,
+    takes,
+)
 from tests.support.strategies.reachability_pools import open_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.components.admission.rules import TolerationRule
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.operators import OperatorCluster
-    from tests.support.strategies.reachability_jobs import TriedJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

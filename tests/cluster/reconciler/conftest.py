@@ -1,15 +1,10 @@
 """One small cluster for all tests of the reconciler."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from tests.support.clusters.reconciler import LoopCluster, loop_cluster, policy
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

@@ -1,21 +1,22 @@
 """The controller is killed; its API server throttles it, fails, stops answering and restarts on another port."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
-from tests.support.clusters.reconciler import NAMESPACE, Replica, jobset, replica, wait_until, watched_gangs
+from tests.support.clusters.reconciler import (
+    NAMESPACE,
+    LoopCluster,
+    Replica,
+    jobset,
+    replica,
+    wait_until,
+    watched_gangs,
+)
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -1,10 +1,7 @@
 """The trimmed objects in the caches hold every field that the adapters read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,11 +10,8 @@ from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.reconciler.cached_objects import cached_job, trim_child, trim_node, trim_pod
-from tests.support.clusters.reconciler import NAMESPACE, jobset, wait_until
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, wait_until
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -1,20 +1,13 @@
 """Objects with extreme values, which a real API server admits, do not stop the controller."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
-from tests.support.clusters.reconciler import NAMESPACE, jobset, replica
+from holdfast.scheduling.json import Json
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, replica
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

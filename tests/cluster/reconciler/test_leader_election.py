@@ -1,20 +1,13 @@
 """Two replicas: one leads, and a deposed leader writes nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
-from tests.support.clusters.reconciler import Replica, jobset, replica, wait_until
+from tests.support.clusters.reconciler import LoopCluster, Replica, jobset, replica, wait_until
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

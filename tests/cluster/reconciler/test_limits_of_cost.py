@@ -1,26 +1,20 @@
 """The controller process keeps limits of cost on a real API server, with prices as Karpenter shows them."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pytest
 import yaml
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, MAX_COST, POOL
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.clusters.reconciler import NAMESPACE, jobset, policy, replica, wait_until
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, policy, replica, wait_until
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -1,20 +1,22 @@
 """The controller process moves JobSets down their ladder on a real API server."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STATE, STOP
 from holdfast.scheduling.windows import format_time
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (
     NAMESPACE,
+    Gangs,
+    LoopCluster,
     jobset,
     namespace,
     policy,
@@ -23,13 +25,6 @@ from tests.support.clusters.reconciler import (
     watched_gangs,
 )
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import Gangs, LoopCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -1,8 +1,7 @@
 """Where the real scheduler places placeholders, it places the pods of their job."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Generator, Mapping
+from typing import Final
 
 import pytest
 
@@ -10,20 +9,15 @@ from holdfast.fallback.jobs.pod_templates import shape_of, with_pool
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
 from holdfast.fallback.reservations.placement import REQUIRED, placement_problem
 from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     RESERVATION_NAMESPACE,
     RESERVATION_PRIORITY,
     RESERVATION_PRIORITY_CLASS,
     ZONE,
 )
-from tests.support.clusters.reconciler import NAMESPACE, simulated_node, wait_until
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, simulated_node, wait_until
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -1,16 +1,11 @@
 """Two clusters for all tests of transfers between them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 import pytest
 
 from tests.soak.fault_proxy import Fault
 from tests.support.clusters.transfers import TwoClusters, two_clusters
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @pytest.fixture(scope="package")

@@ -1,30 +1,32 @@
 """Controllers of two real clusters move a JobSet to a tier in the other cluster and back, and never run it twice."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
-from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy, replica, wait_until
-from tests.support.clusters.transfers import CLUSTER, POOL
+from tests.support.clusters.reconciler import (
+    JOBSET,
+    NAMESPACE,
+    LoopCluster,
+    Replica,
+    jobset,
+    policy,
+    replica,
+    wait_until,
+)
+from tests.support.clusters.transfers import CLUSTER, POOL, TwoClusters
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import LoopCluster, Replica
-    from tests.support.clusters.transfers import TwoClusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

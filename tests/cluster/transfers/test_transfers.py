@@ -1,25 +1,17 @@
 """Transfers between two real control planes, each with JobSet, through a proxy that cuts and loses."""
 
-from __future__ import annotations
-
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.jobs import copies
 from holdfast.scheduling.labels import TRANSFER
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.soak.fault_proxy import Fault
-from tests.support.clusters.reconciler import JOBSET, NAMESPACE, wait_until
-from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL
+from tests.soak.fault_proxy import ApiRequest, Fault
+from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, wait_until
+from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL, TwoClusters
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from tests.soak.fault_proxy import ApiRequest
-    from tests.support.clusters.reconciler import LoopCluster
-    from tests.support.clusters.transfers import TwoClusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -1,22 +1,18 @@
 """`python -m tests.soak alerts`: Prometheus' promtool checks the alerts and the dashboard's queries, and plays series to them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
 
 from holdfast.components.monitoring.dashboard import PANELS
 from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.catalog import BUILD_FLAGS, LINK_FLAGS, read_go_module
 from holdfast.simulator.tools.toolchain import GoRunner, find_go, require_go
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
-
-if TYPE_CHECKING:
-    from holdfast.simulator.paths import Workspace
 
 _MODULE: Final = Path(__file__).parent / "promtool"
 _PACKAGE: Final = "github.com/prometheus/prometheus/cmd/promtool"

@@ -3,16 +3,12 @@
 Values are in promtool's notation: `0+1x10` are 0, 1, … 10, one for each minute; `_` is a missing sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.monitoring.alerts import ALERTS, rule_group
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 _LEADER: Final = 'holdfast_fallback_leader{pod="controller-%d"}'
 _WRITES: Final = 'holdfast_fallback_failed_writes_total{reason="%s",pod="controller-0"}'

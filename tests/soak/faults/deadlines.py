@@ -7,19 +7,16 @@ lost: a kill costs it what its restart costs.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.simulator.errors import RehearsalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-
-    from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
-    from holdfast.rehearsal.timeline.traces import JobTrace
 
 WORK: Final = timedelta(minutes=4)
 RESTART_COST: Final = timedelta(seconds=60)

@@ -1,17 +1,12 @@
 """Whether the reservations of a fault run followed their rules: one incomplete hold of a pool at a time, none too long. Pure."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from tests.soak.faults.nodes import NodeTimeline, Placeholder
+from tests.soak.faults.nodes import NodeTimeline, Placeholder
 
 # A hold that is complete stays until the job's pods have ended and it is resumed.
 _MOVE: Final = timedelta(seconds=60)

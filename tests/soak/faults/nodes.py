@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
@@ -15,14 +15,9 @@ from holdfast.fallback.reservations.reserved_capacity import reserved_for
 from holdfast.rehearsal.timeline.recorder import BEGUN, WatchTarget, WatchThread
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import SYNCED
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.kubernetes_client.watch import Event
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.inputs.pool import taint_of
 from holdfast.policies.inputs.volumes import VolumeZones, volume_zones
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.policies.resources import Value
+from holdfast.scheduling.json import UNKNOWN, Json, Unknown
 from holdfast.scheduling.labels import GPU_RESOURCE, ZONE
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
 from holdfast.scheduling.reachability.node_selection import alternatives
@@ -18,14 +20,8 @@ from holdfast.scheduling.taints import Taint, untolerated
 from tests.support.builders.stack_resources import resource
 from tests.support.json_objects import obj, objects
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.policies.resources import Value
-    from holdfast.scheduling.json import Json
-
 #: What passes, by filter; UNKNOWN where the checks give no verdict.
-Verdicts: TypeAlias = "Mapping[str, bool | Unknown]"
+Verdicts: TypeAlias = Mapping[str, bool | Unknown]
 
 FILTERS: Final = ("affinity", "taints", "resources", "volumes")
 

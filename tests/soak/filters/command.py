@@ -1,28 +1,22 @@
 """`python -m tests.soak filters`: compares the checks with the filters of the real scheduler on many drawn pods and nodes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, cast
 
 from holdfast.rehearsal.output import say
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.toolchain import GoRunner, find_go
-from tests.soak.filters.cases import FILTERS, cases
+from tests.soak.filters.cases import FILTERS, Case, cases
 from tests.soak.filters.recorded import record
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.paths import Workspace
-    from tests.soak.filters.cases import Case
 
 _SOURCE: Final = "tests/soak/filters/main.go"
 _AT_ONCE: Final = 2000

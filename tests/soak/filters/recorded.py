@@ -1,18 +1,13 @@
 """The recorded sample of drawn cases with the scheduler's answers, which unit tests read."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from holdfast.scheduling.json import Json
 from tests.soak.filters.cases import Case
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
 
 RECORDED: Final = Path(__file__).with_name("recorded.jsonl")
 

@@ -4,23 +4,19 @@ It is no part of `make test`: the two need 2 GB of packages, and Ray a minute to
 collected with the others.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.support.training_program import TRAINING, Attempt, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
 
 ROOT: Final = Path(__file__).parents[3]
 PYTHON: Final = ROOT / ".tools" / "frameworks" / "bin" / "python"

@@ -4,30 +4,24 @@ A provider names some fields otherwise than the API, or takes them from several 
 each. A field that belongs to the provider alone is recorded with its kind only.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from pathlib import Path
+from typing import Final, TypeAlias, cast
 
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, Property, argument_properties
+from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.judges.openapi import Field, Fields, items_of, shape_of, write
 from tests.soak.judges.requests import PROVIDER_ONLY, REQUESTS, Request
 from tests.support.published import FOLDER
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.clouds.sdk import PropertyType
-
-Shape: TypeAlias = "Mapping[str, object]"
+Shape: TypeAlias = Mapping[str, object]
 
 _KINDS: Final = {
     Kind.STRING: "string",

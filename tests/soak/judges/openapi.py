@@ -1,14 +1,14 @@
 """What Azure publishes about its resource types, from the types that Microsoft generates of its OpenAPI documents."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
+from holdfast.simulator.clouds.catalogue import Rules
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.sdk import (
     Kind,
@@ -19,17 +19,11 @@ from holdfast.simulator.clouds.sdk import (
     find_resource,
 )
 from holdfast.simulator.errors import RehearsalError
-from tests.support.published import AZURE
+from tests.support.published import AZURE, Published
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.simulator.clouds.catalogue import Rules
-    from tests.support.published import Published
-
-Field: TypeAlias = "dict[str, object]"
-Fields: TypeAlias = "dict[str, Field]"
-Type: TypeAlias = "Mapping[str, object]"
+Field: TypeAlias = dict[str, object]
+Fields: TypeAlias = dict[str, Field]
+Type: TypeAlias = Mapping[str, object]
 
 #: Token → the type's name in Azure Resource Manager, and the input that names the resource.
 TYPES: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,19 +1,15 @@
 """Plants mistakes in the inputs of resources, to measure which of them a judge sees."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-Inputs: TypeAlias = "dict[str, object]"
+Inputs: TypeAlias = dict[str, object]
 # The keys of these are values of the user.
 _OF_THE_USER = frozenset({"tags", "labels", "nodeLabels", "resourceLabels", "metadata"})
 #: Returns what a judge says of a resource's inputs.
-Judge: TypeAlias = "Callable[[Mapping[str, object]], list[str]]"
+Judge: TypeAlias = Callable[[Mapping[str, object]], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)

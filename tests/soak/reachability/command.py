@@ -1,19 +1,21 @@
 """`python -m tests.soak reachability`: compares verdicts with the real scheduler and Karpenter on many drawn NodePools."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.components.admission.rules import TolerationRule
 from holdfast.rehearsal.output import say
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
 from holdfast.scheduling.labels import TRAINING_VALUE
 from holdfast.scheduling.taints import SPOT
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.clusters.admission import (
     admission_objects,
@@ -24,17 +26,8 @@ from tests.support.clusters.admission import (
 from tests.support.clusters.fallback import install_karpenter, system_node
 from tests.support.clusters.operators import operator_cluster
 from tests.support.clusters.reachability import Trial, sell_whole_machines, try_out
-from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, rules_of, takes
+from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes
 from tests.support.strategies.reachability_pools import open_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.components.admission.rules import TolerationRule
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.strategies.reachability_jobs import TriedJob
-
 
 #: Each plan takes all pods that wait: with the usual second, there is one for every few NodePools that get ready.
 _BATCHES: Final[Json] = {"batchIdleDuration": "5s", "batchMaxDuration": "40s"}

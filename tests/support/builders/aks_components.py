@@ -1,27 +1,20 @@
 """A valid AKS cluster and valid agent pools; tests override single arguments."""
 
-from __future__ import annotations
-
 import base64
 import json
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.aks.access import PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.control_plane import Maintenance, SystemNodesArgs, Upgrades
 from holdfast.components.network.azure import ExistingAzureNetwork
-from tests.support.fakes.pulumi_engine import Recording, record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.json import Json
-
 from holdfast.components.pools.aks import AksPoolArgs
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
+from tests.support.fakes.pulumi_engine import Recording, record
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 TENANT = "22222222-2222-2222-2222-222222222222"

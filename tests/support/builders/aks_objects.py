@@ -1,16 +1,10 @@
 """AKS clusters and node pools as objects of the simulated cloud."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.clouds.azure.nodes import AGENT_POOL
 from holdfast.simulator.clouds.state import CloudObject
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 GROUP = "holdfast-test"
 NAME = "holdfast-test"

@@ -4,11 +4,10 @@ A stack is composed of the components that are listed here by their argument cla
 inside them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.checkpoints.s3 import (
     CheckpointAccess,
@@ -27,13 +26,7 @@ from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsol
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from tests.support.fakes.pulumi_engine import Recording, record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.support.fakes.pulumi_engine import Recorded
-
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
 ADMIN = "arn:aws:iam::123456789012:role/platform"

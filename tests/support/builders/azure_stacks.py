@@ -1,12 +1,13 @@
 """Azure stacks as a whole, composed under mocks in a subscription that answers: those of `stacks/`, and other ways to write one."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.stack import compose
 from holdfast.infra.program import load_platform
+from holdfast.scheduling.json import Json
 from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
@@ -14,20 +15,13 @@ from tests.support.builders.configurations import (
     REGISTRY,
     SUBSCRIPTION,
     WORKSPACE,
+    Document,
     fixed_platform,
     nap_platform,
     section,
 )
 from tests.support.doc_pages import ROOT
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recording
+from tests.support.fakes.pulumi_engine import Recording, record
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"

@@ -1,33 +1,26 @@
 """Valid objects to start from: a test overrides the one thing it is about."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from holdfast.infra import versions
+from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.aws.config.validation import read_aws_platform
+from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
 from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.infra.clouds import cloud_of
 from holdfast.infra.config.existing import ExistingCluster
+from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.config.validation import read_gcp_platform
-from holdfast.scheduling.errors import ConfigError
+from holdfast.infra.local.config.stack import LocalPlatform
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.pools import Pool
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.infra.local.config.stack import LocalPlatform
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import JsonValue
-
-
-Document: TypeAlias = "dict[str, JsonValue]"
+Document: TypeAlias = dict[str, JsonValue]
 
 #: Training namespaces over the pools that every cloud's document has here: cpu, cpu-spot, a100-spot, a100.
 NAMESPACES: JsonValue = [

@@ -1,17 +1,12 @@
 """Builders of jobs, their pods and their nodes as an API server returns them; the defaults are healthy."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 NAMESPACE = "vision"
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

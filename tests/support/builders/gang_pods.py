@@ -1,16 +1,10 @@
 """The pods that an operator creates for a job."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.reachability.shape import Shape
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.shape import Shape
 
 
 def pods_of(job: Json) -> list[Json]:

@@ -1,23 +1,16 @@
 """GCP stacks as a whole, composed under mocks in a project that answers: those of `stacks/`, and other ways to write one."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.builders.configurations import GCP_KEY, entry, gcp_platform, section
+from tests.support.builders.configurations import GCP_KEY, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-    from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recording
+from tests.support.fakes.pulumi_engine import Recording, record
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"

@@ -1,24 +1,18 @@
 """A valid GKE cluster and valid node pools; tests override single arguments."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.gke.access import DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
 from holdfast.components.cluster.gke.control_plane import Maintenance, MaintenanceExclusion
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.components.network.gcp import ExistingGcpNetwork
-from tests.support.fakes.pulumi_engine import Recording, record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 from holdfast.components.pools.gke import GkePoolArgs
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
+from tests.support.fakes.pulumi_engine import Recording, record
 
 PROJECT = "ml"
 REGION = "europe-west4"

@@ -1,41 +1,39 @@
 """Builders of policies, states and observations of jobs on a ladder; tests override the fields that matter."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypedDict, TypeVar
+from typing import Final, TypedDict, TypeVar, Unpack
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
 from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation, Reservation
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Unpack
-
-    from holdfast.fallback.policy.policy import TierFacts
-    from holdfast.fallback.state_machine.actions import Action
-    from holdfast.fallback.state_machine.decision import Decision
-    from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.fallback.state_machine.observation import (
-        ContendingGang,
-        CopyStatus,
-        Deadline,
-        MaxCost,
-        NodeKind,
-        Outcome,
-        PoolStatus,
-    )
-    from holdfast.fallback.state_machine.state import (
-        FailbackAttempt,
-        Ledger,
-        OutageKind,
-        Pace,
-        TimedFailure,
-    )
-    from holdfast.scheduling.ladder import Failures
+from holdfast.fallback.state_machine.actions import Action
+from holdfast.fallback.state_machine.decision import Decision
+from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.observation import (
+    Cause,
+    ContendingGang,
+    CopyStatus,
+    Deadline,
+    Loss,
+    MaxCost,
+    NodeKind,
+    Observation,
+    Outcome,
+    PoolStatus,
+    Reservation,
+)
+from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    JobState,
+    Ledger,
+    OutageKind,
+    Pace,
+    Phase,
+    Purpose,
+    TimedFailure,
+)
+from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

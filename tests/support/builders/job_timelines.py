@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.rehearsal.timeline.traces import JobTrace
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
 
 START: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

@@ -1,17 +1,13 @@
 """Karpenter's official template and release for 1.14, with a cluster's values filled in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.controller_policies import ControllerScope
+from holdfast.scheduling.json import Json
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 _FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "karpenter-1.14-policies"
 

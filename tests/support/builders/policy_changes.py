@@ -1,20 +1,14 @@
 """Changes of the repository's stacks that break one rule each, and the stacks to which they apply."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from holdfast.policies.inputs import declared_pools
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import POOL
-from tests.support.builders.policy_programs import every, of, put, without
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from tests.support.builders.policy_programs import Program, Props
+from tests.support.builders.policy_programs import Program, Props, every, of, put, without
 
 KARPENTER = ("local", "aws-dev", "aws-prod", "azure-dev")
 AWS = ("aws-dev", "aws-prod")

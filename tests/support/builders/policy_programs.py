@@ -1,35 +1,27 @@
 """Programs as the policies see them: the repository's own stacks, which are compliant, and one that breaks every rule."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from holdfast.infra.local.config.stack import LocalPlatform
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.policies.faults import Asked
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
 from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack, StackResource
-from holdfast.policies.rule import Level
+from holdfast.policies.resources import Stack, StackResource, Value
+from holdfast.policies.rule import Finding, Level
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
 from holdfast.policies.server import evaluate
 from holdfast.scheduling.labels import POOL, TRAINING
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.stack_resources import resource
 from tests.support.doc_pages import ROOT
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from holdfast.infra.local.config.stack import LocalPlatform
-    from holdfast.policies.resources import Value
-    from holdfast.policies.rule import Finding
-    from tests.support.fakes.pulumi_engine import Recording
+from tests.support.fakes.pulumi_engine import Recording, record
 
 
 @cache

@@ -1,18 +1,13 @@
 """A program with CPU pools, a ladder over them, and jobs that it creates itself."""
 
-from __future__ import annotations
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
-
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.resources import StackResource, Value
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
 from tests.support.builders.training_jobs import jobset, pod_template, replicated_job
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.json import Json
 
 JOB_SET = "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet"
 RAY_JOB = "kubernetes:ray.io/v1:RayJob"

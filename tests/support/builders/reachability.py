@@ -1,18 +1,15 @@
 """A ladder that a job can walk down to its end, and the facts of its pools."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
+
+from typing_extensions import Unpack
 
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Toleration
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 P4D = MachineCapacity(
     name="p4d.24xlarge",

@@ -1,20 +1,14 @@
 """Jobs on both sides of every edge: what exactly fits, and what is a hair too much."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
-from tests.support.strategies.reachability_jobs import RESERVED, TEAM, TriedJob, TriedTier, room
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
-    from tests.support.strategies.reachability_jobs import Containers
+from tests.support.strategies.reachability_jobs import RESERVED, TEAM, Containers, TriedJob, TriedTier, room
 
 _CPU: Final = "m7i.xlarge"
 _GPU: Final = "p4d.24xlarge"

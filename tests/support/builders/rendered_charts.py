@@ -1,20 +1,15 @@
 """Renders real charts with the real Helm and our values."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import yaml
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 
 def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Json]:

@@ -1,19 +1,12 @@
 """Small stacks as the policies see them: a compliant one with NodePools, and the pools of GKE and AKS."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from holdfast.policies.inputs.gke import NODE_POOL
-from holdfast.policies.resources import StackResource
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.policies.resources import Value
-
-    Props = Mapping[str, Value]
+Props = Mapping[str, Value]
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 FALLBACK_POLICY_TYPE = "kubernetes:holdfast.dev/v1alpha1:FallbackPolicy"

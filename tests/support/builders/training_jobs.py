@@ -1,20 +1,13 @@
 """JobSets, RayJobs and pods as tests write them, and readers of what admission makes of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FOLLOWS, GPU_RESOURCE, CapacityType
 from holdfast.scheduling.pools import Pool
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
-
 
 NAMESPACE = "vision"
 

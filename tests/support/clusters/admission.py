@@ -1,26 +1,21 @@
 """A real API server with admission policies in force, and the policies and objects that tests put through it."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
+from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from holdfast.scheduling import taints
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.taints import Taint
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import container, pod
 from tests.support.clusters.control_plane import running_control_plane
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.taints import Taint
 
 
 def tolerations_of(pod: Json) -> list[Json]:

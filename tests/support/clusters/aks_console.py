@@ -1,16 +1,10 @@
 """Creates a simulated AKS cluster and its node pools, call by call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from tests.support.clusters.provider_calls import Engine
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Properties, Value
+from tests.support.clusters.provider_calls import Engine, Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"
 CLUSTER = "azure-native:containerservice:ManagedCluster"

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from holdfast.rehearsal.scenarios.aks import AksScaleSets
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.clusters.cloud_stack import CloudStack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.simulator.clouds.state import CloudObject
-    from holdfast.simulator.paths import Workspace
 
 
 def wait_for_pod(

@@ -1,18 +1,12 @@
 """Creates a simulated AKS cluster with its dependencies, call by call."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
-from tests.support.clusters.provider_calls import Engine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Value
+from tests.support.clusters.provider_calls import Engine, Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"
 NETWORK_TYPE = "azure-native:network:VirtualNetwork"

@@ -1,10 +1,10 @@
 """Programs on simulated clouds, run by the real engine: of one component, of a GKE cluster, of an EKS cluster."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -19,15 +19,10 @@ from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Program, StackCommands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi.faults import Faults
 
 _PROJECT = "clouds"
 _STACK = "test"

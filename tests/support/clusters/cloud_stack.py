@@ -1,25 +1,19 @@
 """A stack of a test program: its cloud is simulated, its Kubernetes objects are on a real control plane."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
+from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.stack import StackSimulators
 from tests.support.command_line import Program, StackCommands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.paths import Workspace
-    from holdfast.simulator.pulumi.faults import Faults
 
 _PROJECT = "clouds"
 _SETTINGS: Mapping[str, Json] = {

@@ -1,19 +1,13 @@
 """A workspace whose one stack is written by a test."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
+from holdfast.scheduling.json import Json
+from holdfast.simulator.paths import Workspace
 from tests.support.builders.configurations import AWS_REGION
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.paths import Workspace
 
 
 def workspace_of(folder: Path, stack: str, document: Json) -> Workspace:

@@ -1,9 +1,9 @@
 """The fallback controller's service account on a test cluster, with its permissions and the policy on its writes."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
@@ -16,17 +16,12 @@ from holdfast.components.fallback_controller.access import (
 )
 from holdfast.components.fallback_controller.write_policy import NAME, binding_spec, policy_spec
 from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import wait_until_enforced
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"

@@ -1,19 +1,12 @@
 """Creates a simulated EKS cluster call by call; a test omits or changes one part."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from holdfast.components.iam.aws import service_trust
-from tests.support.clusters.provider_calls import Engine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.simulator.pulumi.values import Properties, Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Properties, Value
+from tests.support.clusters.provider_calls import Engine, Provider
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

@@ -1,13 +1,13 @@
 """A real control plane with JobSet, KubeRay and Karpenter in it, and the pools of a ladder."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.karpenter.kwok import (
@@ -22,7 +22,9 @@ from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.state_machine.observation import Observation
 from holdfast.infra import versions
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -43,22 +45,14 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool, weights
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
+from holdfast.simulator.paths import Workspace
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster, bare_operator_cluster
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from pathlib import Path
-
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.paths import Workspace
-
 
 WATCH_SECONDS = 180.0
 

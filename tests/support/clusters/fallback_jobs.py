@@ -1,28 +1,22 @@
 """Jobs on the pools of a ladder, what happens to their pods, and what the fallback controller does about it."""
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import LADDER, STATE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.fallback import NAMESPACE
+from tests.support.clusters.reconciler import Replica
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.clusters.reconciler import Replica
-
 
 FOLLOWS: Mapping[str, str] = {"holdfast.dev/fallback": "true"}
 SECONDS = 60

@@ -1,15 +1,9 @@
 """Creates a simulated GKE cluster and its node pools, call by call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tests.support.clusters.provider_calls import Engine
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Value
-    from tests.support.clusters.provider_calls import Provider
+from holdfast.simulator.pulumi.values import Value
+from tests.support.clusters.provider_calls import Engine, Provider
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

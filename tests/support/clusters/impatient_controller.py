@@ -3,18 +3,14 @@
 `python -m tests.support.clusters.impatient_controller` takes the arguments of `python -m holdfast.fallback`.
 """
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from types import ModuleType
+from typing import Final
 
 from holdfast.fallback.__main__ import main
 from holdfast.fallback.state_machine import capacity_wait, failover, outages, tier_visit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
 
 #: The timeouts that tests wait out, by module and name. Longer than what a busy machine needs for what they wait for.
 SHORT: Final[Mapping[ModuleType, Mapping[str, timedelta]]] = {

@@ -1,21 +1,23 @@
 """A real API server that admits, mutates and validates jobs as in a training namespace, with no operator behind it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sysconfig
 import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
 
 from holdfast.components.admission.job_admission import capacity_selections, job_manifests
+from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
@@ -28,6 +30,7 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import PoolSummary
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.paths import Workspace
@@ -52,15 +55,6 @@ from tests.support.clusters.admission import (
 from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
 from tests.support.json_objects import obj, objects
 from tests.support.strategies.admitted_jobs import facts_of, ladder_with, validation_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pools import PoolSummary
-
 
 #: As a ladder that is applied by hand, without the facts of its pools.
 TIERS: Sequence[Json] = (

@@ -6,9 +6,10 @@ import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider import KubernetesProvider
 from holdfast.simulator.kubernetes_provider.apply import manager_for
@@ -24,19 +25,14 @@ from holdfast.simulator.kubernetes_provider.operation import (
     ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.checkpoint import PendingOperation
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.values import Properties, Value
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.paths import Workspace
-    from holdfast.simulator.pulumi.checkpoint import PendingOperation
 
 _DEPLOYMENT = """
 apiVersion: apps/v1

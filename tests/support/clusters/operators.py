@@ -1,15 +1,14 @@
 """Operators installed from their charts into a control plane, where the operator runner starts them."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
 
 import psutil
 import yaml
@@ -20,16 +19,11 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from pathlib import Path
-
-    from holdfast.simulator.paths import Workspace
 
 # Ready when the mounted file says so; ends, with code 7, when it says that.
 PROGRAM = """#!{python}

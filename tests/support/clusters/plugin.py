@@ -1,7 +1,5 @@
 """A cluster with the fallback controller, a user with the rights of one namespace, and the plugin as the user installs it."""
 
-from __future__ import annotations
-
 import base64
 import os
 import signal
@@ -9,25 +7,21 @@ import subprocess
 import sys
 import sysconfig
 import threading
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import yaml
 
 from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
 from holdfast.plugin.bundle import build
+from holdfast.scheduling.json import Json
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.operators import STACK
-from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, replica
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, replica
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
-    from tests.support.clusters.reconciler import Replica
 
 #: What the stack says about the pools: one machine of four CPUs, two of them at most.
 FACTS: Final[Json] = {

@@ -5,36 +5,28 @@ sees a part of a gang. A simulated node has the capacity that its pods requested
 so that the limits of a pool count too little: a policy gives each node the capacity of its machine.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
-from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
 from holdfast.scheduling.reachability.node_selection import alternatives
 from holdfast.scheduling.reachability.shape import Resources
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready
 from tests.support.json_objects import obj
-from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.machines import Machine
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.strategies.reachability_jobs import TriedJob
-
+from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedJob, TriedTier
 
 _NAME: Final = "whole-machines"
 _POOL: Final = "karpenter.sh/nodepool"

@@ -11,14 +11,17 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import Final, cast
 from urllib.error import URLError
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.job_operators import jobset_values
 from holdfast.infra import versions
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     CONTROLLER_NAMESPACE,
@@ -36,19 +39,12 @@ from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.operator_runner import OperatorRunner
+from holdfast.simulator.paths import Workspace
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.paths import Workspace
-
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"
 

@@ -1,8 +1,8 @@
 """A test program, rehearsed on simulated clouds in a folder of its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pulumi
 
@@ -11,10 +11,6 @@ from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from tests.soak.crash.targets import CloudTarget
 from tests.support.clusters.control_plane import scratch_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _PACK = """
 from pulumi_policy import EnforcementLevel, PolicyPack, StackValidationPolicy

@@ -1,23 +1,16 @@
 """A program with an object of each sort."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import v1 as crds
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
 
 from holdfast.scheduling.json import Json, mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pulumi_kubernetes.meta import v1 as meta
-
-    from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 def team(

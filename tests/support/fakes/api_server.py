@@ -1,23 +1,16 @@
 """An in-memory API server for the controller's client: versions, selectors, patches and watches; and virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json
 import re
 import selectors
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from holdfast.fallback.api.client import ApiError, Unreachable
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-
-    from holdfast.fallback.api.client import Kind
-    from holdfast.scheduling.json import Json, JsonValue
-
+from holdfast.fallback.api.client import ApiError, Kind, Unreachable
+from holdfast.scheduling.json import Json, JsonValue
 
 Object = dict[str, Any]
 

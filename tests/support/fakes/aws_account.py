@@ -1,18 +1,13 @@
 """An AWS account that answers what the program asks, as far as a test lets it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from holdfast.infra.aws.preflight.checks import Account, Existing
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.fakes.pulumi_engine import asked_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.json import Json
 
 ACCOUNT = "123456789012"
 CALLER = f"arn:aws:iam::{ACCOUNT}:user/deployer"

@@ -1,7 +1,5 @@
 """The computed outputs of cloud resources under Pulumi's mocks."""
 
-from __future__ import annotations
-
 from typing import cast
 
 GROUP = "sg-0123456789abcdef0"

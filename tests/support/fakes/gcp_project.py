@@ -1,22 +1,16 @@
 """A project that answers what the program asks, as far as a test lets it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
+from holdfast.infra.gcp.preflight.quotas import Granted
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.configurations import kubernetes_minor
 from tests.support.fakes.pulumi_engine import asked_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.infra.gcp.preflight.quotas import Granted
-    from holdfast.scheduling.json import Json
 
 NUMBER = "123456789012"
 AGENT = f"service-{NUMBER}@gs-project-accounts.iam.gserviceaccount.com"

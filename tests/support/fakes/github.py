@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import parse_qs
 
 from holdfast.infra.bootstrap.command import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LONGEST_BODY = 65_536
 

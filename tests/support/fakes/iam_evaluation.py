@@ -4,21 +4,14 @@ An explicit denial wins; otherwise one allowing statement is enough. An unknown 
 test instead of counting as a match.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import Json, JsonValue
+from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def documents_of(resource: Recorded) -> Iterator[tuple[str, str]]:

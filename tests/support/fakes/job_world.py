@@ -3,15 +3,15 @@
 The truth is kept beside what the ladder sees of it, so that a test can say when the ladder broke a promise.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
+    Action,
     CreatePlaceholders,
     DeleteChildren,
     DeletePlaceholders,
@@ -46,14 +46,6 @@ from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.actions import Action
-
 
 BY_US = "us"
 BY_USER = "a user"

@@ -1,19 +1,14 @@
 """A fake of the JobSet controller, the Job controller and kubelets, as far as moves need them, with a short delay."""
 
-from __future__ import annotations
-
 import asyncio
+import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD
 from holdfast.scheduling.labels import POOL
-
-if TYPE_CHECKING:
-    import random
-
-    from tests.support.fakes.api_server import FakeApi, Object
+from tests.support.fakes.api_server import FakeApi, Object
 
 NAMESPACE = "vision"
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.client import ApiError
 from holdfast.plugin.connection import Answer
 from holdfast.scheduling.json import Json, JsonValue, mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 @dataclass(kw_only=True)

@@ -1,26 +1,19 @@
 """The pack as the engine calls it: requests with resources and settings, and the violations in its answers."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import grpc
 from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from holdfast.policies.pack import policies
+from holdfast.policies.resources import StackResource
 from holdfast.policies.server import PackServicer
-from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import grpc
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import UNKNOWN, Json
 
 #: The pack does not use the context of a call.
 NO_CONTEXT = cast("grpc.ServicerContext", None)

@@ -4,28 +4,21 @@ A recording is returned only after every registration is complete, so that tests
 absent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
+from pulumi.runtime.proto import alias_pb2, resource_pb2
 
+from holdfast.scheduling.json import Json
 from tests.support.fakes.cloud_outputs import azure_inputs_shown, azure_outputs, eks_outputs, gke_outputs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-
-    from pulumi.runtime.proto import alias_pb2, resource_pb2
-
-    from holdfast.scheduling.json import Json
-
 
 PROJECT = "holdfast"
 _STACK_TYPE = "pulumi:pulumi:Stack"
@@ -115,7 +108,7 @@ def asked_of(answer: Callable[[str, Json], Json], ask: Callable[[], object], *, 
 STACK = "local"
 
 #: Returns the result of a function by its token and arguments.
-Answer: TypeAlias = "Callable[[str, Json], Json]"
+Answer: TypeAlias = Callable[[str, Json], Json]
 
 
 @dataclass(frozen=True, kw_only=True)

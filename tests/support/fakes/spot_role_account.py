@@ -1,7 +1,5 @@
 """Changes a simulated AWS account: its role for EC2 Spot, and the caller's permissions."""
 
-from __future__ import annotations
-
 from holdfast.simulator.clouds.aws.iam import ATTACHMENT, READ_ONLY
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 

@@ -1,7 +1,5 @@
 """Where the two clusters of a transfer start, and where they come to rest once nothing fails any more."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from holdfast.fallback.state_machine.transfer import (

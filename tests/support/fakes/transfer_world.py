@@ -4,12 +4,11 @@ A state is a value, and `next_states` returns everything that may happen in it, 
 are stored and may be old when they are decided by. A written object makes every earlier read of it outdated.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.fallback.state_machine.transfer import (
@@ -33,9 +32,6 @@ from holdfast.fallback.state_machine.transfer import (
     may_run,
     may_run_at_home,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 UID: Final = "job"
 CLUSTER: Final = "elsewhere"
@@ -107,7 +103,7 @@ class World(NamedTuple):
     user: int = 2
 
 
-Decide: TypeAlias = "Callable[[HomeView, Mapping[str, RemoteView | None]], TransferAction | None]"
+Decide: TypeAlias = Callable[[HomeView, Mapping[str, RemoteView | None]], TransferAction | None]
 _RESUME: Final = "resume at home"
 _SUSPEND: Final = "suspend at home"
 

@@ -1,16 +1,9 @@
 """Invalid documents of local stacks, each with one mistake and the problem that it causes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.infra import versions
 from tests.support.builders.configurations import entry, kubernetes_minor, list_of
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, missing, reserved, wrong
-
-if TYPE_CHECKING:
-    from tests.support.invalid_configs.mistakes import Mistake
+from tests.support.invalid_configs.mistakes import ENDED, Mistake, missing, reserved, wrong
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,

@@ -1,18 +1,14 @@
 """A mistake in a document: the change that makes it, the field of the problem, and a part of the fix."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from holdfast.scheduling.json import JsonValue
+from tests.support.builders.configurations import Document
 
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
-
-    Change: TypeAlias = Callable[[Document], object]
-    Mistake: TypeAlias = tuple[Change, str, str]
+Change: TypeAlias = Callable[[Document], object]
+Mistake: TypeAlias = tuple[Change, str, str]
 
 
 def changed(at: str, **values: JsonValue) -> Change:

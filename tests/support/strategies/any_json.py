@@ -1,13 +1,8 @@
 """Arbitrary JSON documents."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import JsonValue
 
 
 def any_json(*keys: str) -> st.SearchStrategy[JsonValue]:

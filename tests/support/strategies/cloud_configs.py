@@ -1,21 +1,21 @@
 """Hypothesis strategies for valid documents of the clouds, each with the region or location it is for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 
 from holdfast.infra.azure.config.cluster import Login
 from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.machines import attachable_to, is_sold_in, machine_catalogue, zones_of
-from tests.support.builders.configurations import AZURE_LOCATION, EXISTING_AZURE_NETWORK, GCP_KEY, GCP_REGION
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
-
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
+from tests.support.builders.configurations import (
+    AZURE_LOCATION,
+    EXISTING_AZURE_NETWORK,
+    GCP_KEY,
+    GCP_REGION,
+    Document,
+)
 
 _EXISTING_VPC: Document = {
     "vpcId": "vpc-0123456789abcdef0",

@@ -1,19 +1,14 @@
 """Malformed stacks: arbitrary values in place of parts of the properties of resources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.builders.policy_programs import STACKS, recorded
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 WORDS: tuple[str, ...] = (
     "true",

@@ -1,7 +1,5 @@
 """Draws shapes with every field that a stack file may set."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, POOL

@@ -1,16 +1,11 @@
 """Objects with extreme values of the types that an API server's schemas allow: huge numbers, odd times, missing fields."""
 
-from __future__ import annotations
-
 import copy
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import mapping, sequence
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 _Path: TypeAlias = tuple[str | int, ...]
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies for states, observations and policies: independent of each other, and consistent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeAlias

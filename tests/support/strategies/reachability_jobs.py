@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
-from holdfast.components.admission.rules import karpenter_rules
+from holdfast.components.admission.rules import TolerationRule, karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.inputs import declared_pools
 from holdfast.policies.inputs.daemon_sets import DAEMON_SET
 from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.inputs.volumes import volume_zones
+from holdfast.policies.resources import StackResource, Value
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed
-from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.affinity import Requirement, Term
+from holdfast.scheduling.reachability.checks import CheckResult, Failed
+from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
 from holdfast.scheduling.reachability.walk import Walk, check_tier, walk
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.builders.training_jobs import expression, required_affinity
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.components.admission.rules import TolerationRule
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.affinity import Term
-    from holdfast.scheduling.reachability.checks import CheckResult
-    from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-
 
 #: Where admission adds to what pods tolerate, and where it does not.
 TRAINING: Final = "tried-training"

@@ -1,14 +1,15 @@
 """Draws jobs on NodePools as a stranger writes them: open requirements with every operator, several NodePools a tier."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.affinity import Requirement, Term
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
 from holdfast.scheduling.taints import SPOT, Taint, Toleration
 from tests.support.strategies.reachability_jobs import (
@@ -24,13 +25,6 @@ from tests.support.strategies.reachability_jobs import (
     VolumeTerms,
     room,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.affinity import Term
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 _FAMILY: Final = "karpenter.kwok.sh/instance-family"
 _SIZE: Final = "karpenter.kwok.sh/instance-size"

@@ -1,7 +1,5 @@
 """The ledger of a simulated job equals the simulation's own account: node by node, second by second."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import isclose

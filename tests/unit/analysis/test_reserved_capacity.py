@@ -1,7 +1,5 @@
 """Reserved capacity: when it pays, and how a simulated job uses blocks that begin and end."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 

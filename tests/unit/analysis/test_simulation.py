@@ -1,7 +1,5 @@
 """Simulated jobs walk their ladder by the controller's own decisions, and the same run twice is the same run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 

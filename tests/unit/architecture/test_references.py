@@ -1,26 +1,20 @@
 """Every image and chart of every stack is a published one, and it is recorded where its digest was read."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from holdfast.infra import versions
+from holdfast.policies.resources import StackResource
+from holdfast.scheduling.json import Json
 from tests.support.builders.official_karpenter import official
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 RELEASE, DEPLOYMENT = ":Release", ":Deployment"

@@ -1,7 +1,5 @@
 """Renovate updates every pin: its expressions run over the tree, and no pinned version is outside of what they match."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

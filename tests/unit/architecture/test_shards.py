@@ -1,7 +1,5 @@
 """CI's shards of slow tests (`.ci/shards`) hold every folder once, and a change runs the shards that it needs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import chain

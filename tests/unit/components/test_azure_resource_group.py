@@ -1,7 +1,5 @@
 """The resource group of a stack on Azure."""
 
-from __future__ import annotations
-
 from pulumi import CustomResource
 
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs

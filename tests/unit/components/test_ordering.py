@@ -1,7 +1,5 @@
 """Makes the users of an output depend on further resources."""
 
-from __future__ import annotations
-
 from pulumi import CustomResource, Output
 
 from holdfast.components.ordering import tied_to

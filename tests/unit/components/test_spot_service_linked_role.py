@@ -1,7 +1,5 @@
 """The account's service-linked role for EC2 Spot: created or imported, never deleted."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi import ComponentResource, ResourceOptions
 

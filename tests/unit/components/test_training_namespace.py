@@ -1,7 +1,5 @@
 """What `TrainingNamespace` registers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

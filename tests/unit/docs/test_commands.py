@@ -1,19 +1,15 @@
 """Commands in the documentation: ours parse as they are written, and the page of judges lists all others with what they need."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from holdfast import __main__ as command_line
 from holdfast.plugin import __main__ as plugin
 from tests.support.doc_pages import ROOT, DocPage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGES: Final = (
     "README.md",

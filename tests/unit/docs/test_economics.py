@@ -1,18 +1,13 @@
 """What the page on economics says its commands print is what they print."""
 
-from __future__ import annotations
-
 import shlex
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from holdfast.__main__ import main
 from tests.support.doc_pages import DocPage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 PAGE = DocPage.read("docs/economics.md")
 COMMAND = "holdfast "

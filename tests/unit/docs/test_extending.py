@@ -1,21 +1,17 @@
 """docs/extending.md lists every file that a new Kubernetes version, operator or cloud touches."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.infra import versions
 from holdfast.infra.clouds import CLOUDS
 from tests.support.doc_pages import ROOT, DocPage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE: Final = DocPage.read("docs/extending.md")
 SECTIONS: Final = ("## A Kubernetes version", "## An operator", "## A cloud")

@@ -1,13 +1,13 @@
 """Numbers and names in the guides of all clouds equal those of the program."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -25,25 +25,18 @@ from holdfast.infra import versions
 from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.aws.preflight.checks import quota_demands
 from holdfast.infra.azure.config.cluster import Login, Scaling
-from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.preflight.queries import zones_of_cluster
 from holdfast.infra.naming import aks_cluster_name, gke_cluster_name, gke_environment
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import GKE_SPOT, CapacityType
-from holdfast.scheduling.machines import boot_disk_of, family_of
+from holdfast.scheduling.machines import Machine, boot_disk_of, family_of
+from holdfast.scheduling.pools import Pool
 from tests.support.builders.configurations import new_cluster
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.iam_linter import lint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.machines import Machine
-    from holdfast.scheduling.pools import Pool
 
 PAGES = {cloud: DocPage.read(f"docs/getting-started-{cloud}.md") for cloud in ("aws", "azure", "gcp")}
 OPERATIONS = DocPage.read("docs/operations.md")

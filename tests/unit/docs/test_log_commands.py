@@ -1,28 +1,22 @@
 """The guides' commands show that a job resumed: kubectl runs them on a pod whose log is long."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import DocPage
 from tests.support.training_program import TRAINING, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
 
 #: Far more lines than the ten that kubectl shows of each pod of a selector.
 STEPS = 200

@@ -1,17 +1,13 @@
 """The policies page documents every policy and setting."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from holdfast.policies.pack import RULES
 from holdfast.policies.remediation import remediations
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import ROOT, DocPage
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 PAGE = DocPage.read("docs/policies.md")
 NAMES = {rule.name for rule in RULES} | {fix.name for fix in remediations()}

@@ -1,22 +1,16 @@
 """The roles of previews read what the program queries, and change nothing."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.iam_linter import lint
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 ROLES = ROOT / "docs" / "preview-roles"
 CONFIGURATION = DocPage.read("docs/configuration.md")

@@ -1,21 +1,17 @@
 """Checkpoints lie where CHECKPOINT_URI says, in each cloud's store, and training resumes from any of them."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support.fakes.object_stores import BlobContainer, CloudStorageBucket, S3Bucket
 from tests.support.training_program import loaded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ADDRESSES = {
     "s3": "s3://ckpt/vision",

@@ -1,7 +1,5 @@
 """The examples of single parts: short programs, each on the page that introduces it; the economics need no SDK."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Final

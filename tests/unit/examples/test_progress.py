@@ -1,15 +1,10 @@
 """The examples' reports of progress: what they send, how often, and that the training never fails for them."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
+import pytest
 
 from tests.support.training_program import loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def test_reports_are_steps_of_all_steps_and_no_more_often_than_configured(

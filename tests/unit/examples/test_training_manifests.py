@@ -1,7 +1,5 @@
 """What the manifests run is what lies in `examples/training`, with the versions it was tried with."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

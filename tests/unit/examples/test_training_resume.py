@@ -1,18 +1,13 @@
 """Training as real processes: killed without a word, or told to stop, and continued. No step is lost or done twice."""
 
-from __future__ import annotations
-
 import signal
+from collections.abc import Mapping
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.training_program import TRAINING, Attempt, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 #: Far more than four attempts take before their signal: on a loaded machine it comes many steps late.
 STEPS = 600

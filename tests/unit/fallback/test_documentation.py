@@ -1,7 +1,5 @@
 """docs/fallback.md explains every Event reason and every metric of the controller, and no others."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The controller's image has what it needs to run, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

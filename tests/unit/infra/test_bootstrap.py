@@ -1,7 +1,5 @@
 """`holdfast bootstrap`: what exists is left alone, what does not is made, and every command is one that AWS knows."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json
@@ -10,7 +8,6 @@ import shlex
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,11 +15,9 @@ from holdfast.infra.bootstrap import command
 from holdfast.infra.bootstrap.command import Answer, bootstrap, plan_of, run_command
 from holdfast.infra.bootstrap.steps import OUTPUT, Plan, Words, aws_plan, azure_plan, gcp_plan
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import DocPage
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 PLANS = {
     "aws": aws_plan("acme-state", "us-west-2", "123456789012"),

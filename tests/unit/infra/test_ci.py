@@ -1,7 +1,5 @@
 """What the workflows run: one comment for each stack, within GitHub's limit, updated and never repeated; one issue about drift."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,24 +1,18 @@
 """The services of every cluster: admission, fallback policies, quotas; their order and their content."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.policies.inputs.ladders import ladder_of
+from holdfast.policies.resources import StackResource
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
+from holdfast.scheduling.reachability.shape import Shape
 from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.builders.policy_programs import STACKS, every, program
 from tests.support.clusters.admitted_examples import STACKS as CLOUDS
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.shape import Shape
-
 
 VALIDATIONS = ("training-jobsets-can-fall-back", "training-rayjobs-can-fall-back")
 

@@ -1,29 +1,22 @@
 """Valid configurations of local stacks parse, and survive a round trip."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
 from pydantic import ValidationError
 
 from holdfast.infra.config.ladder import ControllerSection
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
-from tests.support.builders.configurations import problems, read
+from tests.support.builders.configurations import Document, problems, read
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn, SearchStrategy
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders.configurations import Document
-
 
 CATALOGUE = machine_catalogue("local")
 CPU_TYPES = sorted(name for name, machine in CATALOGUE.items() if not machine.gpus)

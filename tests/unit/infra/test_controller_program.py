@@ -1,7 +1,5 @@
 """The archives of the controller's program: complete, reproducible, and made of what is pinned."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import subprocess
@@ -9,11 +7,10 @@ import sys
 import zipfile
 from base64 import urlsafe_b64encode
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.fallback_controller.program import LARGEST_CONFIG_MAP
+from holdfast.components.fallback_controller.program import LARGEST_CONFIG_MAP, Archive
 from holdfast.infra.controller_program import (
     archive_of,
     controller_archives,
@@ -21,9 +18,6 @@ from holdfast.infra.controller_program import (
     pinned_packages,
 )
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from holdfast.components.fallback_controller.program import Archive
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,17 +1,11 @@
 """The dependencies of a stack's resources in every cloud; read backwards, the order of their deletion."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import new_cluster
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import value
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
 KARPENTER = frozenset({"karpenter-operator-controller", "karpenter-operator-crds"})

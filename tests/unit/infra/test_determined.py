@@ -1,8 +1,7 @@
 """Determined's pool list, turned into a stack's pools."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
@@ -14,14 +13,9 @@ from holdfast.infra.determined.conversion import as_yaml, convert
 from holdfast.infra.determined.parser import MasterFile, read_master_file
 from holdfast.infra.naming import as_dns_label
 from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue
-from tests.support.builders.configurations import AWS_REGION, aws_problems
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders.configurations import Document
+from tests.support.builders.configurations import AWS_REGION, Document, aws_problems
 
 SPOT_G4DN: Document = {
     "pool_name": "aws-spot-g4dn-metal",

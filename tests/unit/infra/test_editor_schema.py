@@ -1,10 +1,10 @@
 """Editors complete and check stack files by schemas that come from the program's own model and reference."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from typing import Protocol, cast
 
 import pytest
 import yaml
@@ -23,15 +23,10 @@ from holdfast.infra.config.editor_schema import (
     stack_schema,
 )
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.strategies import cloud_configs
 from tests.support.strategies.any_json import any_json
 from tests.support.strategies.damaged_stacks import damaged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 STACKS = sorted(FOLDER.parent.glob("Pulumi.*.yaml"))
 every_cloud = pytest.mark.parametrize("cloud", sorted(CLOUDS))

@@ -1,9 +1,7 @@
 """What stacks need of existing clusters: each missing property is one problem, before anything is registered."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +11,13 @@ from holdfast.infra.aws.preflight.existing_cluster import ExistingEks, existing_
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from holdfast.infra.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
 from holdfast.infra.preflight.existing_clusters import NodeGroup
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import JsonValue
 from tests.support.builders.aws_stacks import SUBNETS, VPC
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
     SUBNET,
+    Document,
     aws_document,
     aws_problems,
     azure_problems,
@@ -27,13 +28,6 @@ from tests.support.builders.configurations import (
     read_azure,
     read_gcp,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
 
 SYSTEM = NodeGroup(
     name="system", labels={"holdfast.dev/system": "true"}, taints=["CriticalAddonsOnly"], count=2

@@ -1,12 +1,13 @@
 """Invalid configurations of every cloud: each mistake is one problem with field, value, what is allowed, and the fix."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import pytest
 
 from holdfast.infra import versions
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.ladder import MOST_TIERS
 from tests.support.builders.configurations import EXISTING_AZURE_NETWORK as AZURE_SUBNET
 from tests.support.builders.configurations import (
@@ -27,12 +28,6 @@ from tests.support.builders.configurations import (
 )
 from tests.support.invalid_configs import aws, azure, gcp, local
 from tests.support.invalid_configs.mistakes import changed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import JsonValue
 
 PLATFORM = "holdfast:platform"
 OLD_VERSION = "1.30"

@@ -1,21 +1,16 @@
 """The local stack as a whole: what is made, under which names, and in which order it comes and goes."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.infra import versions
 from holdfast.infra.local.stack import compose
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, text
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 OPERATORS = ("operators-jobset-controller", "operators-kuberay-controller")
 

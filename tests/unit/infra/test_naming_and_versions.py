@@ -1,7 +1,5 @@
 """Names, labels and versions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from string import ascii_letters, digits

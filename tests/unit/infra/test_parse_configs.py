@@ -1,17 +1,17 @@
 """Valid configurations of every cloud: they parse, survive a round trip, and need no SDK."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, cast, get_args
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from holdfast.infra.aws.config.stack import AwsDocument
 from holdfast.infra.azure.config.stack import FixedDocument, NapDocument
@@ -19,9 +19,12 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.network_validation import fewest_bits
 from holdfast.infra.gcp.config.stack import GcpDocument
 from holdfast.infra.program import load_platform, provider_packages
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.pools import Pool, summarize_pool
 from tests.support.builders.configurations import (
+    Document,
     aws_problems,
     azure_problems,
     gcp_problems,
@@ -35,15 +38,6 @@ from tests.support.builders.configurations import (
 from tests.support.doc_pages import ROOT
 from tests.support.strategies import cloud_configs
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from hypothesis.strategies import SearchStrategy
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders.configurations import Document
 
 
 class Cloud(NamedTuple):

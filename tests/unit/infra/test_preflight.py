@@ -1,8 +1,7 @@
 """What holds for the preflight checks of every cloud: credential plugins, failed queries, refusals."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pulumi
 import pytest
@@ -13,7 +12,8 @@ from holdfast.infra.azure.preflight import check_subscription
 from holdfast.infra.azure.preflight import checks as azure
 from holdfast.infra.gcp.preflight import check_project
 from holdfast.infra.gcp.preflight import checks as gcp
-from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import (
     GCP_KEY,
     aws_platform,
@@ -25,13 +25,7 @@ from tests.support.builders.configurations import (
 from tests.support.fakes import aws_account, gcp_project
 from tests.support.fakes.pulumi_engine import asked_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
-
-    Answer = Callable[[str, Json], Json]
+Answer = Callable[[str, Json], Json]
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
 

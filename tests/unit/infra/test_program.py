@@ -1,31 +1,25 @@
 """The program as the engine runs it, and as tools read it."""
 
-from __future__ import annotations
-
 import gc
 import json
 import runpy
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pulumi
 import pytest
 import yaml
 
-from holdfast.infra.clouds import CLOUDS, Cloud
+from holdfast.infra.clouds import CLOUDS, Cloud, Settings
 from holdfast.infra.config.network_validation import placeholder_address_problems
 from holdfast.infra.program import load_platform, run
 from holdfast.infra.template.files import project_files, read_stack_name
 from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.configurations import platform_document
 from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.infra.clouds import Settings
-    from holdfast.scheduling.json import Json, JsonValue
 
 ROOT = Path(__file__).parents[3]
 CLOUD_SDKS = ("pulumi_aws", "pulumi_gcp", "pulumi_azure_native")

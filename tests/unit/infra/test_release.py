@@ -1,16 +1,14 @@
 """A release: the same bytes from the same commit, and what it says about itself."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
 import re
 import tarfile
 import tomllib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -18,9 +16,6 @@ import yaml
 from holdfast.infra.release.bill import bill_of_materials, locked_packages
 from holdfast.infra.release.build import check_same, packed, project_version, release_notes, sums_of
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROJECT = Path(__file__).parents[3]
 LOCK = (PROJECT / "infra/requirements.txt").read_text("utf-8")

@@ -1,21 +1,21 @@
 """What holds for the stacks of every cloud, composed under mocks."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
 
 from holdfast.infra import versions
 from holdfast.infra.local.stack import compose
+from holdfast.scheduling.json import JsonValue
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
     SUBSCRIPTION,
+    Document,
     aws_platform,
     fixed_platform,
     gcp_platform,
@@ -24,18 +24,11 @@ from tests.support.builders.configurations import (
     platform_document,
     read,
 )
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
-
-    Change = Callable[[Document], object]
+Change = Callable[[Document], object]
 
 MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
 every_stack = pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """`holdfast init`: a new project's files, from this repository's own."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 import yaml
@@ -24,9 +23,6 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [f"{cloud}-{environment}" for cloud in ("aws", "azure", "gcp") for environment in ("dev", "prod")]

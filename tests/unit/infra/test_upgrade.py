@@ -15,7 +15,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 from tests.support.fakes.pulumi_engine import record
 from tests.support.release_state import ROOT, Step, kept_of, recorded_state, registered, upgrade
 
-State: TypeAlias = "dict[str, Json]"
+State: TypeAlias = dict[str, Json]
 
 #: A new ConfigMap stands beside the old one until the pods that use it are replaced (ADR 0029): nothing is lost with one.
 HOLDS_NOTHING = "kubernetes:core/v1:ConfigMap"

@@ -1,7 +1,5 @@
 """The plugin as one file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

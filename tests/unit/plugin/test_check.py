@@ -1,8 +1,6 @@
 """Which tiers a job reaches, from the facts in its FallbackPolicy; and what a cluster's answers become."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,14 +9,9 @@ from holdfast.plugin.check import check_job, job_shapes, tier_facts
 from holdfast.plugin.cluster import Cluster, parse_reference
 from holdfast.plugin.connection import Answer, warning_text
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
 
 
 def facts(*, capacity: str = "spot", cpu: str = "8", nodes: int = 4, gpus: int = 0) -> Json:

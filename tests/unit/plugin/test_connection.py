@@ -1,14 +1,13 @@
 """Requests through the real kubectl, to a small server that answers as an API server does."""
 
-from __future__ import annotations
-
 import json
 import os
 import sysconfig
 import tempfile
 import threading
+from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +15,7 @@ from holdfast.fallback.api.client import MERGE, ApiError, Unreachable
 from holdfast.plugin.command_line import open_cluster
 from holdfast.plugin.connection import Access, connected, find_target
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 
 class ApiServer(BaseHTTPRequestHandler):

@@ -1,8 +1,6 @@
 """Stop, resume and move: what is written in which order, and what is refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -13,15 +11,12 @@ from holdfast.plugin import control
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import mapping
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, STATE, STOP
 from tests.support.builders.fallback_objects import NAMESPACE, UID, child_job, jobset
 from tests.support.builders.job_states import running, suspending
 from tests.support.fakes.namespace_requests import NamespaceRequests, merged
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 JOB: Final = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{NAMESPACE}/jobsets/train"
 CHILD: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/train-worker-0"

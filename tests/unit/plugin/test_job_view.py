@@ -1,9 +1,6 @@
 """What a job's user sees of its position, and its history in sentences."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +8,7 @@ from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
+    JobState,
     Ledger,
     OutageKind,
     Phase,
@@ -20,13 +18,10 @@ from holdfast.fallback.state_machine.state import (
 )
 from holdfast.plugin.history import NO_EVENTS, history_lines
 from holdfast.plugin.job_view import ROW_HEADS, cost_text, duration_text, job_row, job_view, table
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FINISH_BY, MAX_COST, STATE, STOP, CapacityType
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, suspending, waiting
-
-if TYPE_CHECKING:
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.scheduling.json import Json
 
 
 def job_in(state: JobState | None, **annotations: str) -> Json:

@@ -1,10 +1,7 @@
 """No resource makes a rule raise, and no unknown value becomes a violation."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,16 +9,16 @@ from hypothesis import strategies as st
 from pulumi.runtime.proto import analyzer_pb2
 
 from holdfast.policies.faults import Asked
-from holdfast.policies.inputs import karpenter
+from holdfast.policies.inputs import DeclaredPool, karpenter
 from holdfast.policies.inputs.ladders import is_fallback_policy, ladder_of, training_namespaces
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
-from holdfast.policies.resources import Stack
-from holdfast.policies.rule import Finding, Level
+from holdfast.policies.resources import Stack, StackResource
+from holdfast.policies.rule import Finding, Level, Settings
 from holdfast.policies.rules.policy_inputs import RULE as READING
 from holdfast.policies.server import evaluate
 from holdfast.scheduling.json import UNKNOWN
-from tests.support.builders.policy_changes import CHANGES
+from tests.support.builders.policy_changes import CHANGES, Change
 from tests.support.builders.policy_programs import program, stopping
 from tests.support.builders.stack_resources import (
     A100,
@@ -44,14 +41,6 @@ from tests.support.builders.stack_resources import (
 )
 from tests.support.fakes.policy_engine import Pack
 from tests.support.strategies.damaged_stacks import damaged, damaged_programs, hidden
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
-    from tests.support.builders.policy_changes import Change
 
 MANDATORY = {rule.name for rule in RULES if (rule.strict or rule.level) is Level.MANDATORY}
 

@@ -1,11 +1,9 @@
 """The pack builds as one folder that needs nothing of this repository beside it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from holdfast.policies.bundle import build
 from holdfast.policies.pack import RULES
 from holdfast.scheduling.errors import ConfigError
 from tests.support.doc_pages import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Imports the pack as Pulumi's launcher does, and prints its rules and the files of its modules.
 IMPORT = """

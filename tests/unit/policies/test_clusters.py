@@ -1,13 +1,11 @@
 """Pools and ladders of two clusters in one stack are judged apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.stack_resources import (
@@ -21,9 +19,6 @@ from tests.support.builders.stack_resources import (
     node_pool,
     resource,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 PROVIDER = "pulumi:providers:kubernetes"
 

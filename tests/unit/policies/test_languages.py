@@ -1,22 +1,18 @@
 """The pack on one program as the SDKs of four languages send it, recorded by `make languages`."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.policy_engine import NO_CONTEXT, Pack
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 LANGUAGES = ("python", "typescript", "go", "yaml")
 VARIANTS = ("sound", "strands")

@@ -1,24 +1,25 @@
 """The pack as the engine calls it: levels, settings, unknown values and rules that fail."""
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
 
 import pytest
 from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
+from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from holdfast.policies import server
 from holdfast.policies.pack import RULES, RulePolicy, policies
-from holdfast.policies.resources import Stack, once
-from holdfast.policies.rule import Level, Rule, RuleSeverity
+from holdfast.policies.resources import Stack, StackResource, once
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.server import known_props, stack_resources
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.policy_programs import findings, program, stopping, violations
@@ -34,16 +35,6 @@ from tests.support.builders.stack_resources import (
     with_ladder,
 )
 from tests.support.fakes.policy_engine import NO_CONTEXT, Pack, Violation, stack_request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from types import FrameType
-
-    from google.protobuf.struct_pb2 import Struct
-    from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Finding, Settings
 
 MANDATORY = "training-ladder-ends-on-demand"
 ADVISORY = "training-ladder-end-unknown"

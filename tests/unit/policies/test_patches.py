@@ -1,25 +1,18 @@
 """Patches of Kubernetes objects are applied to the objects that they change."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import at
+from holdfast.policies.resources import StackResource, Value, at
 from holdfast.policies.rules.verdicts import RULE as VERDICTS
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.stack_resources import resource
 from tests.support.fakes.policy_engine import Pack
 from tests.unit.policies.strangers.aws import ON_DEMAND, SPOT, patched
 from tests.unit.policies.strangers.programs import one_of, training
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.policies.resources import StackResource, Value
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 

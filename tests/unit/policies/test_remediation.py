@@ -1,11 +1,9 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from pulumi.runtime.proto import analyzer_pb2
 
-from holdfast.policies.resources import at, is_list
+from holdfast.policies.resources import StackResource, Value, at, is_list
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
 from tests.support.builders.stack_resources import (
@@ -18,9 +16,6 @@ from tests.support.builders.stack_resources import (
     resource,
 )
 from tests.support.fakes.policy_engine import Pack
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 TAINT = "add-missing-spot-taint"
 LABEL = "add-missing-pool-label"

@@ -1,7 +1,5 @@
 """Costs are ranges: they add up, they grow with nodes, and a missing price is neither nothing nor the highest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.tier_schema import tiers_rules
+from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     ELSEWHERE_BETWEEN,
@@ -25,9 +23,6 @@ from holdfast.scheduling.ladder import (
     timing_problems,
 )
 from tests.support.builders.configurations import pool
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.errors import Problem
 
 AT = "holdfast:platform.namespaces[0].ladder"
 WAIT = timedelta(minutes=15)

@@ -1,9 +1,8 @@
 """The machine catalogues of all clouds, and the regions that sell their machines."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -26,9 +25,6 @@ from holdfast.scheduling.machines import (
     zones_of,
 )
 from holdfast.scheduling.machines.catalogue import aws_table, gcp_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 LOCAL, AWS, AZURE, GCP = (machine_catalogue(cloud) for cloud in ("local", "aws", "azure", "gcp"))
 CLOUDS: Final = ("local", "aws", "azure", "gcp")

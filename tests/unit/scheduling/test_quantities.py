@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import contextlib
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -28,9 +26,6 @@ from holdfast.scheduling.quantities import (
     parse_memory,
     parse_quantity,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 millis = st.integers(1, MOST_CPU_MILLIS)
 mebibytes = st.integers(1, MOST_MEMORY_MIB)

@@ -1,7 +1,5 @@
 """The series for promtool cover every alert."""
 
-from __future__ import annotations
-
 from holdfast.components.monitoring.alerts import ALERTS
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
 

@@ -1,11 +1,10 @@
 """What AWS and Google publish about their APIs is recorded as the SDKs name it, and wrong values are refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,6 @@ from tests.soak.judges.planted import mistakes
 from tests.soak.judges.requests import REQUESTS
 from tests.soak.judges.terraform import SOURCES
 from tests.support.published import Published
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 GROUP: Mapping[str, object] = {

@@ -1,9 +1,7 @@
 """The benchmarks: measurements, tables, the generated program and the seconds of moves."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +18,6 @@ from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 from tests.support.builders.policy_programs import as_resources, reported
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MIB = 1024 * 1024
 

@@ -1,7 +1,5 @@
 """The checks find of recorded pods and nodes what the scheduler's own filters answered (`python -m tests.soak filters`)."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

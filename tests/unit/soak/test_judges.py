@@ -1,11 +1,10 @@
 """Types are recorded as published, planted mistakes are seen, and Azure is judged by its SDK where none is recorded."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,6 @@ from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.soak.judges import command, openapi
 from tests.soak.judges.planted import mistakes
 from tests.support.published import Published
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 ORCHARD_TYPE = "farm:trees:Orchard"
 ORCHARD: Mapping[str, object] = {

@@ -1,7 +1,5 @@
 """The long run of the state machine's model."""
 
-from __future__ import annotations
-
 import pytest
 
 from holdfast.simulator.errors import RehearsalError

@@ -1,17 +1,12 @@
 """The command: what it takes, what it prints, and sentences for all that cannot be."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from holdfast.__main__ import main
 from holdfast.analysis.replay.trace import read_trace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Several ladders over several starts, and what is printed of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -12,14 +11,10 @@ from holdfast.analysis.replay.comparison import Comparison, averages, compare
 from holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.reports import comparison_document, comparison_report
 from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.ladder import UNLIMITED
 from tests.support.json_objects import obj, objects
 from tests.support.markets import ALWAYS, HOUR, JOB, MINUTE, market, trace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 NUMBERS = Numbers(
     max_failures=[5],

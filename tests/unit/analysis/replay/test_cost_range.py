@@ -1,7 +1,5 @@
 """What a replay pays is within the estimate of a gang's cost, on every trace, ladder and price."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from hypothesis import given

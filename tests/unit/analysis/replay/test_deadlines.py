@@ -1,25 +1,18 @@
 """Pacing to a deadline beside fixed ladders, Uniform Progress, the greedy rule and hindsight."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from holdfast.__main__ import main
 from holdfast.analysis.replay.baselines import Baseline, replay_baseline, restart_cost
-from holdfast.analysis.replay.deadlines import compare_deadlines, separately
+from holdfast.analysis.replay.deadlines import DeadlineComparison, compare_deadlines, separately
 from holdfast.analysis.replay.ladders import NamedPolicy
+from holdfast.analysis.replay.market import Market, Workload
 from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace, write_trace
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.analysis.replay.deadlines import DeadlineComparison
-    from holdfast.analysis.replay.market import Market, Workload
 
 WITHIN = (52 * HOUR, 70 * HOUR)
 NEVER = trace((240, 0))

@@ -1,10 +1,9 @@
 """One job from one start: what it costs, when it ends, what it loses, and how it waits."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import astuple, replace
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -19,10 +18,6 @@ from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.state_machine.ledger import with_ledger
 from holdfast.fallback.state_machine.state import JobState
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
 
 ONLY_ON_DEMAND = Policy(tiers=(PolicyTier(pool="on-demand"),))
 NEVER = trace((240, 0))

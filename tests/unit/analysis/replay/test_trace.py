@@ -1,11 +1,9 @@
 """Traces: what is read of a file, what a gang meets in one, and what a seed makes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,13 +18,9 @@ from holdfast.analysis.replay.trace import (
     synthetic_trace,
     write_trace,
 )
+from holdfast.scheduling.json import JsonValue
 from tests.support.markets import HOUR, MINUTE, trace
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import JsonValue
 
 TEXTS = {
     "no file's words": (b"\xff\xfe\x00", "no JSON"),

@@ -1,7 +1,5 @@
 """What `JobAdmission` registers, and how it recognizes spot."""
 
-from __future__ import annotations
-
 from holdfast.components.admission.job_admission import (
     JobAdmission,
     JobAdmissionArgs,

@@ -1,31 +1,24 @@
 """What `JobValidation` registers, and the expressions of its policies."""
 
-from __future__ import annotations
-
 import json
 import re
 from string import Formatter
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.admission import tier_checks as links
-from holdfast.components.admission.job_admission import capacity_selections
+from holdfast.components.admission.job_admission import Manifest, capacity_selections
 from holdfast.components.admission.job_validation import JobValidation, JobValidationArgs, job_validations
 from holdfast.components.admission.jobset import JOBSET
-from holdfast.components.admission.rules import aks_rules, gke_rules, karpenter_rules
+from holdfast.components.admission.rules import AdmissionRule, aks_rules, gke_rules, karpenter_rules
 from holdfast.components.admission.tier_checks import fill_sentence, fill_template
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.messages import MessageTemplate
 from tests.support.builders.training_jobs import POOLS
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.components.admission.job_admission import Manifest
-    from holdfast.components.admission.rules import AdmissionRule
-    from holdfast.scheduling.json import Json
 
 POLICY = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"

@@ -1,7 +1,5 @@
 """What `TrainingAdmission` registers, and its CEL expressions."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

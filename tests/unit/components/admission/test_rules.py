@@ -1,7 +1,5 @@
 """The admission rules of each kind of cluster."""
 
-from __future__ import annotations
-
 import pytest
 
 from holdfast.components.admission.pod_admission import policy_name, policy_spec

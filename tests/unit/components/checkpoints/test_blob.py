@@ -1,7 +1,5 @@
 """Checkpoints in Blob Storage, and access to them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -1,9 +1,5 @@
 """Checkpoints in a local directory."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.components.checkpoints.directory import (
@@ -12,11 +8,9 @@ from holdfast.components.checkpoints.directory import (
     CheckpointClaim,
     CheckpointClaimArgs,
 )
+from holdfast.components.contracts import CheckpointStore
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.contracts import CheckpointStore
 
 ARGS = CheckpointBucketArgs(directory="/data/check points", namespaces=["vision", "tabular"])
 

@@ -1,9 +1,6 @@
 """Checkpoints in a Cloud Storage bucket, and access to them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from pulumi import Output
@@ -15,11 +12,9 @@ from holdfast.components.checkpoints.gcs import (
     CheckpointBucketArgs,
     CustomerKey,
 )
+from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 ARGS = CheckpointBucketArgs(
     project="ml-dev", location="europe-west4", namespaces=["vision"], retain_days=30, protected=False

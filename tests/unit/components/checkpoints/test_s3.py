@@ -1,7 +1,5 @@
 """Checkpoints in an S3 bucket, and access to them."""
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

@@ -1,20 +1,14 @@
 """What the checkpoint stores of all clouds have in common: addresses, protection and generated names."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.components.checkpoints import blob, gcs, s3
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.components.contracts import CheckpointStore
-    from tests.support.fakes.pulumi_engine import Recording
+from holdfast.components.contracts import CheckpointStore
+from tests.support.fakes.pulumi_engine import Recording, record
 
 NAMESPACES: Final = ("vision", "tabular")
 

@@ -1,10 +1,9 @@
 """What the clusters of all clouds have in common: the kubeconfig, its provider, and protection."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -13,15 +12,11 @@ from hypothesis import strategies as st
 from holdfast.components.cluster.aks import access as aks
 from holdfast.components.cluster.eks import access as eks
 from holdfast.components.cluster.gke import access as gke
+from holdfast.scheduling.json import Json
 from tests.support.builders import aks_components, aws_components, gke_components
 from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, ENDPOINT
+from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import mapping, objects, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.json import Json
-    from tests.support.fakes.pulumi_engine import Recording
 
 PROVIDER: Final = "pulumi:providers:kubernetes"
 

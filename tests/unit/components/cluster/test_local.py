@@ -1,17 +1,11 @@
 """The local cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
+from holdfast.components.contracts import Cluster
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text
-
-if TYPE_CHECKING:
-    from holdfast.components.contracts import Cluster
 
 
 def recorded(*, system_nodes: int = 2, preview: bool = False) -> Recording:

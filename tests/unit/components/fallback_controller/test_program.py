@@ -1,10 +1,7 @@
 """How the controller's program gets into its pods."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,12 +17,10 @@ from holdfast.components.fallback_controller.program import (
     controller_images,
 )
 from holdfast.infra import versions
+from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import text
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 PROGRAM = Archive(name="program", content=b"PK one", digest="a" * 64)
 PACKAGES = Archive(name="packages", content=b"PK two", digest="b" * 64)

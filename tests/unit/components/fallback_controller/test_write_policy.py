@@ -1,7 +1,5 @@
 """The policy on the controller's writes, as it is registered; tests on a cluster hold what it refuses."""
 
-from __future__ import annotations
-
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
     JOB_RULES,

@@ -1,9 +1,7 @@
 """IAM documents in AWS's form, and a linter run over all of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,16 +15,10 @@ from holdfast.components.iam.aws import (
 )
 from tests.support.builders.aws_components import WAYS, everything_in_aws
 from tests.support.fakes.iam_evaluation import Request, documents_of, is_allowed
-from tests.support.fakes.iam_linter import lint
+from tests.support.fakes.iam_linter import Finding, lint
+from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.json_objects import obj, objects
 from tests.support.sources import modules
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.fakes.iam_linter import Finding
-    from tests.support.fakes.pulumi_engine import Recorded
-
 
 WORKLOAD = Workload(cluster_name="holdfast-dev", namespace="vision", service_account="trainer")
 TAGS = {

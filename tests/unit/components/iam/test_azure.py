@@ -1,18 +1,12 @@
 """Role assignments on Azure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.iam.azure import READER, Assignment, AssignmentArgs, assignment_name
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import Recorded, record
 from tests.support.inputs import text
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded
 
 ARGS = AssignmentArgs(subscription_id="s", scope="/subscriptions/s", role=READER, principal_id="p")
 

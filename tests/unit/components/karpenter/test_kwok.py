@@ -1,10 +1,8 @@
 """Karpenter with its kwok provider."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -15,14 +13,11 @@ from holdfast.components.karpenter.kwok import (
     fingerprint,
     instance_types_file,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import LOCAL_ZONES
 from tests.support.builders.configurations import machine
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
 
 ARGS = KwokKarpenterArgs(
     charts="/charts", version="1.14.1", chart_version="0.35.0", machines=(machine(),), zones=LOCAL_ZONES

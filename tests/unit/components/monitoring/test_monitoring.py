@@ -1,13 +1,11 @@
 """The dashboard and the alerts ask for metrics and labels that the controller really exposes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import Counter, Histogram
@@ -19,18 +17,13 @@ from holdfast.components.monitoring.component import Monitoring, MonitoringArgs,
 from holdfast.components.monitoring.dashboard import PANELS, dashboard
 from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.reconciler.controller import Controller
-from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.state import Phase
 from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from holdfast.fallback.reconciler.metrics import MetricName, Sample
 
 EXPRESSIONS = [each.expression for each in (*ALERTS, *PANELS)]
 

@@ -1,8 +1,6 @@
 """Networks on AWS: with NAT, isolated and existing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import pytest
 from pulumi import CustomResource
@@ -11,16 +9,13 @@ from holdfast.components.network.aws import (
     AwsNetwork,
     AwsNetworkArgs,
     ExistingNetwork,
+    Network,
     interface_service,
     s3_service,
 )
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.network.aws import Network
-
 
 ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
 

@@ -1,18 +1,11 @@
 """Networks on Azure."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from pulumi import CustomResource
 
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, NodeSubnet
 from tests.support.fakes.cloud_outputs import AZURE_ADDRESS
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.network.azure import NodeSubnet
 
 
 def recorded(*, nodes_cidr: str | None = None, preview: bool = False) -> Recording:

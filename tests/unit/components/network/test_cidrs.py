@@ -1,7 +1,5 @@
 """The address plan of a VPC."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Final

@@ -1,18 +1,11 @@
 """Networks on Google Cloud."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
+from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs, VpcNativeNetwork
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.network.gcp import VpcNativeNetwork
 
 
 def recorded(*, label: str | None = "holdfast-dev", preview: bool = False) -> Recording:

@@ -1,7 +1,5 @@
 """An operator that is installed from two charts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

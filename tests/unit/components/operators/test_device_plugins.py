@@ -1,7 +1,5 @@
 """The device plugins and their images."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

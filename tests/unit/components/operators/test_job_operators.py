@@ -1,19 +1,14 @@
 """JobSet and KubeRay: charts, images, replicas, and the nodes on which they run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from holdfast.scheduling.json import Json
 from tests.support.builders import aks_components, gke_components
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 ARGS = OperatorsArgs(charts="/charts", jobset_version="0.12.0", kuberay_version="1.6.2", replicas=1)
 

@@ -1,10 +1,8 @@
 """Pools of AKS: agent pools, the AKSNodeClass and pool names."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -29,12 +27,8 @@ from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, Capac
 from holdfast.scheduling.machines import machine_catalogue, zones_of
 from tests.support.builders.aks_components import A100_SPOT, CPU, MACHINES, POOL_SUBNET
 from tests.support.builders.configurations import pool
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded
-
 
 CPU_SPOT = replace(CPU, pool=replace(CPU.pool, name="cpu-spot", capacity=CapacityType.SPOT))
 A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))

@@ -1,9 +1,7 @@
 """EC2 pools: the EC2NodeClass, the EFA security group and the placement group."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -14,12 +12,9 @@ from holdfast.components.pools.ec2 import (
     EfaFabricArgs,
     ec2_node_class,
 )
+from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
 
 ARGS = Ec2NodeClassArgs(
     node_role="holdfast-nodes",

@@ -1,9 +1,6 @@
 """Pools of GKE: node pools, their nodes, and ComputeClasses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +11,7 @@ from holdfast.components.pools.gke import (
     GkePool,
     GkePoolArgs,
     GkeReservation,
+    GracefulShutdown,
     grace_of_user_pods,
     node_config,
     upgrade_settings,
@@ -22,12 +20,8 @@ from holdfast.scheduling.labels import CAPACITY_TYPE, COMPUTE_CLASS, POOL, Capac
 from holdfast.scheduling.machines import with_attached
 from tests.support.builders.configurations import pool
 from tests.support.builders.gke_components import A100_SPOT, ACCOUNT, CPU, MACHINES
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.pools.gke import GracefulShutdown
-    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def recorded(args: GkePoolArgs = A100_SPOT, *, preview: bool = False) -> Recording:

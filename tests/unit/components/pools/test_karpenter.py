@@ -1,11 +1,10 @@
 """Pools of Karpenter: the NodePool and its node class."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from pulumi_aws.ec2 import Subnet
@@ -18,18 +17,13 @@ from holdfast.components.pools.karpenter import (
     KarpenterPoolArgs,
     node_pool_spec,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool
 from tests.support.builders.configurations import machine, pool
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.machines import Machine
-    from holdfast.scheduling.pools import Pool
-
 
 ARGS = KarpenterPoolArgs(pool=pool("a100"), machines=(machine(),), node_class=KWOK, weight=7)
 

@@ -1,9 +1,8 @@
 """The access to the API server from a kubeconfig or a service account; unusable ones are rejected with the fix."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 import pytest
 import yaml
@@ -16,11 +15,7 @@ from holdfast.fallback.api.access import (
     in_cluster,
 )
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 

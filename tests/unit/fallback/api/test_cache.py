@@ -1,17 +1,11 @@
 """A cache has the newest version of each object from lists, watches and responses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.api.cache import Cache, Change
+from holdfast.scheduling.json import Json
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def thing(name: str, version: int, *, uid: str = "u", group: str = "a", value: int = 0) -> Json:

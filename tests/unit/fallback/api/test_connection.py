@@ -1,10 +1,9 @@
 """Requests over real HTTP: responses, errors, streams, and a server whose address changes."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -14,10 +13,6 @@ from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.fallback.api.connection import Connection, error_of
 from holdfast.scheduling.errors import ConfigError
 from tests.support.coroutines import in_event_loop
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
 
 
 @asynccontextmanager

@@ -1,7 +1,5 @@
 """Repeated Events are counted, their number is limited, and failures do not block the controller."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime

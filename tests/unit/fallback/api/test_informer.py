@@ -1,22 +1,16 @@
 """An informer's cache matches the server, however its watches end."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.cache import Cache, Name
 from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer
+from holdfast.scheduling.json import Json
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from holdfast.scheduling.json import Json
 
 
 def pod(name: str, phase: str = "Running", **labels: str) -> Json:

@@ -1,13 +1,12 @@
 """Two replicas never lead at the same time, whatever happens to their requests."""
 
-from __future__ import annotations
-
 import asyncio
 import random
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,14 +22,10 @@ from holdfast.fallback.api.leader_election import (
     acquired_lease,
     released_lease,
 )
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 @dataclass

@@ -1,11 +1,11 @@
 """Notifications through a webhook: retried, dropped in the end, never in the way, and their URL in no log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import Final, cast
 
 import pytest
 from aiohttp import web
@@ -15,12 +15,7 @@ from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.event_recorder import InvolvedObject, ObjectEvent
 from holdfast.fallback.api.webhook import NOTIFIED, WebhookNotifier, slack_message
 from holdfast.fallback.state_machine.events import EventReason
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 SECRET: Final = "T000-B000-XXXX"
 SUBJECT: Final = InvolvedObject(kind=JOBSET, namespace="vision", name="train", uid="u")

@@ -1,9 +1,6 @@
 """Copies of a JobSet: the manifest of one, how both sides are read, and the patches of a transfer's steps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +21,7 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
 from tests.support.builders.fallback_objects import (
     NOW,
@@ -36,9 +34,6 @@ from tests.support.builders.fallback_objects import (
 )
 from tests.support.builders.job_states import running
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 RECORD = TransferRecord(uid=UID, epoch=2, stage=Stage.AWAY, cluster="elsewhere", copy="c")
 SUSPENDED: Json = {"conditions": [condition("Suspended")]}

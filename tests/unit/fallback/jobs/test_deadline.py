@@ -1,9 +1,6 @@
 """A job's deadline: read from annotations, and a warning with the fix for one that cannot be read."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,10 +9,8 @@ from hypothesis import strategies as st
 from holdfast.fallback.jobs.deadline import deadline_events, deadline_of
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Deadline
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 BY = "2030-05-03T18:00:00Z"
 

@@ -1,19 +1,17 @@
 """JobSets: their observation, and the patches that suspend and resume them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import Cause, Outcome
+from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
@@ -29,11 +27,6 @@ from tests.support.builders.fallback_objects import (
     worker,
 )
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.json import Json
 
 KIND = JobSetKind()
 STATE = JobState(uid=UID, phase=Phase.SUSPENDING, pool="cpu", rank=2, since=NOW)

@@ -1,9 +1,5 @@
 """Every kind of job can observe any object that an API server may return."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 
@@ -12,12 +8,10 @@ from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.fallback_objects import NOW, child_job, jobset, node, ray_worker, rayjob, worker
 from tests.support.json_objects import obj
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 KEYS = (
     "metadata",

@@ -1,19 +1,13 @@
 """A job's limit of cost from its annotations."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.jobs.max_cost import max_cost_events, max_cost_of
 from holdfast.fallback.state_machine.observation import MaxCost
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def job(most: str | None = "250", after: str | None = None) -> Json:

@@ -1,9 +1,9 @@
 """The node time of a job: its own nodes, each for as long as the job has it, and none of it twice."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from fractions import Fraction
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from holdfast.fallback.jobs import node_usage
 from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, node_shares, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     AKS_SCALE_SET_PRIORITY,
     CAPACITY_TYPE,
@@ -23,12 +24,6 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.pod_requests import effective_requests
 from tests.support.builders.job_states import HOUR, MINUTE, T0
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    from holdfast.scheduling.json import Json
 
 SPOT = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LAST = NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND)

@@ -1,17 +1,11 @@
 """The patches that are the same for every kind of job."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.fallback.jobs import patches
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TIER
 from tests.support.builders.fallback_objects import NOW, UID, jobset, worker
 from tests.support.builders.job_states import running
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def test_a_state_patch_changes_only_the_state() -> None:

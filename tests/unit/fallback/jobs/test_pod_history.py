@@ -1,9 +1,7 @@
 """The pod history: which pods were lost and why, read from pods and nodes."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +14,8 @@ from holdfast.fallback.jobs.pod_history import (
     with_pod,
 )
 from holdfast.fallback.state_machine.observation import Cause
+from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
 
 SECOND = timedelta(seconds=1)
 EVICTED = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW)

@@ -1,20 +1,15 @@
 """Pod templates: the templates that follow, their selectors after a move, and their effective requests."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.jobs.pod_templates import followers, requests_of, selector_of, shape_of, with_pool
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, STAYS_VALUE
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 @pytest.mark.parametrize(

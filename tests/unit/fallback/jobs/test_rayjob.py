@@ -1,18 +1,16 @@
 """RayJobs: their observation, and the patches that suspend, resume and recreate them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
-from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
+from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
@@ -31,11 +29,6 @@ from tests.support.builders.fallback_objects import (
     worker_group,
 )
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.scheduling.json import Json
 
 KIND = RayJobKind()
 STATE = JobState(uid=UID, phase=Phase.SUSPENDING, pool="cpu", rank=2, since=NOW)

@@ -1,9 +1,6 @@
 """FallbackPolicy objects: complete, partial and invalid ones."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,6 +8,7 @@ from hypothesis import given
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, pool_there
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.pools import MachineSize, PoolSummary
@@ -18,10 +16,6 @@ from holdfast.scheduling.taints import SPOT
 from holdfast.scheduling.windows import CapacityWindow
 from tests.support.builders.job_states import policy
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-
 
 MINUTE = timedelta(minutes=1)
 TIERS: JsonValue = [{"pool": "a-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "a"}]

@@ -1,9 +1,6 @@
 """Actions are carried out in order under the observed version, up to the first failure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -38,6 +35,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     POOL,
     RESERVATION_NAMESPACE,
@@ -63,9 +61,6 @@ from tests.support.builders.fallback_objects import node as live_node
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 SUSPENDED = jobset(suspend=True, status={"conditions": [condition("Suspended")]})
 STATE_NOW = JobState(uid=UID, phase=Phase.SUSPENDING, pool="spot-b", rank=1, since=NOW)

@@ -1,10 +1,7 @@
 """Trimmed objects have every field that the controller reads, and few others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.reconciler.cached_objects import (
     POD_FIELDS,
     cached_job,
@@ -22,6 +20,7 @@ from holdfast.fallback.reconciler.cached_objects import (
     trim_node,
     trim_pod,
 )
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.fallback_objects import (
     NOW,
     child_job,
@@ -37,10 +36,6 @@ from tests.support.builders.fallback_objects import (
 )
 from tests.support.json_objects import obj, objects
 from tests.support.strategies.any_json import any_json
-
-if TYPE_CHECKING:
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.scheduling.json import Json, JsonValue
 
 LONG = "x" * 3000
 FAILED = worker("failed", node="n1", phase="Failed", ended_at=NOW, exit_code=1)

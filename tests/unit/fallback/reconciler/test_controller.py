@@ -1,11 +1,9 @@
 """The whole controller against an in-memory API server: killed, disconnected and rejected at random, it completes moves."""
 
-from __future__ import annotations
-
 import asyncio
 import random
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,6 +21,7 @@ from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
 from tests.support.coroutines import virtually
@@ -31,11 +30,6 @@ from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
 from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
 from tests.support.json_objects import obj
 from tests.support.soak import sized
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 POOLS = ("spot-a", "spot-b", "on-demand")
 ABSENT = {"rayjobs", "rayclusters", "nodeclaims", "nodepools", "workloads"}

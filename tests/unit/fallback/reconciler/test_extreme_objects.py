@@ -1,9 +1,5 @@
 """No object that an API server admits stops the controller: extremes are read, and what fails concerns its object only."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +12,7 @@ from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.state import JobState, read_state, write_state
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CHECKPOINTED, TRAINING
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
@@ -34,9 +31,6 @@ from tests.support.builders.fallback_objects import (
 from tests.support.json_objects import obj
 from tests.support.soak import sized
 from tests.support.strategies.extreme_objects import INTEGERS, TIMES, damaged
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 TRAIN, RAY = JobKey("JobSet", NAMESPACE, "train"), JobKey("RayJob", NAMESPACE, "train")
 OF_JOBSET, OF_RAY, _ = POD_LABELS

@@ -1,10 +1,7 @@
 """Changes enqueue the affected jobs, deleted pods are in the history, and the status of pools follows from the cluster."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -32,6 +29,7 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
 )
 from holdfast.fallback.state_machine.state import Ledger, write_state
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from tests.support.builders.fallback_objects import (
     EARLIER,
@@ -50,10 +48,6 @@ from tests.support.builders.fallback_objects import (
 )
 from tests.support.builders.job_states import running
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
 
 TRAIN = JobKey("JobSet", NAMESPACE, "train")
 RAY = JobKey("RayJob", NAMESPACE, "train")

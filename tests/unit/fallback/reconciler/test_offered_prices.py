@@ -6,7 +6,7 @@ import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pytest
 from aiohttp import web
@@ -23,13 +23,11 @@ from holdfast.fallback.reconciler.offered_prices import (
     cheapest,
     parse_offerings,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.job_states import LAST, T0, policy, tier
 from tests.support.json_objects import objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 METRICS: Final = (Path(__file__).parents[3] / "fixtures/karpenter-1.14-offerings/metrics.txt").read_text(
     encoding="utf-8"

@@ -1,16 +1,14 @@
 """The status of FallbackPolicies, and the tasks that write it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
+from holdfast.fallback.reconciler.cached_objects import CachedPolicy
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.policy_status import (
     DebouncedTask,
@@ -20,17 +18,13 @@ from holdfast.fallback.reconciler.policy_status import (
     policy_status,
 )
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase, PoolUse
-from holdfast.scheduling.json import sequence
+from holdfast.scheduling.json import Json, sequence
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.fallback.reconciler.cached_objects import CachedPolicy
-    from holdfast.scheduling.json import Json
 
 
 @virtually

@@ -1,7 +1,5 @@
 """The process: settings, log lines, and its HTTP server."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

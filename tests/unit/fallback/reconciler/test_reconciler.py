@@ -1,13 +1,12 @@
 """Failures of one job are reported and retried, and do not affect other jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+
+import pytest
 
 from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
 from holdfast.fallback.api.event_recorder import ObjectEvent
@@ -27,10 +26,6 @@ from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
 from tests.support.coroutines import virtually
-
-if TYPE_CHECKING:
-    import pytest
-
 
 TRAIN = JobKey("JobSet", NAMESPACE, "train")
 BROKEN = JobKey("JobSet", NAMESPACE, "broken")

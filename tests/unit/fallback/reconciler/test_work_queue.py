@@ -1,17 +1,12 @@
 """Each key is worked on once, by one worker at a time, and at its time by a clock that may be set."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from tests.support.coroutines import virtually
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

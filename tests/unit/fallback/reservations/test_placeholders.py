@@ -1,7 +1,5 @@
 """Placeholder pods make a pool provision exactly the nodes that a gang needs, and keep them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from holdfast.fallback.api.objects import metadata_of, name_of, objects

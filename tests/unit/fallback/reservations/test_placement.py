@@ -1,9 +1,5 @@
 """Placeholders run where the pods of their job may run; what cannot be translated keeps the job where it is."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
@@ -15,14 +11,12 @@ from holdfast.fallback.reservations.placement import (
     placement_problem,
     selects,
 )
+from holdfast.fallback.reservations.pod_shapes import PodShape
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, RESERVED_FOR, SHAPE, ZONE
 from tests.support.builders.fallback_objects import snapshot
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.fallback.reservations.pod_shapes import PodShape
-    from holdfast.scheduling.json import Json
 
 UID = "6f2c2f0e-0000-4000-8000-000000000001"
 LABELS = {"app": "walker", "part": "worker"}

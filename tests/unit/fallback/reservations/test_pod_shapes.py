@@ -1,7 +1,5 @@
 """The number of machines that a gang fills, which is compared with a pool's limit."""
 
-from __future__ import annotations
-
 import pytest
 
 from holdfast.fallback.policy.policy import Machine

@@ -1,7 +1,5 @@
 """Jobs that return at the same time reserve capacity one after the other, the oldest first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

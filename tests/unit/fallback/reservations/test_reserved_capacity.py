@@ -1,7 +1,5 @@
 """A job's reservation, its taint, and the reservations that deleted jobs leave behind."""
 
-from __future__ import annotations
-
 from holdfast.fallback.reservations.reserved_capacity import (
     orphans,
     release_patch,

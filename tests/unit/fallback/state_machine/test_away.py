@@ -1,7 +1,5 @@
 """A tier in another cluster: the job stays suspended here, and its tier's limits apply to the copy there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The wait for capacity, and half-placed gangs: one of them yields its nodes for a while."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

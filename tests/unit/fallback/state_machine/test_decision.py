@@ -1,9 +1,8 @@
 """Properties of `decide`, the jobs that it ignores, and jumps of the clock."""
 
-from __future__ import annotations
-
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import hypothesis
 import pytest
@@ -55,10 +54,6 @@ from tests.support.builders.job_states import (
 )
 from tests.support.soak import sized
 from tests.support.strategies.job_situations import Situation, situations
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
 
 STOPPED = observed(
     suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0

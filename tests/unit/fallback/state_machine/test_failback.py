@@ -1,9 +1,6 @@
 """Failback: first the capacity, then the taint, then a checkpoint, and only then the running job is touched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,7 +18,7 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failback import CHECKPOINT_TIMEOUT, failback_due_at
-from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.state_machine.observation import Observation, PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
@@ -45,9 +42,6 @@ from tests.support.builders.job_states import (
     tier,
     waiting,
 )
-
-if TYPE_CHECKING:
-    from holdfast.fallback.state_machine.observation import Observation
 
 UP = policy(return_after=HOUR, hold_timeout=10 * MINUTE)
 LOW = running(pool="on-demand", rank=2)

@@ -1,9 +1,7 @@
 """Failover: a job moves when its tier's limits are spent or its capacity is missing, and is given up if the policy says so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import pytest
 
@@ -12,7 +10,7 @@ from holdfast.fallback.state_machine.capacity_wait import PODS_CREATED_WITHIN
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_RESTARTS, MISSING_POOL_GRACE
 from holdfast.fallback.state_machine.observation import Cause, PoolStatus
-from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.builders.job_states import (
     HOUR,
@@ -34,12 +32,6 @@ from tests.support.builders.job_states import (
     tier,
     waiting,
 )
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from holdfast.fallback.state_machine.state import JobState
-    from tests.support.builders.job_states import StateFields
 
 NOT_THERE = PoolStatus(exists=False)
 

@@ -1,7 +1,5 @@
 """A gang's loss counts once, a wave of reclaims once, and unobserved restarts count."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

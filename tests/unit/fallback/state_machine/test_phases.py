@@ -1,7 +1,5 @@
 """Suspended and finished jobs: a move is suspended, waits for its pods, deletes child Jobs and is resumed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,10 +1,7 @@
 """`maxPrice` of a tier and `max-cost` of a job: when they move a job, hold it or give it up, and what they never do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,12 +9,12 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
-from holdfast.fallback.policy.policy import Policy, TierFacts
+from holdfast.fallback.policy.policy import NoPolicy, Policy, TierFacts
 from holdfast.fallback.state_machine.actions import Suspend
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.ledger import with_ledger
-from holdfast.fallback.state_machine.observation import Deadline, MaxCost, NodeKind, PoolStatus
+from holdfast.fallback.state_machine.observation import Deadline, MaxCost, NodeKind, Observation, PoolStatus
 from holdfast.fallback.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
@@ -28,6 +25,7 @@ from holdfast.fallback.state_machine.state import (
     Phase,
     PoolUse,
     Purpose,
+    UnreadableState,
 )
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
@@ -52,11 +50,6 @@ from tests.support.builders.job_states import (
 from tests.support.soak import sized
 from tests.support.spending_invariants import spending_faults
 from tests.support.strategies.job_situations import ladders, observations, states
-
-if TYPE_CHECKING:
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import UnreadableState
 
 ON_SPOT, ON_DEMAND = TierFacts(capacity=CapacityType.SPOT), TierFacts(capacity=CapacityType.ON_DEMAND)
 CAPPED = policy(

@@ -1,7 +1,5 @@
 """The state annotation: every state survives a round trip, and every text can be read."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -4,8 +4,6 @@
 `v3-…` with the ledger, `v4-…` with tiers in other clusters, `v5-…` with the ledger of a copy; the others of versions that do not exist yet. A format that changes gets new files; the old ones stay.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import fields
 from pathlib import Path

@@ -1,26 +1,19 @@
 """A stateful property test: whatever happens to a job, in any order, the invariants hold."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.state import Phase
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
 from tests.support.fakes.job_world import JobWorld
 from tests.support.soak import sized
-
-if TYPE_CHECKING:
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.decision import Decision
 
 SPOT_FAILURES = SPOT.max_failures or 0
 UP = policy(return_after=HOUR)

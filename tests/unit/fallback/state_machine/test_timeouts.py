@@ -1,7 +1,5 @@
 """The timeouts that tests on a real cluster shorten have the documented values."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from tests.support.clusters.impatient_controller import SHORT

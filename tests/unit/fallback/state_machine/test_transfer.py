@@ -1,10 +1,8 @@
 """Transfers: over all orders of events no two generations of a job run, and the job ends where its ladder wants it."""
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +20,7 @@ from holdfast.fallback.state_machine.transfer import (
     SetPermit,
     Stage,
     SuspendAtHome,
+    TransferAction,
     TransferRecord,
     WriteRecord,
     decide_transfer,
@@ -41,18 +40,14 @@ from tests.support.fakes.transfer_world import (
     CLUSTER,
     FIRST,
     UID,
+    Decide,
     Guard,
     Rules,
+    World,
     generations_with_pods,
     next_states,
 )
 from tests.support.soak import sized
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from holdfast.fallback.state_machine.transfer import TransferAction
-    from tests.support.fakes.transfer_world import Decide, World
 
 STARTS = (home_runs, copy_runs, leftover_waits, late_requests)
 UNBOUNDED = 10_000

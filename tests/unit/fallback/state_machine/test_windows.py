@@ -1,15 +1,13 @@
 """Reserved capacity begins and ends: jobs leave it before its end, pass it while it is not there, and return when it begins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
 from holdfast.fallback.state_machine.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT
@@ -32,11 +30,6 @@ from tests.support.builders.job_states import (
     tier,
     waiting,
 )
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy, PolicyTier
 
 
 def block(begins: datetime | None = None, ends: datetime | None = None) -> PolicyTier:

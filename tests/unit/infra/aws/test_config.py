@@ -1,9 +1,7 @@
 """The meaning of a valid AWS configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +9,13 @@ from hypothesis import strategies as st
 
 from holdfast.components.network.cidrs import MOST_ZONES, plan_subnets
 from holdfast.infra.aws.config.network import AwsExistingNetwork, AwsNewNetwork
+from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import regions
 from tests.support.builders.configurations import (
     AWS_REGION,
+    Document,
     aws_document,
     aws_platform,
     aws_problems,
@@ -25,10 +25,6 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.invalid_configs.mistakes import changed
-
-if TYPE_CHECKING:
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[4]
 BROUGHT: Document = {

@@ -1,18 +1,12 @@
 """The networks of AWS stacks, and the sources of their charts and images."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.aws_stacks import CHARTS, IMAGES, SUBNETS, VPC, composed, stack
 from tests.support.builders.configurations import aws_platform
 from tests.support.fakes.cloud_outputs import GROUP, PLACEMENT
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 WAYS_OUT = (":NatGateway", ":InternetGateway", ":Eip", ":EgressOnlyInternetGateway")
 

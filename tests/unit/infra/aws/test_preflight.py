@@ -1,16 +1,16 @@
 """What only the account knows: how it is asked, what is refused because of it, and what is only said."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pulumi
 import pytest
 
 from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.aws.preflight import Account, check_account
 from holdfast.infra.aws.preflight.checks import (
     Existing,
@@ -24,10 +24,11 @@ from holdfast.infra.aws.preflight.checks import (
 from holdfast.infra.aws.preflight.queries import AccountQueries
 from holdfast.infra.aws.preflight.reservations import Ec2Reservation, read_reservation
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.aws_stacks import CACHES
-from tests.support.builders.configurations import aws_platform, entry, new_cluster, section
+from tests.support.builders.configurations import Document, aws_platform, entry, new_cluster, section
 from tests.support.fakes.aws_account import (
     ACCOUNT,
     CLUSTER,
@@ -44,13 +45,6 @@ from tests.support.fakes.aws_account import (
     asked,
 )
 from tests.support.invalid_configs.mistakes import changed, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
 
 PLATFORM = "holdfast:platform"
 STANDARD_SPOT = "L-34B43A08"

@@ -1,17 +1,12 @@
 """Quotas of an AWS account as `holdfast preflight` shows them: asked, granted, and used by others."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from holdfast.infra.aws.preflight.usage import quota_uses
 from holdfast.infra.bootstrap.command import Answer
 from holdfast.infra.preflight.quotas import QuotaUse, report
 from tests.support.builders.configurations import aws_platform
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
 STANDARD_SPOT = "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests"

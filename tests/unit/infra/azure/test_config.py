@@ -1,9 +1,7 @@
 """The meaning of a valid Azure configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -11,8 +9,9 @@ from holdfast.components.cluster.aks.control_plane import Maintenance, Upgrades
 from holdfast.infra.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
 from holdfast.infra.azure.config.network import AzureExistingNetwork, AzureNewNetwork, Outbound
 from holdfast.infra.azure.config.pool import NO_CAP
-from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
 from holdfast.infra.program import load_platform
+from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue, select_vm_sizes
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
@@ -20,6 +19,7 @@ from tests.support.builders.configurations import (
     SUBNET,
     SUBSCRIPTION,
     TENANT,
+    Document,
     fixed_platform,
     nap_document,
     nap_platform,
@@ -27,11 +27,6 @@ from tests.support.builders.configurations import (
     read_azure,
 )
 from tests.support.invalid_configs.mistakes import changed
-
-if TYPE_CHECKING:
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[4]
 STACKS = ("azure-dev", "azure-prod")

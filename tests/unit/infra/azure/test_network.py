@@ -1,7 +1,5 @@
 """The networks that an Azure stack can stand in, and where its charts and images come from."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.builders.azure_stacks import PLATFORMS, stack

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import strategies as st
 
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.preflight import Subscription, check_subscription
 from holdfast.infra.azure.preflight.checks import preflight_problems
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks
@@ -21,7 +22,8 @@ from holdfast.infra.azure.preflight.queries import (
     unreachable_api_server,
 )
 from holdfast.infra.azure.preflight.subnet import existing_subnet, service_endpoints, subnet_problems
-from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import (
     EXISTING_AZURE_NETWORK,
     SUBNET,
@@ -34,13 +36,6 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.fakes.pulumi_engine import asked_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
 TOKEN = "azure-native:authorization:getClientToken"

@@ -1,31 +1,25 @@
 """Quotas and VM sizes of an Azure subscription: what counts against what, what is granted, and what others use."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from email.message import Message
 from math import inf
-from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.preflight import queries
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_warnings
 from holdfast.infra.azure.preflight.quotas import LocationLimits, location_limits
 from holdfast.infra.azure.preflight.usage import subscription_quota_uses
 from holdfast.infra.bootstrap.command import Answer
 from holdfast.infra.preflight.quotas import QuotaUse, report
+from holdfast.scheduling.json import Json
 from tests.support.builders.azure_stacks import PLATFORMS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.json import Json
 
 DEV, PROD = PLATFORMS["azure-dev"](), PLATFORMS["azure-prod"]()
 USAGES = "providers/Microsoft.Compute/locations/eastus2/usages"

@@ -1,9 +1,7 @@
 """The resources of Azure stacks: pools, access, checkpoints, protection, tags."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -14,19 +12,15 @@ from holdfast.components.iam.azure import (
     STORAGE_BLOB_DATA_CONTRIBUTOR,
 )
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.schema import Schema, violations
+from holdfast.simulator.pulumi.values import Properties
 from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import AZURE_LOCATION, list_of, nap_platform, new_cluster
+from tests.support.builders.configurations import AZURE_LOCATION, Document, list_of, nap_platform, new_cluster
 from tests.support.fakes.cloud_outputs import CLIENT
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-    from holdfast.simulator.pulumi.values import Properties
-    from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
-
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 NAP = [name for name, read in PLATFORMS.items() if isinstance(read(), NapPlatform)]

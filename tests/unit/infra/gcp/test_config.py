@@ -1,11 +1,9 @@
 """The meaning of a valid GCP configuration."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -15,11 +13,13 @@ from holdfast.infra.config.fields import Weekday
 from holdfast.infra.gcp.config.cluster import Channel, MaintenanceWindow
 from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork
 from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import Recovery
+from holdfast.infra.gcp.config.stack import GcpPlatform, Recovery
 from holdfast.infra.program import load_platform
+from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import (
     GCP_PROJECT,
     GCP_REGION,
+    Document,
     entry,
     gcp_document,
     gcp_platform,
@@ -30,11 +30,6 @@ from tests.support.builders.configurations import (
 )
 from tests.support.invalid_configs.gcp import BROUGHT
 from tests.support.invalid_configs.mistakes import changed
-
-if TYPE_CHECKING:
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[4]
 STACKS = ("gcp-dev", "gcp-prod")

@@ -1,18 +1,13 @@
 """The networks that a GCP stack can stand in, how it is reached, and where its charts and images come from."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from tests.support.builders.gcp_stacks import BROUGHT, PLATFORMS, stack
 from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, GKE_ADDRESS
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 MADE = [name for name in PLATFORMS if name != "brought"]
 

@@ -1,10 +1,9 @@
 """What only a project knows: how it is asked, what is refused because of it, and what is only said."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Generator
+from pathlib import Path
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.training_namespace import service_account_of
+from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.preflight import Project, check_project
 from holdfast.infra.gcp.preflight.checks import (
     SubnetworkRanges,
@@ -21,10 +21,12 @@ from holdfast.infra.gcp.preflight.checks import (
 from holdfast.infra.gcp.preflight.queries import ProjectQueries, zones_of_cluster
 from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_label
 from holdfast.infra.program import run
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import (
     GCP_KEY,
     GCP_PROJECT,
     GCP_REGION,
+    Document,
     gcp_document,
     gcp_platform,
     kubernetes_minor,
@@ -48,14 +50,6 @@ from tests.support.fakes.gcp_project import (
     project,
 )
 from tests.support.invalid_configs.mistakes import changed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from pathlib import Path
-
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
 
 PLATFORM = "holdfast:platform"
 STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)

@@ -1,10 +1,8 @@
 """Quotas of a Google Cloud project: which machine counts against which, what is granted, and what others use."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,15 +11,11 @@ from holdfast.infra.gcp.preflight.checks import preflight_warnings
 from holdfast.infra.gcp.preflight.quotas import Quota, QuotaRow, granted_in, quota_uses, takes_of
 from holdfast.infra.gcp.preflight.usage import project_quota_uses
 from holdfast.infra.preflight.quotas import QuotaUse, report
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue, with_attached
 from tests.support.builders.gcp_stacks import PLATFORMS
 from tests.support.fakes.gcp_project import ZONES, project
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 REGION = "us-central1"
 

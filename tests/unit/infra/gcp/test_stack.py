@@ -1,21 +1,15 @@
 """The resources of GCP stacks: identities, pools, classes, checkpoints, protection, labels."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.builders.configurations import gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.gcp_project import NUMBER
+from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import objects, text, value
 from tests.support.published import Published
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recording
-
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 

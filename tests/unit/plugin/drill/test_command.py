@@ -1,29 +1,24 @@
 """The drill as a command: rights before anything else, the requests that take a node, and the exit code."""
 
-from __future__ import annotations
-
 import argparse
 import json
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
 from holdfast.fallback.state_machine.state import write_state
 from holdfast.plugin.cluster import Cluster
+from holdfast.plugin.connection import Access
 from holdfast.plugin.drill import command
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS, STATE
 from tests.support.builders.fallback_objects import NAMESPACE, UID, jobset, worker
 from tests.support.builders.job_states import running
 from tests.support.fakes.namespace_requests import NamespaceRequests
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.plugin.connection import Access
-    from holdfast.scheduling.json import Json
 
 _ROOT: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 NODE: Final = "/api/v1/nodes/n1"

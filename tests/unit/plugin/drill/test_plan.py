@@ -1,15 +1,12 @@
 """When a drill refuses, which node it takes, which rights that needs, and its report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.observation import Deadline
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Pace, write_state
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace, write_state
 from holdfast.plugin.drill.plan import (
     Taking,
     Target,
@@ -22,15 +19,12 @@ from holdfast.plugin.drill.plan import (
 )
 from holdfast.plugin.drill.recovery import Progress, Stage, begin
 from holdfast.plugin.drill.report import DrillResult, report_object, report_text
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STATE, CapacityType
 from tests.support.builders.fallback_objects import UID, jobset, ray_worker, worker
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, T0, observed, policy, running, tier, waiting
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
 
 CLAIMED = Target(node="n1", claim="claim-1", pods=("train-0",))
 PLAIN = Target(node="n1", claim=None, pods=("train-0",))

@@ -1,19 +1,13 @@
 """The drill's record of a recovery: stages, steps lost, node time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.plugin.drill.recovery import Progress, Recovery, Sighting, Stage, advance, begin, parse_progress
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 from tests.support.builders.fallback_objects import NOW, worker
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def pod(name: str, steps: int | None = None, *, node: str | None = "n1", ends: bool = False) -> Json:

@@ -1,26 +1,17 @@
 """The page's view model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.state import Phase, write_state
-from holdfast.plugin.ui.board import ELSEWHERE, MOST_SPANS, Reading, board, views_of, with_spans
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.state import JobState, Phase, write_state
+from holdfast.plugin.ui.board import ELSEWHERE, MOST_SPANS, Reading, Span, board, views_of, with_spans
 from holdfast.scheduling.labels import STATE
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, waiting
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.plugin.ui.board import Span
 
 
 def reading(*states: JobState, now: datetime = T0, ladder: Policy | NoPolicy | None = None) -> Reading:

@@ -1,20 +1,14 @@
 """The page's server: only this user, only this host name, only reading."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Mapping
 
 import pytest
 
 from holdfast.plugin.ui.server import ADDRESS, Feed, PageServer
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
 
 
 class Source:

@@ -1,20 +1,18 @@
 """What EKS, GKE and AKS add to the nodes of their pools, and how far the pools grow."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.gke import NODE_POOL
-from holdfast.policies.resources import at
+from holdfast.policies.resources import StackResource, Value, at
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import accelerators
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, POOL, SPOT, ZONE
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
+from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from tests.support.builders.stack_resources import (
     A100,
@@ -26,10 +24,6 @@ from tests.support.builders.stack_resources import (
     node_pool,
     resource,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.reachability.facts import PoolFacts
 
 
 def gke(config: dict[str, Value] | None = None, /, **props: Value) -> PoolFacts:

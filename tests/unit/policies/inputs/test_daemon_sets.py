@@ -1,23 +1,17 @@
 """What DaemonSets of the program take of the nodes that jobs run on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.policies.inputs import declared_pools
 from holdfast.policies.inputs.daemon_sets import DAEMON_SET
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import resource
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 TAINT: Value = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 ANY: Value = [{"operator": "Exists"}]

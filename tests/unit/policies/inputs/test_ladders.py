@@ -1,22 +1,18 @@
 """Shapes that are read from a FallbackPolicy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.policies.inputs.ladders import ladder_of, shapes_of
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.scheduling.reachability.shape import LEAST, Placement, Shape
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, resource
 from tests.support.strategies.declared_shapes import declared_shapes
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 LADDER = Ladder(tiers=(Tier(pool="a100"),))
 

@@ -1,8 +1,6 @@
 """The pools that each cloud's reader finds in a stack."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,9 +8,12 @@ from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.aks import aks_pools
 from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.resources import Value
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import POOL, SPOT
+from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
+from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import Taint
@@ -24,14 +25,6 @@ from tests.support.builders.stack_resources import (
     node_pool,
     resource,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.policies.resources import Value
-    from holdfast.scheduling.json import Unknown
-    from holdfast.scheduling.reachability.affinity import LabelFact
-    from holdfast.scheduling.reachability.facts import PoolFacts
 
 TEAM = "example.com/team"
 

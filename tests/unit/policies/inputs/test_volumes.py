@@ -1,25 +1,19 @@
 """The zones of a program's volumes bind the pods that mount them, and what the program does not show is not judged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from holdfast.policies.inputs.volumes import VolumeZones, volume_zones
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
 from tests.support.builders.program_jobs import JOB_SET, declared, declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import resource
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.json import Json
 
 MOUNTED: Json = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 SHARED: list[Value] = ["ReadWriteMany"]

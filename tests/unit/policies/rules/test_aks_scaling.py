@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.rule import Finding
 from holdfast.policies.rules import aks_scaling
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools, compliant
 from tests.unit.policies.strangers.programs import training
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Finding
 
 AUTO: Value = {"mode": "Auto", "defaultNodePools": "None"}
 FIXED_SIZE = aks_pool("build", enableAutoScaling=False)

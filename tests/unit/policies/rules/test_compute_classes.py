@@ -1,9 +1,7 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.rule import Finding
 from holdfast.policies.rules import compute_classes
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
@@ -15,10 +13,6 @@ from tests.support.builders.stack_resources import (
     gke_pools,
     resource,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Finding
 
 CLASS_OF_SPOT = compute_class({"nodepools": ["a100-spot", "h100-spot"]})
 

@@ -1,20 +1,15 @@
 """Properties of the rules on checkpoints, identities, API servers, versions and quotas: each agrees with a model."""
 
-from __future__ import annotations
-
 import json
 import string
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.policies.resources import StackResource, Value
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import namespace, resource
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 SAFE, IDENTITIES = "checkpoint-storage-protected", "job-identities-scoped-to-prefix"
 ENDPOINTS, PINNED = "api-server-not-public", "charts-and-images-pinned"

@@ -1,12 +1,11 @@
 """The rule on the end of training ladders, for pools of every cloud and values that a preview does not know."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN
@@ -30,11 +29,6 @@ from tests.support.builders.stack_resources import (
     with_ladder,
     with_pools,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 STAYS_ON_SPOT = {"pool": "a100-spot", "maxFailures": -1.0}
 ON_DEMAND = capacity_requirement("on-demand")

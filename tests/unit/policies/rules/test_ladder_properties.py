@@ -1,21 +1,15 @@
 """Properties of the rules on ladders: each agrees with a one-line model on any ladder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, namespace, resource
 from tests.support.builders.stack_resources import ladder as declared
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 END, UNKNOWN_END = "training-ladder-ends-on-demand", "training-ladder-end-unknown"
 REACH, NOTES = "training-reaches-on-demand", "training-reachability-notes"

@@ -1,13 +1,10 @@
 """Properties of the rules on pools: each agrees with a one-line model on any pool."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.policies.pack import RULES
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import (
@@ -20,9 +17,6 @@ from tests.support.builders.stack_resources import (
     namespace,
     resource,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 NAMES = {rule.name for rule in RULES}
 KINDS = st.sets(st.sampled_from(("spot", "on-demand")), min_size=1)

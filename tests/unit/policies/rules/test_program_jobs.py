@@ -1,14 +1,12 @@
 """Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.policies.resources import StackResource
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, OS, POOL
 from tests.support.builders.program_jobs import (
     JOB,
@@ -28,10 +26,6 @@ from tests.support.builders.training_jobs import (
     required_affinity,
     worker_group,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json
 
 TITLE = {JOB_SET: "JobSet 'train'", RAY_JOB: "RayJob 'train'", JOB: "Job 'train'"}
 SIDECAR: Json = {**requesting(cpu="2"), "restartPolicy": "Always"}

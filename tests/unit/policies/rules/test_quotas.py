@@ -1,24 +1,17 @@
 """Training namespaces without a quota, and quotas that are too small for a gang."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import quotas
 from holdfast.policies.rules.verdicts import verdicts
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
 from tests.support.builders.program_jobs import declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.json import Json, JsonValue
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 LIMIT_RANGE = "kubernetes:core/v1:LimitRange"

@@ -1,11 +1,10 @@
 """The report says of each namespace, ladder, tier and shape whether it is proved, broken, assumed or not judged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import RULE, Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
@@ -23,11 +22,6 @@ from tests.support.builders.stack_resources import (
     resource,
     with_ladder,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 TYPES: Value = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p4d.24xlarge"]}
 SPOT = node_pool("a100-spot", capacity_requirement("spot"), TYPES)

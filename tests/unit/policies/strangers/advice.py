@@ -1,33 +1,34 @@
 """What a stranger does who follows a message that does not stop the run, or does so only in the profile `strict`."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import yaml
 
 from holdfast.policies.clusters import cluster_of, is_cluster
-from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs import DeclaredPool, all_pools
 from holdfast.policies.inputs.eks import NODE_GROUP
-from holdfast.policies.resources import items_at
+from holdfast.policies.resources import StackResource, Value, items_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import INSTANCE_TYPE, POOL
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from tests.support.builders.policy_programs import of, without
 from tests.support.builders.stack_resources import compute_class, resource
-from tests.unit.policies.strangers.fixes import FIXES, pool_named, put_at, requirements_of, step_into
+from tests.unit.policies.strangers.fixes import (
+    FIXES,
+    Fields,
+    Fixes,
+    Program,
+    pool_named,
+    put_at,
+    requirements_of,
+    step_into,
+)
 from tests.unit.policies.strangers.programs import node_class, node_pool, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import StackResource, Value
-    from tests.unit.policies.strangers.fixes import Fields, Fixes, Program
 
 _BLOCK: Final = "203.0.113.0/24"
 _RANGES: Final[Mapping[str, tuple[str, Value]]] = {

@@ -1,11 +1,9 @@
 """Programs on EKS: general NodePools of blueprints, GPU pools, Auto Mode, managed node groups."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.stack_resources import namespace, resource
@@ -27,9 +25,6 @@ from tests.unit.policies.strangers.programs import (
     one_of,
     training,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 G5 = one_of("node.kubernetes.io/instance-type", "g5.12xlarge", "g5.24xlarge")
 SPOT = node_pool("spot", G5, kinds=["spot"])

@@ -1,9 +1,6 @@
 """Programs on AKS: node auto-provisioning as its quickstart shows it, and agent pools beside and inside the cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.stack_resources import aks_cluster, aks_pool
@@ -17,9 +14,6 @@ from tests.unit.policies.strangers.programs import (
     one_of,
     training,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 SIZE = "Standard_NC24ads_A100_v4"
 A100 = one_of("node.kubernetes.io/instance-type", SIZE)

@@ -1,28 +1,21 @@
 """What a stranger does who follows a message that stops the run: the change that its fix asks for, and no other."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from holdfast.policies.inputs import all_pools
-from holdfast.policies.resources import StackResource
+from holdfast.policies.inputs import DeclaredPool, all_pools
+from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import every, of
 from tests.support.builders.stack_resources import resource
 from tests.unit.policies.strangers.programs import ladder, one_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import Value
-
-    Fields = dict[str, Value]
-    Fixes = Mapping[str, Callable[["Program", str], None]]
+Fields = dict[str, Value]
+Fixes = Mapping[str, Callable[["Program", str], None]]
 
 
 class Program(list[StackResource]):

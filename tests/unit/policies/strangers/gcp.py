@@ -1,9 +1,6 @@
 """Programs on GKE: node pools beside and inside the cluster, queued provisioning, Autopilot, fixed-size GPU blocks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.stack_resources import compute_class, resource
@@ -16,9 +13,6 @@ from tests.unit.policies.strangers.programs import (
     Stranger,
     training,
 )
-
-if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource, Value
 
 CLUSTER = "gcp:container/cluster:Cluster"
 WIDE: Value = {"name": "wide", "pods": 4, "cpu": "20", "memory": "64Gi", "gpus": 8}

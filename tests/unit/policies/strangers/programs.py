@@ -1,10 +1,10 @@
 """Programs as other teams write them: their resources, and the verdict that a careful reading gives."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.stack_resources import (
     FALLBACK_POLICY_TYPE,
@@ -12,12 +12,6 @@ from tests.support.builders.stack_resources import (
     namespace,
     resource,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rules.verdicts import Word
 
 END, LEAVES = "training-ladder-ends-on-demand", "training-ladder-leaves-spot"
 REACH, SAME = "training-reaches-on-demand", "same-accelerator-on-demand"

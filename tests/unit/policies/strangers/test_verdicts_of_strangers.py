@@ -1,8 +1,6 @@
 """The pack's verdict on other teams' programs is that of a careful reader, in the profile that they get by default."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -14,13 +12,8 @@ from holdfast.policies.rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import VERDICTS, findings, stopping
 from tests.unit.policies.strangers import aws, azure, gcp
 from tests.unit.policies.strangers.advice import ADVICE, WITHOUT_FIX
-from tests.unit.policies.strangers.fixes import FIXES, Program, apply_fix
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.unit.policies.strangers.fixes import Fixes
-    from tests.unit.policies.strangers.programs import Stranger
+from tests.unit.policies.strangers.fixes import FIXES, Fixes, Program, apply_fix
+from tests.unit.policies.strangers.programs import Stranger
 
 STRANGERS = (*aws.STRANGERS, *azure.STRANGERS, *gcp.STRANGERS)
 IDS = [

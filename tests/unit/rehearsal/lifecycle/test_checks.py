@@ -1,6 +1,6 @@
 """What the steps of a lifecycle must show, and what protects a stack."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -20,12 +20,10 @@ from holdfast.rehearsal.lifecycle.checks import (
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
 from holdfast.simulator.pulumi.events import EngineStep
 from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 def test_an_unexpected_change_fails_the_step_and_is_named() -> None:

@@ -1,7 +1,7 @@
 """The report of a lifecycle run, and the provisioner of each cloud."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -10,14 +10,12 @@ from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack, StackEnvironment
 from tests.support.builders.aks_objects import aks_cluster
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 def test_each_step_is_announced_and_listed_in_the_table() -> None:

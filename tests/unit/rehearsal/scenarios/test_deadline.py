@@ -1,10 +1,8 @@
 """The deadline scenario: its expectations, its line, and what it writes on the job."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +18,6 @@ from holdfast.rehearsal.scenarios.deadline import (
 )
 from holdfast.simulator.errors import RehearsalError
 from tests.support.builders.scenario_results import START, move
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RUN = DeadlineRun(
     jobset="train",

@@ -1,9 +1,5 @@
 """The ladder scenario: its expectations, its table, its ladder and its namespace."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.rehearsal.scenarios.ladder_walk import (
@@ -16,12 +12,10 @@ from holdfast.rehearsal.scenarios.ladder_walk import (
     walked,
 )
 from holdfast.rehearsal.scenarios.namespace_clone import namespace_clone
+from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from tests.support.builders.scenario_results import move, walk
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def test_failovers_and_a_failback_meet_the_expectations() -> None:

@@ -1,7 +1,7 @@
 """Which pools a cluster has, by its NodePools or its AKS node pools."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -11,11 +11,9 @@ from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import ScaleSets
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 PLAIN: tuple[str, ...] = ()
 GPU = ("nvidia.com/gpu",)

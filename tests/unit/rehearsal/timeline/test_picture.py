@@ -1,7 +1,5 @@
 """The picture of a walk down the ladder: pods as bars, moves as arrows, and the picture in the documentation."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree as ET

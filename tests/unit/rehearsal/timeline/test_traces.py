@@ -1,16 +1,10 @@
 """Timelines of jobs and pods, moves and overlaps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, moves_of, overlap
+from holdfast.scheduling.json import Json
 from tests.support.builders.job_timelines import TimelineBuilder, after, job, moved, pod
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def test_each_state_of_a_pod_has_the_time_of_its_first_observation() -> None:

@@ -2,10 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.api_server import CALLER
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import Properties, Value
@@ -20,9 +20,6 @@ from tests.support.clusters.eks_console import (
 )
 from tests.support.clusters.provider_calls import Engine, Provider, refused
 from tests.support.inputs import text
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 _ADMIN = "arn:aws:iam::123456789012:role/platform"
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

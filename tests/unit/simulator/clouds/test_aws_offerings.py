@@ -1,17 +1,15 @@
 """EC2's zones and instance type offerings."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.scheduling.machines import machine_catalogue, regions_of
 from holdfast.simulator.clouds.aws.offerings import QUOTA
 from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.clusters.provider_calls import Provider, invoke, refused
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties, Value
 
 ZONES: Final = "aws:index/getAvailabilityZones:getAvailabilityZones"
 OFFERINGS: Final = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"

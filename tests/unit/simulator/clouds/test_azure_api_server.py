@@ -1,18 +1,14 @@
 """The API server of an AKS cluster is reachable while the cluster exists, by callers with a role."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.api_server import authority_of, refuse_connection, where_from
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
 from tests.support.clusters.azure_console import CLUSTER, CLUSTER_ADMIN, CLUSTER_TYPE, GRANT_TYPE, ROLES
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 _PUBLIC = "train-0a1b.hcp.westeurope.azmk8s.io"
 _PRIVATE = "train-0a1b.zone.privatelink.westeurope.azmk8s.io"

@@ -1,9 +1,8 @@
 """Simulated Azure networks are created and deleted like real ones."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.simulator.pulumi.values import Value
 from tests.support.clusters.azure_console import (
     ADDRESS_TYPE,
     CLUSTER_TYPE,
@@ -14,9 +13,6 @@ from tests.support.clusters.azure_console import (
     AzureConsole,
 )
 from tests.support.clusters.provider_calls import Provider, refused
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Value
 
 
 @pytest.fixture

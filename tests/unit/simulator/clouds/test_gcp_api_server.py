@@ -1,16 +1,12 @@
 """The API server of a GKE cluster answers while the cluster is there, by the ways that it has."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 _NAME = "gke-0123.europe-west4.gke.goog"
 _PUBLIC, _PRIVATE = "203.0.113.9", "172.16.0.2"

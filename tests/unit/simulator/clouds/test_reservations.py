@@ -2,19 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.reservations import AZURE_RESERVATION_GROUP, EC2_RESERVATION, GCE_RESERVATION
 from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.clusters.aks_console import AksConsole
 from tests.support.clusters.gke_console import GPUS, GkeConsole
 from tests.support.clusters.provider_calls import Provider, invoke, refusal, refused
-
-if TYPE_CHECKING:
-    from holdfast.simulator.pulumi.values import Properties, Value
 
 BLOCK = "cr-0123456789abcdef0"
 HELD: Json = {"instanceType": "p5.48xlarge", "availabilityZone": "us-east-1a", "instanceCount": 4}

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -13,11 +13,9 @@ from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler, autoscaler
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.builders.autoscaling_objects import node_pool
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 class _Server:

@@ -1,11 +1,7 @@
 """Each resource has its own field manager."""
 
-from typing import TYPE_CHECKING
-
+from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_provider.apply import is_managed_by, manager_for
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 ONE = "urn:pulumi:test::test::kubernetes:core/v1:ConfigMap::one"
 

@@ -1,13 +1,11 @@
 """The message about a blocked deletion names the finalizer and the component that removes it."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.kubernetes_provider.deletion import deletion_blockers
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 class Server:

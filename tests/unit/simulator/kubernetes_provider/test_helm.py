@@ -5,12 +5,13 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider.helm import (
     Chart,
     ChartMirror,
@@ -24,9 +25,6 @@ from holdfast.simulator.kubernetes_provider.helm import (
     uninstall_arguments,
     upgrade_arguments,
 )
-
-if TYPE_CHECKING:
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 PLAN = HelmOptions(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
 

@@ -1,9 +1,11 @@
 """A change of the cluster replaces a provider instance; an unreachable cluster refuses operations."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider.instances import (
     DELETE_UNREACHABLE,
@@ -15,10 +17,6 @@ from holdfast.simulator.kubernetes_provider.objects import Objects
 from holdfast.simulator.kubernetes_provider.operation import GONE, RELEASE, Operation, ProviderSettings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 def _settings(

@@ -2,13 +2,10 @@
 
 import base64
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import Json
 from holdfast.simulator.operator_runner.pod_files import PodFiles, object_data, shown_files, write_volume
 from holdfast.simulator.operator_runner.pod_spec import Volume
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def test_volume_has_exactly_the_data_and_changes_atomically(tmp_path: Path) -> None:

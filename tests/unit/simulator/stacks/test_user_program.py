@@ -1,10 +1,8 @@
 """A program of another project is found, checked before anything starts, and imported from its own folder."""
 
-from __future__ import annotations
-
 import sys
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +11,6 @@ from holdfast.rehearsal.lifecycle.program_run import read_existing
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi import Audience
 from holdfast.simulator.stacks.user_program import UserProgram
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def a_project(folder: Path, *, project: str = "name: features\nruntime: python\n", **files: str) -> Path:

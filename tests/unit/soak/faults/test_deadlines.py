@@ -1,15 +1,10 @@
 """The simulated program of a job with a deadline, and whose fault it is when the job is late."""
 
-from __future__ import annotations
-
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
 from tests.soak.faults.deadlines import RESTART_COST, WORK, late_by_fault, work_of
 from tests.support.builders.job_timelines import TimelineBuilder, after
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 STARTED: Final = 1.0
 ALL: Final = WORK.total_seconds() + 15 + STARTED

@@ -1,19 +1,13 @@
 """The rules of reservations, from the placeholders that were watched."""
 
-from __future__ import annotations
+from datetime import datetime, timedelta
+from typing import Final
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
-
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, RESERVED_FOR
 from tests.soak.faults.holds import broken_holds
 from tests.soak.faults.nodes import NodeTimeline, Placeholder
 from tests.support.builders.job_timelines import after
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.scheduling.json import Json
 
 NEEDS: Final = {"one": 2, "other": 2}
 

@@ -1,10 +1,8 @@
 """The invariants of a fault run."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +10,6 @@ from holdfast.fallback.policy.policy import Policy, PolicyTier
 from tests.soak.faults.invariants import check_records, deviations
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 POLICY = Policy(
     tiers=(

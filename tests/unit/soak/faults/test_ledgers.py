@@ -1,23 +1,19 @@
 """The second account of a fault run: ledgers that are right, and ledgers with one error each."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pytest
 
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, write_state
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, CapacityType
 from tests.soak.faults.ledgers import TierFacts, spans_of, wrong_bills
 from tests.soak.faults.nodes import NodeTimeline, Reserved
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 TIERS: Final = {"spot-a": TierFacts(capacity=CapacityType.SPOT, price=0.5)}
 SECOND: Final = timedelta(seconds=1)

@@ -1,10 +1,7 @@
 """Reservations that a fault run leaves behind."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
@@ -13,11 +10,9 @@ from holdfast.fallback.state_machine.state import (
     Phase,
     write_state,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVED_FOR, STATE
 from tests.soak.faults.leftovers import leftovers
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 AT = datetime(2026, 2, 1, tzinfo=UTC)
 RUNNING = JobState(uid="u", phase=Phase.RUNNING, pool="b", rank=1, since=AT)

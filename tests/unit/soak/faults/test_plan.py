@@ -1,7 +1,5 @@
 """The faults of a run, and the kill at a write."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

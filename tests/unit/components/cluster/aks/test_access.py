@@ -1,11 +1,9 @@
 """Access to AKS: the network access of the API server, role assignments and the kubeconfig."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -21,6 +19,7 @@ from holdfast.components.cluster.aks.access import (
     kubeconfig,
 )
 from holdfast.components.iam.azure import ACR_PULL
+from holdfast.scheduling.json import Json
 from tests.support.builders.aks_components import (
     ADMINS,
     DEPLOYER,
@@ -32,9 +31,6 @@ from tests.support.builders.aks_components import (
     recorded_cluster,
 )
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 _CLUSTER = ":ManagedCluster"
 _GRANT = ":RoleAssignment"

@@ -1,7 +1,5 @@
 """The control plane of AKS: network, nodes, identity, encryption, upgrades and deletion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Literal

@@ -1,19 +1,13 @@
 """Access to EKS: access entries and the kubeconfig."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.eks.access import Caller, NodeAccess, NodeAccessArgs
+from holdfast.scheduling.json import Json
 from tests.support.builders.aws_components import ADMIN, recorded_cluster
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
 
 _NODE_ROLE = "arn:aws:iam::123456789012:role/karpenter-nodes"
 

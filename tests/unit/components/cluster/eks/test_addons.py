@@ -1,20 +1,15 @@
 """The EKS add-ons: versions, order and placement."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from tests.support.builders.aws_components import recorded_cluster, versions
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import text, value
-
-if TYPE_CHECKING:
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 _BEFORE_NODES = {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
 _AFTER_NODES = {"coredns", "aws-ebs-csi-driver", "metrics-server", "eks-node-monitoring-agent"}

@@ -1,7 +1,5 @@
 """The control plane of EKS: access mode, encryption, logs, endpoints, role and deletion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from holdfast.components.cluster.eks.control_plane import ControlPlaneLogs

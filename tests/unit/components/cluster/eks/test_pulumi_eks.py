@@ -1,22 +1,18 @@
 """A cluster of pulumi-eks takes the place of our own: the example under Pulumi's mocks, with the plugin's answer."""
 
-from __future__ import annotations
-
 import json
 import runpy
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import pulumi
 import pytest
 import yaml
 from pulumi.runtime import mocks as pulumi_mocks
 
+from holdfast.scheduling.json import Json
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.cloud_outputs import AUTHORITY, ENDPOINT, GROUP, ISSUER, eks_outputs
 from tests.support.fakes.pulumi_engine import PROJECT, ListeningMonitor, run_mocked
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 EXAMPLE: Final = ROOT / "examples/parts/pulumi-eks"
 INSIDE: Final = f"urn:pulumi:dev::{PROJECT}::eks:index:Cluster$aws:eks/cluster:Cluster::shared-eksCluster"

@@ -1,17 +1,12 @@
 """The system nodes of EKS."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.components.cluster.eks.component import EksClusterArgs
 from tests.support.builders.aws_components import cluster_args, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.components.cluster.eks.component import EksClusterArgs
 
 _GROUP = ":NodeGroup"
 

@@ -1,10 +1,7 @@
 """Access to GKE: by a DNS name with IAM or by address from named ranges, and the kubeconfig."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +10,11 @@ from holdfast.components.cluster.gke.access import (
     ControlPlaneAccess,
     DnsEndpoint,
 )
+from holdfast.scheduling.json import Json
 from tests.support.builders.gke_components import recorded_cluster
 from tests.support.fakes.cloud_outputs import AUTHORITY, GKE_ADDRESS
+from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.inputs import mapping, objects, text, value
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def cluster(access: ControlPlaneAccess) -> Recorded:

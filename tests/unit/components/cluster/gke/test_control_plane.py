@@ -1,7 +1,5 @@
 """The control plane of GKE: network, initial pool, upgrades, encryption and deletion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The system nodes of GKE and the service account of all nodes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

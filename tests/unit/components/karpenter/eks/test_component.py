@@ -1,7 +1,5 @@
 """Karpenter on EKS with its resources in AWS."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

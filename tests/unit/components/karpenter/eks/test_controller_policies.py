@@ -1,24 +1,18 @@
 """The permissions of Karpenter's controller: no wider than its official template, for its own cluster."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.karpenter.eks.controller_policies import CONTROLLER_POLICIES, controller_policy
+from holdfast.scheduling.json import Json
 from tests.support.builders.official_karpenter import SCOPE, official_document
 from tests.support.fakes.iam_evaluation import Request, is_allowed, texts
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
 
 ISOLATED = replace(SCOPE, isolated=True)
 OURS = [controller_policy(policy, SCOPE) for policy in CONTROLLER_POLICIES]
