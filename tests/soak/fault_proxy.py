@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
 from pathlib import Path
@@ -28,6 +28,8 @@ class Fault(StrEnum):
     FAIL = auto()  #: 500
     LOSE = auto()  #: it does not reach the API server
     LOSE_ANSWER = auto()  #: the API server handles it, but the response is lost
+    LATE = auto()  #: the connection is lost at once, and the API server gets the request seconds later
+    TWICE = auto()  #: the API server gets it twice; the client has the first response
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,8 @@ class ApiRequest:
 # Headers that belong to a single connection.
 _HOP: Final = frozenset({"Host", "Content-Length", "Transfer-Encoding", "Connection"})
 _LARGEST: Final = 2**26
+#: How late a late request is.
+LATE_SECONDS: Final = 4.0
 
 
 @dataclass(kw_only=True)
@@ -61,6 +65,7 @@ class FaultProxy:
     decide: Callable[[ApiRequest], Fault] = lambda _: Fault.PASS
     writes: int = 0
     _watches: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
+    _late: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
     def break_watches(self) -> None:
@@ -118,30 +123,55 @@ class FaultProxy:
         self.writes += api_request.is_write
         # Read it completely first: `decide` may kill the client that sends it.
         body = await request.read()
-        match self.decide(api_request):
+        fault = self.decide(api_request)
+        match fault:
             case Fault.THROTTLE:
                 return _refusal(429, "TooManyRequests", {"Retry-After": "1"})
             case Fault.FAIL:
                 return _refusal(500, "InternalError", {})
             case Fault.LOSE:
                 return _cut(request)
-            case Fault.PASS | Fault.LOSE_ANSWER as fault:
-                headers = {name: value for name, value in request.headers.items() if name not in _HOP}
-                asking = session.request(
-                    request.method,
-                    f"{self.access.server}{request.path_qs}",
-                    data=body,
-                    headers={**headers, **bearer.header()},
-                    timeout=aiohttp.ClientTimeout(total=None),
-                )
-                try:
-                    async with asking as answered:
-                        if fault is Fault.PASS:
-                            return await self._pass_on(request, answered, api_request)
-                        await answered.read()
-                except (aiohttp.ClientError, OSError):
-                    pass
-                return _cut(request)
+            case _:
+                pass
+        headers = {name: value for name, value in request.headers.items() if name not in _HOP}
+
+        def ask() -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+            return session.request(
+                request.method,
+                f"{self.access.server}{request.path_qs}",
+                data=body,
+                headers={**headers, **bearer.header()},
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+
+        if fault is Fault.LATE:
+            self._send_later(ask, LATE_SECONDS)
+            return _cut(request)
+        try:
+            async with ask() as answered:
+                if fault is Fault.LOSE_ANSWER:
+                    await answered.read()
+                    return _cut(request)
+                if fault is Fault.TWICE:
+                    self._send_later(ask, 0.0)
+                return await self._pass_on(request, answered, api_request)
+        except (aiohttp.ClientError, OSError):
+            return _cut(request)
+
+    def _send_later(
+        self, ask: Callable[[], AbstractAsyncContextManager[aiohttp.ClientResponse]], seconds: float
+    ) -> None:
+        """Send a request after some seconds, whatever becomes of its response."""
+
+        async def send() -> None:
+            await asyncio.sleep(seconds)
+            with suppress(aiohttp.ClientError, OSError):
+                async with ask() as answered:
+                    await answered.read()
+
+        task = self._loop.create_task(send())
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
 
     async def _pass_on(
         self, request: web.Request, answered: aiohttp.ClientResponse, api_request: ApiRequest

@@ -1,5 +1,6 @@
 """The manifests of a fault run: pools, the FallbackPolicy and jobs. Pure."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -23,7 +24,9 @@ from tests.soak.faults.ledgers import TierFacts
 from tests.support.builders.gang_jobset import gang_jobset
 
 NAMESPACE: Final = "faults"
-POOLS: Final = ("faults-spot-a", "faults-spot-b", "faults-on-demand")
+#: Of the names of pools: the cluster has others.
+PREFIX: Final = "faults-"
+POOLS: Final = tuple(PREFIX + pool for pool in ("spot-a", "spot-b", "on-demand"))
 PODS: Final = 2
 #: Longer than the faults of one round take, so that a round is one outage for each job.
 OUTAGE_SECONDS: Final = 8
@@ -69,12 +72,38 @@ def ladder(failures: Sequence[int], settings: Mapping[str, str]) -> Json:
         }
         for pool, count in zip(POOLS, failures, strict=False)
     ]
+    return _policy([*spot, _tier(POOLS[-1], ON_DEMAND)], settings)
+
+
+def two_ladders(
+    cluster: str, failures: tuple[int, int, int], settings: Mapping[str, str]
+) -> tuple[Json, Json]:
+    """Return the policy at home, whose second tier is in `cluster`, and the policy there; `settings` are of that at home."""
+    first, elsewhere, there = failures
+    spot: Json = {"procurementTimeout": f"{PROCUREMENT_SECONDS}s"}
+    # It contains the time in which the copy moves from one tier there to another.
+    away: Json = {"cluster": cluster, "pool": POOLS[1], "procurementTimeout": f"{3 * PROCUREMENT_SECONDS}s"}
+    last = _tier(POOLS[-1], ON_DEMAND)
+    return (
+        _policy(
+            [
+                {**_tier(POOLS[0], SPOT), **spot, "maxFailures": first},
+                {**away, "maxFailures": elsewhere},
+                last,
+            ],
+            settings,
+        ),
+        _policy([{**_tier(POOLS[1], SPOT), **spot, "maxFailures": there}, last], {}),
+    )
+
+
+def _policy(tiers: Sequence[Json], settings: Mapping[str, str]) -> Json:
     return {
         "apiVersion": "holdfast.dev/v1alpha1",
         "kind": "FallbackPolicy",
         "metadata": {"name": LADDER, "namespace": NAMESPACE},
         "spec": {
-            "tiers": [*spot, _tier(POOLS[-1], ON_DEMAND)],
+            "tiers": list(tiers),
             "outageWindow": f"{OUTAGE_SECONDS}s",
             "applicationFailures": -1,
             "restartCost": f"{deadlines.RESTART_COST.total_seconds():.0f}s",
@@ -91,6 +120,12 @@ def is_rayjob(number: int) -> bool:
 def has_deadline(number: int) -> bool:
     """Whether a job has a deadline."""
     return number % _DEADLINE_EVERY == _DEADLINE_EVERY - 1
+
+
+def plain_jobsets(count: int) -> Sequence[int]:
+    """Return the numbers of the first JobSets without a deadline."""
+    numbers = (number for number in itertools.count() if not is_rayjob(number) and not has_deadline(number))
+    return list(itertools.islice(numbers, count))
 
 
 def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:

@@ -107,10 +107,11 @@ _GRACE_SECONDS: Final = 20
 class RestartedController:
     """Runs a controller, and starts another as soon as it ends, until `end`. `deaths` counts the kills."""
 
-    def __init__(self, kubeconfig: Path, log: Path) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *arguments: str) -> None:
         self.deaths = 0
         self._kubeconfig = kubeconfig
         self._log = log
+        self._arguments = arguments
         self._is_wanted = True
         self._lock = threading.Lock()
         self._process = self._start()
@@ -156,6 +157,7 @@ class RestartedController:
                 [
                     *(sys.executable, "-m", FALLBACK, "--kubeconfig", str(self._kubeconfig)),
                     *("--address", LOOPBACK, "--port", str(port)),
+                    *self._arguments,
                 ],
                 cwd=_CHECKOUT,
                 stdin=subprocess.DEVNULL,
@@ -165,9 +167,9 @@ class RestartedController:
 
 
 @contextmanager
-def restarted_controller(kubeconfig: Path, log: Path) -> Generator[RestartedController]:
-    """A controller for the length of the block."""
-    controller = RestartedController(kubeconfig, log)
+def restarted_controller(kubeconfig: Path, log: Path, *arguments: str) -> Generator[RestartedController]:
+    """A controller with these arguments for the length of the block."""
+    controller = RestartedController(kubeconfig, log, *arguments)
     try:
         yield controller
     finally:

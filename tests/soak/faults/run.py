@@ -43,8 +43,8 @@ from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
 from tests.soak.faults.processes import Servers, restarted_controller
 
-# A restarted controller counts an outage when it notices it, and the outage window begins then.
-_APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)
+#: A restarted controller counts an outage when it notices it, and the outage window begins then.
+APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)
 _LEASE_SECONDS: Final = 90.0
 
 
@@ -77,7 +77,7 @@ class Settling:
 
     def pause(self) -> None:
         """Wait until the last outage windows are over, so that the next faults are another outage."""
-        threading.Event().wait(_APART.total_seconds())
+        threading.Event().wait(APART.total_seconds())
 
     def _unsettled(self) -> list[str]:
         return [name for name in self.jobs if not self._is_settled(self.recorder.job(name))]
@@ -133,7 +133,7 @@ _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
 _AT_ONCE: Final = 8
 _MOST_BUSY: Final = 4.0
-_RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
+RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
 def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str], None]) -> FaultRunResult:
@@ -142,7 +142,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
     Raises RehearsalError if the jobs do not settle after a round.
     """
     random = Random(plan.seed)
-    policy = ladder(plan.failures, _RETURNING if plan.returns else {})
+    policy = ladder(plan.failures, RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
     paced = {job_name(number): PODS for number in range(plan.jobs) if has_deadline(number)}
     environment.prepare(policy)
@@ -281,7 +281,7 @@ class Judged:
                 vanished=self.injector.vanished,
                 until=until,
                 kills=tuple(self.injector.kills),
-                lag=_lag(len(self.names)),
+                lag=lag_of(len(self.names)),
                 is_paced=name in self.paced,
             )
             for name in self.names
@@ -310,13 +310,13 @@ class Judged:
             self.nodes,
             {each.trace.uid: PODS for each in records},
             hold_timeout=self.policy.hold_timeout,
-            late=_lag(len(self.names)),
+            late=lag_of(len(self.names)),
             kills=self.injector.kills,
             until=records[0].until,
         )
 
 
-def _lag(jobs: int) -> timedelta:
+def lag_of(jobs: int) -> timedelta:
     """How late watches and writes may be: on a machine with other work, by as much as its cores are asked for too much."""
     busy = os.getloadavg()[2] / (os.cpu_count() or 1)
     return (_LAG + _LAG_PER_JOB * jobs) * min(_MOST_BUSY, max(1.0, busy))

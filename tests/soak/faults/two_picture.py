@@ -1,0 +1,87 @@
+"""The picture of a job that a fault run moved to the other cluster and back, from what was recorded in both. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.policy.policy import cluster_of, pool_in
+from holdfast.rehearsal.timeline.picture import Picture, picture_of
+from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move
+from tests.soak.faults.manifests import POOLS, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: What is drawn of the time before a job leaves and after it is back.
+_AROUND: Final = timedelta(seconds=20)
+
+
+def stays_there(trace: JobTrace) -> Sequence[tuple[Move, Move]]:
+    """Return each stay of a job in another cluster: the move there, and the move from there back home."""
+    moves = _moves(trace.changes)
+    return [
+        (go, back)
+        for go, back in pairwise(moves)
+        if cluster_of(go.target) and not cluster_of(back.target) and back.resumed_at is not None
+    ]
+
+
+def _moves(changes: Iterable[JobChange]) -> list[Move]:
+    """Return the moves of a job. One to another cluster ends when the copy has been created there."""
+    found: list[Move] = []
+    source, before = "", None
+    for change in changes:
+        is_moving = change.phase == "Suspending"
+        if is_moving and (before is None or before.phase != "Suspending"):
+            found.append(Move(source=source, target=change.pool, suspended_at=change.at))
+        elif not is_moving and before is not None and before.phase == "Suspending":
+            found[-1] = replace(found[-1], target=change.pool, resumed_at=change.at)
+        source = source if is_moving else change.pool
+        before = change
+    return found
+
+
+def picture_of_stay(cluster: str, pairs: Iterable[tuple[JobTrace, JobTrace]]) -> Picture | None:
+    """Return the picture of the shortest stay in the other cluster of any job at home and its copies; None without one."""
+    stays = [(go, back, home, there) for home, there in pairs for go, back in stays_there(home)]
+    if not stays:
+        return None
+    go, back, home, there = min(stays, key=lambda stay: stay[1].suspended_at - stay[0].suspended_at)
+    since, until = go.suspended_at - _AROUND, (back.resumed_at or back.suspended_at) + _AROUND
+    pods = [
+        *home.pods.values(),
+        *(replace(pod, pool=pool_in(cluster, pod.pool)) for pod in there.pods.values()),
+    ]
+    shown = [
+        replace(
+            pod,
+            pool=_short(pod.pool),
+            born_at=max(pod.born_at, since),
+            ended_at=min(pod.ended_at or until, until),
+        )
+        for pod in pods
+        if pod.born_at < until and (pod.ended_at is None or pod.ended_at > since)
+    ]
+    lanes = (POOLS[0], *(pool_in(cluster, pool) for pool in POOLS[1:]), POOLS[-1])
+    return picture_of(
+        f"JobSet {home.name} runs in another cluster, and returns",
+        [_short(lane) for lane in lanes if _short(lane) in {pod.pool for pod in shown}],
+        shown,
+        [replace(move, source=_short(move.source), target=_short(move.target)) for move in (go, back)],
+        [_reason(home, move) for move in (go, back)],
+        until,
+    )
+
+
+def _reason(trace: JobTrace, move: Move) -> str:
+    before = [change for change in trace.changes if change.at < move.suspended_at]
+    if move.target == POOLS[0]:
+        return "capacity reserved at home"
+    return "no capacity" if before and before[-1].waiting_since is not None else "failures spent"
+
+
+def _short(pool: str) -> str:
+    return pool_in(cluster_of(pool), pool.rpartition("/")[2].removeprefix(PREFIX))
