@@ -10,10 +10,17 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import RoleBinding
 
-from holdfast.components.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
+from holdfast.components.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.labels import GPU_RESOURCE, LADDER, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import (
+    CHECKPOINT_URI,
+    CHECKPOINTS,
+    GPU_RESOURCE,
+    LADDER,
+    TRAINING,
+    TRAINING_VALUE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,9 +36,6 @@ if TYPE_CHECKING:
 
 #: The service account of training pods; each cloud grants it access to the namespace's checkpoints only.
 SERVICE_ACCOUNT = "trainer"
-
-#: The ConfigMap from which training pods get CHECKPOINT_URI (`envFrom`).
-CHECKPOINTS = "checkpoints"
 
 #: The ResourceQuota of a training namespace.
 QUOTA = "training"
@@ -59,7 +63,8 @@ class TrainingNamespaceArgs:
     training that needs host devices or locked memory, such as RDMA. `service_account` is the name of the
     pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
     identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
-    `quota` the limit for all its pods together, None for no limit.
+    `quota` the limit for all its pods together, None for no limit. `accepted` are the user names of the controllers of
+    other clusters whose jobs may run in it.
     """
 
     namespace: str
@@ -71,6 +76,7 @@ class TrainingNamespaceArgs:
     pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
+    accepted: Sequence[str] = ()
 
 
 class TrainingNamespace(ComponentResource):
@@ -78,7 +84,8 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
-    ResourceQuota `training`, and the RoleBinding that lets the fallback controller move the jobs. Depend on
+    ResourceQuota `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
+    clusters write the copies of theirs. Depend on
     the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
     """
@@ -106,7 +113,7 @@ class TrainingNamespace(ComponentResource):
         ConfigMap(
             f"{name}-{CHECKPOINTS}",
             metadata={"name": CHECKPOINTS, "namespace": args.namespace},
-            data={"CHECKPOINT_URI": args.checkpoint_uri},
+            data={CHECKPOINT_URI: args.checkpoint_uri},
             opts=inside,
         )
         CustomResource(
@@ -124,6 +131,18 @@ class TrainingNamespace(ComponentResource):
             subjects=[cast("SubjectArgsDict", SUBJECT)],
             opts=inside,
         )
+        if args.accepted:
+            users = [
+                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": each}
+                for each in args.accepted
+            ]
+            RoleBinding(
+                f"{name}-{COPIES_ROLE}",
+                metadata={"name": COPIES_ROLE, "namespace": args.namespace},
+                role_ref=cast("RoleRefArgsDict", role_ref("ClusterRole", COPIES_ROLE)),
+                subjects=cast("list[SubjectArgsDict]", users),
+                opts=inside,
+            )
         if args.quota is not None:
             ResourceQuota(
                 f"{name}-quota",

@@ -82,6 +82,7 @@ def _check_composable(platform: Platform) -> None:
 
     Raises ConfigError. A preview says what the stack costs.
     """
+    from holdfast.infra.config.clusters import unused_cluster_warnings
     from holdfast.infra.controller_program import controller_archives
     from holdfast.infra.cost.estimate import budget_problems, stack_cost
     from holdfast.infra.cost.report import summary
@@ -93,7 +94,10 @@ def _check_composable(platform: Platform) -> None:
     problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
     if problems:
         raise ConfigError(problems)
-    for warning in reachability_warnings(platform.namespaces, pools, platform.cloud):
+    for warning in (
+        *reachability_warnings(platform.namespaces, pools, platform.cloud),
+        *unused_cluster_warnings(platform.clusters, platform.namespaces),
+    ):
         pulumi.log.warn(warning)
     if pulumi.runtime.is_dry_run():
         pulumi.log.info(summary(cost))

@@ -16,7 +16,10 @@ from holdfast.components.admission.job_validation import JobValidation, JobValid
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import controller_images
-from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
+from holdfast.components.fallback_policy.definition import (
+    FallbackPolicyDefinition,
+    FallbackPolicyDefinitionArgs,
+)
 from holdfast.components.monitoring.component import Monitoring, MonitoringArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.components.fallback_controller.clusters import OtherCluster
     from holdfast.infra.config.ladder import ControllerSection, MonitoringSection
     from holdfast.infra.config.namespace import NamespaceSection
     from holdfast.scheduling.pools import PoolSummary
@@ -124,12 +128,19 @@ class ClusterServices:
         )
 
     def admission_and_fallback(
-        self, controller: ControllerSection, plan: AdmissionPlan, *, pools: Sequence[pulumi.Resource]
+        self,
+        controller: ControllerSection,
+        plan: AdmissionPlan,
+        *,
+        pools: Sequence[pulumi.Resource],
+        clusters: Sequence[OtherCluster] = (),
+        accepted: Sequence[str] = (),
     ) -> Sequence[pulumi.Resource]:
         """Install admission and the fallback controller; return what training namespaces depend on.
 
         The controller depends on `pools`, so `pulumi destroy` deletes it first: otherwise it would treat the deletion of
-        their nodes as evictions and move jobs.
+        their nodes as evictions and move jobs. `clusters` are the other clusters of ladders, and `accepted` the user names of the
+        controllers of clusters whose jobs may run here.
         """
         pods = TrainingAdmission(
             "admission",
@@ -138,7 +149,11 @@ class ClusterServices:
             ),
             opts=self.after(),
         )
-        definition = FallbackPolicyDefinition("fallback-policy", opts=self.after())
+        definition = FallbackPolicyDefinition(
+            "fallback-policy",
+            FallbackPolicyDefinitionArgs(clusters=[each.name for each in clusters]),
+            opts=self.after(),
+        )
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
         jobs = JobAdmission("job-admission", JobAdmissionArgs(capacity=capacity), opts=self.after(definition))
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
@@ -161,6 +176,8 @@ class ClusterServices:
                 replicas=self.replicas,
                 webhook_secret=controller.webhook_secret,
                 karpenter_metrics=self.karpenter_metrics,
+                clusters=clusters,
+                accepted=accepted,
             ),
             opts=self.after(definition, *pools),
         )
@@ -175,8 +192,12 @@ def make_training_namespace(
     pools: Mapping[str, PoolSummary],
     opts: pulumi.ResourceOptions,
     identity: Identity | None = None,
+    accepted: Sequence[str] = (),
 ) -> TrainingNamespace:
-    """Create one training namespace; `pools` are the stack's pools by name."""
+    """Create one training namespace; `pools` are the stack's pools by name.
+
+    `accepted` are the user names of the controllers of other clusters whose jobs may run in it.
+    """
     identity = identity or Identity()
     return TrainingNamespace(
         naming.training_namespace(namespace.name),
@@ -189,6 +210,7 @@ def make_training_namespace(
             pools=pools,
             shapes=namespace.as_shapes(),
             quota=namespace.as_quota(pools),
+            accepted=accepted,
         ),
         opts=opts,
     )

@@ -73,6 +73,11 @@ def checkpoint_access(namespace: str) -> str:
     return f"checkpoint-access-of-{namespace}"
 
 
+def trusted_issuer(cluster: str) -> str:
+    """Logical name of the trust in the tokens of another cluster."""
+    return f"issuer-of-{cluster}"
+
+
 def namespace_roles(namespace: str) -> str:
     """Logical name of the roles of users in a training namespace."""
     return f"roles-in-{namespace}"

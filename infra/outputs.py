@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.pools import Pool
 
 #: The names of the outputs of every stack. A release may add one; it renames and removes none without a new major version.
-OUTPUTS: Final = ("cluster", "kubeconfig", "checkpoints", "pools", "ladders", "identities")
+OUTPUTS: Final = ("cluster", "kubeconfig", "issuer", "checkpoints", "pools", "ladders", "identities")
 
 #: The name of the output of a stack with pull through caches.
 PULL_THROUGH_CACHE: Final = "pullThroughCache"
@@ -42,14 +42,15 @@ class StackOutputs:
     """The outputs of a stack.
 
     `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
-    caller's. `checkpoints` is the bucket, on Azure the storage account. `ladders` are the pools of each training namespace, in
-    the order of failover. `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of
+    caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on Azure the storage
+    account. `ladders` are the pools of each training namespace, in the order of failover, without those of other clusters. `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of
     IAM on Google Cloud, a client ID on Azure. `pull_through_cache` are the addresses that replace the host of an upstream
     registry in the address of an image, by their prefixes; a stack without pull through caches has none.
     """
 
     cluster: str
     kubeconfig: str
+    issuer: str
     checkpoints: str
     pools: Mapping[str, PoolOutput]
     ladders: Mapping[str, tuple[str, ...]]
@@ -63,6 +64,7 @@ def export_outputs(
     *,
     cluster: Input[str],
     kubeconfig: Input[str],
+    issuer: Input[str],
     checkpoints: Input[str],
     identities: Mapping[str, Input[str]],
     pull_through_cache: Mapping[str, str] | None = None,
@@ -70,6 +72,7 @@ def export_outputs(
     """Export the outputs of a stack; `identities` are those of the jobs by training namespace."""
     pulumi.export("cluster", cluster)
     pulumi.export("kubeconfig", kubeconfig)
+    pulumi.export("issuer", issuer)
     pulumi.export("checkpoints", checkpoints)
     pulumi.export(
         "pools",
@@ -82,7 +85,7 @@ def export_outputs(
             for pool in pools
         },
     )
-    pulumi.export("ladders", {each.name: [tier.pool for tier in each.ladder] for each in namespaces})
+    pulumi.export("ladders", {each.name: list(each.pools_here) for each in namespaces})
     pulumi.export("identities", dict(identities))
     if pull_through_cache:
         pulumi.export(PULL_THROUGH_CACHE, dict(pull_through_cache))
@@ -106,6 +109,7 @@ def read_outputs(found: Json) -> StackOutputs:
     return StackOutputs(
         cluster=str(found["cluster"]),
         kubeconfig=str(found["kubeconfig"]),
+        issuer=str(found["issuer"]),
         checkpoints=str(found["checkpoints"]),
         pools={name: _pool(pool) for name, pool in mapping(found["pools"]).items()},
         ladders={

@@ -7,6 +7,7 @@ namespace.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, ResourceOptions
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: The ClusterRole that is bound in each training namespace.
 JOBS_ROLE: Final = f"{CONTROLLER}-jobs"
+
+#: The ClusterRole of controllers of other clusters, bound in the training namespaces that accept their jobs.
+COPIES_ROLE: Final = "fallback-copies"
 
 _WATCH: Final = ("list", "watch")
 
@@ -64,6 +68,19 @@ JOB_RULES: Final[Sequence[Json]] = (
     rule("holdfast.dev", ["fallbackpolicies/status"], ["patch"]),
 )
 
+#: In training namespaces beside JOB_RULES, in a cluster whose jobs move to others.
+TRANSFER_RULES: Final[Sequence[Json]] = (
+    rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
+    rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
+)
+
+#: What the controller of another cluster may do with copies of its jobs, in the training namespaces here that accept them.
+COPY_RULES: Final[Sequence[Json]] = (
+    rule("", ["pods"], ["list"]),
+    rule("batch", ["jobs"], ["list"]),
+    rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list", "patch"]),
+)
+
 #: In its own namespace. A rule for creation cannot name the object.
 LEASE_RULES: Final[Sequence[Json]] = (
     rule("coordination.k8s.io", ["leases"], ["create"]),
@@ -85,15 +102,23 @@ def role_ref(kind: str, name: str) -> Json:
     return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 
 
+@dataclass(frozen=True, kw_only=True)
+class ControllerAccessArgs:
+    """`leaves`: jobs of this cluster may move to others. `accepts`: jobs of others may run here."""
+
+    leaves: bool = False
+    accepts: bool = False
+
+
 class ControllerAccess(ComponentResource):
     """The controller's service account and permissions (`holdfast:index:ControllerAccess`).
 
-    Creates the ServiceAccount; the ClusterRole for reading with its binding; the ClusterRole for jobs, which
-    TrainingNamespace binds; and a Role with its binding in the controller's namespace and in the
-    placeholders' namespace. Both namespaces must exist.
+    Creates the ServiceAccount; the ClusterRole for reading with its binding; the ClusterRole for jobs, and the one of
+    controllers of other clusters, which TrainingNamespace binds; and a Role with its binding in the controller's
+    namespace and in the placeholders' namespace. Both namespaces must exist.
     """
 
-    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ControllerAccess", name, None, opts)
         ServiceAccount(
             f"{name}-account",
@@ -116,9 +141,16 @@ class ControllerAccess(ComponentResource):
         ClusterRole(
             f"{name}-jobs-role",
             metadata={"name": JOBS_ROLE},
-            rules=_rules(JOB_RULES),
+            rules=_rules([*JOB_RULES, *(TRANSFER_RULES if args.leaves else ())]),
             opts=ResourceOptions(parent=self),
         )
+        if args.accepts:
+            ClusterRole(
+                f"{name}-copies-role",
+                metadata={"name": COPIES_ROLE},
+                rules=_rules(COPY_RULES),
+                opts=ResourceOptions(parent=self),
+            )
         for namespace, rules in (
             (CONTROLLER_NAMESPACE, LEASE_RULES),
             (RESERVATION_NAMESPACE, PLACEHOLDER_RULES),

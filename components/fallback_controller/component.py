@@ -11,12 +11,21 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Service
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-from holdfast.components.fallback_controller.access import ControllerAccess
+from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs
+from holdfast.components.fallback_controller.clusters import (
+    CONFIG_MAP,
+    OtherCluster,
+    arguments,
+    config_map_data,
+    mounts,
+    volumes,
+)
 from holdfast.components.fallback_controller.program import (
     mounts_of_container,
     program_of_container,
     volumes_of_pod,
 )
+from holdfast.components.fallback_controller.transfer_policy import TransferPolicy, TransferPolicyArgs
 from holdfast.components.fallback_controller.write_policy import (
     ControllerWritePolicy,
     ControllerWritePolicyArgs,
@@ -38,6 +47,7 @@ from holdfast.scheduling.labels import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pulumi import Resource
     from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
     from pulumi_kubernetes.core.v1 import ServiceSpecArgsDict
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
@@ -88,13 +98,15 @@ def deployment_spec(
     replicas: int,
     webhook_secret: str | None = None,
     karpenter_metrics: str | None = None,
+    clusters: Sequence[OtherCluster] = (),
 ) -> Json:
     """Return the Deployment's specification; one replica is the leader, others stand by on other nodes.
 
     `webhook_secret`: the Secret with the URL that people are notified through; None for no notifications.
     `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
+    `clusters`: the other clusters of ladders.
     """
-    volumes = [*volumes_of_pod(images.archives), *_webhook_volumes(webhook_secret)]
+    mounted = [*volumes_of_pod(images.archives), *_webhook_volumes(webhook_secret), *volumes(clusters)]
     return {
         "replicas": replicas,
         "selector": {"matchLabels": LABELS},
@@ -108,10 +120,13 @@ def deployment_spec(
                 "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [
                     _container(
-                        images, has_webhook=webhook_secret is not None, karpenter_metrics=karpenter_metrics
+                        images,
+                        has_webhook=webhook_secret is not None,
+                        karpenter_metrics=karpenter_metrics,
+                        clusters=clusters,
                     )
                 ],
-                **({"volumes": volumes} if volumes else {}),
+                **({"volumes": mounted} if mounted else {}),
             },
         },
     }
@@ -122,9 +137,19 @@ def _webhook_volumes(secret: str | None) -> Sequence[Json]:
     return [] if secret is None else [{"name": _WEBHOOK, "secret": {"secretName": secret, "optional": True}}]
 
 
-def _container(images: ControllerImages, *, has_webhook: bool, karpenter_metrics: str | None) -> Json:
+def _container(
+    images: ControllerImages,
+    *,
+    has_webhook: bool,
+    karpenter_metrics: str | None,
+    clusters: Sequence[OtherCluster],
+) -> Json:
     webhook: Json = {"name": _WEBHOOK, "mountPath": _WEBHOOK_FOLDER, "readOnly": True}
-    mounts = [*mounts_of_container(images.archives), *([webhook] if has_webhook else [])]
+    mounted = [
+        *mounts_of_container(images.archives),
+        *([webhook] if has_webhook else []),
+        *mounts(clusters),
+    ]
     return {
         "name": "controller",
         "image": images.controller,
@@ -137,8 +162,9 @@ def _container(images: ControllerImages, *, has_webhook: bool, karpenter_metrics
             f"--placeholder-image={images.placeholder}",
             *([f"--webhook-url-file={_WEBHOOK_FOLDER}/{WEBHOOK_KEY}"] if has_webhook else []),
             *([f"--karpenter-metrics={karpenter_metrics}"] if karpenter_metrics else []),
+            *arguments(clusters),
         ],
-        **({"volumeMounts": mounts} if mounts else {}),
+        **({"volumeMounts": mounted} if mounted else {}),
         "ports": [{"name": "http", "containerPort": PORT}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 20},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
@@ -170,12 +196,16 @@ class FallbackControllerArgs:
 
     `webhook_secret`: a Secret in the controller's namespace, whose key `url` is a webhook that people are notified through.
     `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
+    `clusters`: the other clusters of ladders, to which jobs may move. `accepted`: the user names of the controllers of other clusters whose
+    jobs may run here.
     """
 
     images: ControllerImages
     replicas: int
     webhook_secret: str | None = None
     karpenter_metrics: str | None = None
+    clusters: Sequence[OtherCluster] = ()
+    accepted: Sequence[str] = ()
 
 
 class FallbackController(ComponentResource):
@@ -183,7 +213,8 @@ class FallbackController(ComponentResource):
 
     Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
     for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
-    its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
+    its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). With other clusters it creates
+    their ConfigMap, and a TransferPolicy. Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
 
@@ -206,12 +237,35 @@ class FallbackController(ComponentResource):
             preemption_policy="Never",
             opts=ResourceOptions(parent=self),
         )
-        access = ControllerAccess(f"{name}-access", opts=ResourceOptions(parent=self, depends_on=namespaces))
+        leaves = bool(args.clusters)
+        access = ControllerAccess(
+            f"{name}-access",
+            ControllerAccessArgs(leaves=leaves, accepts=bool(args.accepted)),
+            opts=ResourceOptions(parent=self, depends_on=namespaces),
+        )
         writes = ControllerWritePolicy(
             f"{name}-writes",
-            ControllerWritePolicyArgs(placeholder_image=args.images.placeholder),
+            ControllerWritePolicyArgs(placeholder_image=args.images.placeholder, transfers=leaves),
             opts=ResourceOptions(parent=self),
         )
+        others: list[Resource] = []
+        if leaves or args.accepted:
+            others.append(
+                TransferPolicy(
+                    f"{name}-transfers",
+                    TransferPolicyArgs(leaves=leaves, accounts=args.accepted),
+                    opts=ResourceOptions(parent=self),
+                )
+            )
+        if leaves:
+            others.append(
+                ConfigMap(
+                    f"{name}-clusters",
+                    metadata={"name": CONFIG_MAP, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
+                    data=config_map_data(args.clusters),
+                    opts=ResourceOptions(parent=self, depends_on=namespaces),
+                )
+            )
         programs = [
             ConfigMap(
                 f"{name}-{archive.name}-{archive.digest[:16]}",
@@ -227,7 +281,9 @@ class FallbackController(ComponentResource):
             )
             for archive in args.images.archives
         ]
-        inside = ResourceOptions(parent=self, depends_on=[*namespaces, priority, access, writes, *programs])
+        inside = ResourceOptions(
+            parent=self, depends_on=[*namespaces, priority, access, writes, *others, *programs]
+        )
         metadata: ObjectMetaArgsDict = {
             "name": CONTROLLER,
             "namespace": CONTROLLER_NAMESPACE,
@@ -238,7 +294,9 @@ class FallbackController(ComponentResource):
             metadata=metadata,
             spec=cast(
                 "DeploymentSpecArgsDict",
-                deployment_spec(args.images, args.replicas, args.webhook_secret, args.karpenter_metrics),
+                deployment_spec(
+                    args.images, args.replicas, args.webhook_secret, args.karpenter_metrics, args.clusters
+                ),
             ),
             opts=inside,
         )

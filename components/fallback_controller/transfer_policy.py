@@ -16,7 +16,6 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 )
 
 from holdfast.components.admission.expressions import text, texts
-from holdfast.components.fallback_controller.access import rule
 from holdfast.components.fallback_controller.write_policy import ACCOUNT
 from holdfast.scheduling.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 
@@ -29,19 +28,6 @@ if TYPE_CHECKING:
     )
 
     from holdfast.scheduling.json import Json, JsonValue
-
-#: What home's controller may do with copies, in each training namespace of the other cluster.
-COPY_RULES: Final[Sequence[Json]] = (
-    rule("", ["pods"], ["list"]),
-    rule("batch", ["jobs"], ["list"]),
-    rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list", "patch"]),
-)
-
-#: What it needs in training namespaces at home, beside the rights that every controller has.
-TRANSFER_RULES: Final[Sequence[Json]] = (
-    rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
-    rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
-)
 
 #: The names of the policies and of their bindings.
 HOME_POLICY: Final = "fallback-transfers"
@@ -119,6 +105,16 @@ def copies_policy_spec(accounts: Sequence[str]) -> Json:
     )
 
 
+def account_from(cluster: str) -> str:
+    """Return the user name here of the controller of another cluster, by the name that this cluster has for that one."""
+    return f"{account_prefix(cluster)}{ACCOUNT}"
+
+
+def account_prefix(cluster: str) -> str:
+    """Return what is before the name of a service account of another cluster, so that it is none of this one."""
+    return f"{cluster}:"
+
+
 def binding_spec(name: str) -> Json:
     """Return the specification of a policy's binding: violations are refused and recorded in the audit log."""
     return {"policyName": name, "validationActions": ["Deny", "Audit"]}
@@ -191,31 +187,37 @@ def _rest(value: str, *keys: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPolicyArgs:
-    """`accounts`: the user names with which the controllers of other clusters write here; empty for none."""
+    """`leaves`: jobs of this cluster may move to others.
 
+    `accounts`: the user names with which the controllers of other clusters write here; empty for none.
+    """
+
+    leaves: bool = False
     accounts: Sequence[str] = ()
 
 
 class TransferPolicy(ComponentResource):
     """What keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
 
-    Creates a ValidatingAdmissionPolicy with its binding for the jobs at home, and one for copies of jobs of other clusters.
+    Creates a ValidatingAdmissionPolicy with its binding for jobs that may move to other clusters, and one for copies of jobs of other
+    clusters.
     """
 
     def __init__(self, name: str, args: TransferPolicyArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:TransferPolicy", name, None, opts)
-        for part, policy_name, spec in (
-            ("home", HOME_POLICY, home_policy_spec()),
-            ("copies", COPIES_POLICY, copies_policy_spec(args.accounts)),
-        ):
+        specs = {
+            **({HOME_POLICY: home_policy_spec()} if args.leaves else {}),
+            **({COPIES_POLICY: copies_policy_spec(args.accounts)} if args.accounts else {}),
+        }
+        for policy_name, spec in specs.items():
             policy = ValidatingAdmissionPolicy(
-                f"{name}-{part}",
+                f"{name}-{policy_name}",
                 metadata={"name": policy_name},
                 spec=cast("ValidatingAdmissionPolicySpecArgsDict", spec),
                 opts=ResourceOptions(parent=self),
             )
             ValidatingAdmissionPolicyBinding(
-                f"{name}-{part}-binding",
+                f"{name}-{policy_name}-binding",
                 metadata={"name": policy_name},
                 spec=cast("ValidatingAdmissionPolicyBindingSpecArgsDict", binding_spec(policy_name)),
                 opts=ResourceOptions(parent=self, depends_on=[policy]),

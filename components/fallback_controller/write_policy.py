@@ -345,9 +345,10 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerWritePolicyArgs:
-    """`placeholder_image` is the only image that placeholders run."""
+    """`placeholder_image` is the only image that placeholders run. `transfers`: JobSets may move to other clusters."""
 
     placeholder_image: str
+    transfers: bool = False
 
 
 class ControllerWritePolicy(ComponentResource):
@@ -363,7 +364,10 @@ class ControllerWritePolicy(ComponentResource):
         policy = ValidatingAdmissionPolicy(
             f"{name}-policy",
             metadata={"name": NAME},
-            spec=cast("ValidatingAdmissionPolicySpecArgsDict", policy_spec(args.placeholder_image)),
+            spec=cast(
+                "ValidatingAdmissionPolicySpecArgsDict",
+                policy_spec(args.placeholder_image, transfers=args.transfers),
+            ),
             opts=ResourceOptions(parent=self),
         )
         ValidatingAdmissionPolicyBinding(

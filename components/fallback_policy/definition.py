@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from pulumi import ComponentResource, ResourceOptions
@@ -57,6 +58,13 @@ def definition_spec(clusters: Sequence[str] = ()) -> Json:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class FallbackPolicyDefinitionArgs:
+    """`clusters`: the other clusters that tiers may name."""
+
+    clusters: Sequence[str] = ()
+
+
 class FallbackPolicyDefinition(ComponentResource):
     """The kind FallbackPolicy on a cluster (`holdfast:index:FallbackPolicyDefinition`).
 
@@ -65,12 +73,14 @@ class FallbackPolicyDefinition(ComponentResource):
     ladders are deleted first.
     """
 
-    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, args: FallbackPolicyDefinitionArgs, opts: ResourceOptions | None = None
+    ) -> None:
         super().__init__("holdfast:index:FallbackPolicyDefinition", name, None, opts)
         CustomResourceDefinition(
             f"{name}-crd",
             metadata={"name": DEFINITION},
-            spec=cast("CustomResourceDefinitionSpecArgsDict", definition_spec()),
+            spec=cast("CustomResourceDefinitionSpecArgsDict", definition_spec(args.clusters)),
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.fallback_controller.transfer_policy import account_from
 from holdfast.components.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from holdfast.infra import naming
 from holdfast.infra.aws.pools import pool_summaries
@@ -51,6 +52,9 @@ def make_namespaces(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=pools,
+            accepted=[
+                account_from(each.name) for each in platform.accepts_from if namespace.name in each.namespaces
+            ],
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})

@@ -14,6 +14,8 @@ from holdfast.components.admission.rules import eks_rules, karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.storage_class import DefaultStorageClass
+from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from holdfast.components.fallback_controller.transfer_policy import account_from
 from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.component import METRICS_ADDRESS, EksKarpenter, EksKarpenterArgs
 from holdfast.components.namespace_permissions import group_of
@@ -28,6 +30,7 @@ from holdfast.infra.aws.pools import PoolDependencies, make_pools
 from holdfast.infra.aws.preflight import check_account
 from holdfast.infra.aws.preflight.checks import CHECKPOINTS, keeps_checkpoint_key
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.other_clusters import other_clusters, server_of
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
@@ -99,6 +102,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
     )
+    others = other_clusters(platform.clusters)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -107,6 +111,8 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
             other_rules=eks_rules(efa=platform.has_efa),
         ),
         pools=pools,
+        clusters=others.connections,
+        accepted=[account_from(each.name) for each in platform.accepts_from],
     )
     checkpoints = CheckpointBucket(
         CHECKPOINTS,
@@ -118,6 +124,17 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
             protected=platform.protected,
         ),
     )
+    for each in platform.accepts_from:
+        TrustedIssuer(
+            naming.trusted_issuer(each.name),
+            TrustedIssuerArgs(
+                cluster_name=name,
+                cluster=each.name,
+                issuer=each.issuer,
+                audience=cluster.kubeconfig.apply(server_of),
+            ),
+            opts=services.after(),
+        )
     members = GroupMembers(
         "access",
         GroupMembersArgs(
@@ -140,6 +157,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         platform.namespaces,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
+        issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
         identities=identities,
         pull_through_cache={

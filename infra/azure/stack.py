@@ -25,6 +25,7 @@ from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.pools import PoolDependencies, make_pools
 from holdfast.infra.azure.preflight import check_subscription
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
@@ -65,6 +66,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         PoolDependencies(cluster=cluster, kubernetes_version=version, tags=tags, existing=subscription.pools),
         after=services.after(device_plugins, operators),
     )
+    others = other_clusters(platform.clusters)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -73,6 +75,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
             other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
         ),
         pools=pools,
+        clusters=others.connections,
     )
     checkpoints = _checkpoints(platform, cluster.subnet_id)
     identities = make_namespaces(
@@ -88,6 +91,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         platform.namespaces,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
+        issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.account_name,
         identities=identities,
     )

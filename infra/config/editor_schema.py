@@ -49,6 +49,7 @@ _SHARED: Final[Mapping[tuple[str, ...], str]] = {
     ("namespaces", "shapes"): "Shapes",
     ("namespaces", "quota"): "Quota",
     ("namespaces", "fallback"): "How jobs move along their ladder",
+    ("clusters",): "`clusters`",
     ("fallback",): "`fallback`",
     ("fallback", "monitoring"): "Monitoring",
 }
@@ -196,7 +197,8 @@ def _meaning(place: tuple[str, ...], cloud: str, chapters: Mapping[tuple[str, st
     for (chapter, heading), meanings in chapters.items():
         if chapter != own:
             continue
-        if dotted in meanings:
+        # A field of the document is not the field of the same name in a section with a heading.
+        if dotted in meanings and (len(place) > 1 or not heading):
             return meanings[dotted]
         below = ".".join(place[1:])
         if f"`{place[0]}`" in heading and below in meanings:

@@ -66,9 +66,15 @@ class TierSection(Section):
         "maxRestarts": "Write maxFailures; a job keeps its own restart limit.",
         "timeout": "Write procurementTimeout.",
         "spotMaxPrice": "Write maxPrice.",
+        "region": "Write cluster, the name of a cluster in clusters.",
     }
 
-    pool: str = Field(description="the name of a pool of this stack", examples=["a100-spot"])
+    pool: str = Field(
+        description="the name of a pool of this stack, or of the tier's cluster", examples=["a100-spot"]
+    )
+    cluster: DnsLabel | None = Field(
+        default=None, description="the name of a cluster in clusters", examples=["us-east-2"]
+    )
     max_failures: int | None = Field(
         default=None,
         ge=UNLIMITED,
@@ -97,6 +103,7 @@ class TierSection(Section):
         """The tier for the rules in `scheduling`."""
         return Tier(
             pool=self.pool,
+            cluster=self.cluster or "",
             max_failures=self.max_failures,
             procurement_timeout=self.procurement_timeout,
             price=self.price,
@@ -138,6 +145,11 @@ class NamespaceSection(Section):
         examples=["{gpus: 64}"],
     )
 
+    @property
+    def pools_here(self) -> tuple[str, ...]:
+        """The pools of its ladder, without those of other clusters."""
+        return tuple(tier.pool for tier in self.ladder if tier.cluster is None)
+
     def as_ladder(self) -> Ladder:
         """The ladder for the rules in `scheduling`."""
         conduct = self.fallback
@@ -161,7 +173,7 @@ class NamespaceSection(Section):
 
     def as_quota(self, pools: Mapping[str, PoolSummary]) -> Quota | None:
         """The quota for a stack with these pools; None for no quota."""
-        used = [pools[tier.pool] for tier in self.ladder if tier.pool in pools]
+        used = [pools[pool] for pool in self.pools_here if pool in pools]
         return quota_of(self.quota.as_asked(), used, self.as_shapes())
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final, TypeAlias
 from pydantic import Field
 
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import ClustersField
 from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, ImageSource
 from holdfast.infra.config.ladder import ControllerSection
 from holdfast.infra.config.namespace import NamespaceSection
@@ -130,3 +131,4 @@ class CloudDocument(Section):
     )
     fallback: ControllerField = Field(default_factory=ControllerSection)
     namespaces: NamespacesField = ()
+    clusters: ClustersField = ()

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import (
+    CLUSTERS,
+    OtherClusterSection,
+    other_cluster_problems,
+    unlisted_cluster_problems,
+)
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, Parts, read_parts
 from holdfast.infra.config.namespace import NamespaceSection, TierSection
@@ -69,12 +76,17 @@ def pool_and_ladder_problems(
     for index, namespace in namespaces.items.items():
         yield from _namespace_problems(namespace, first_of_name, f"{NAMESPACES}[{index}]")
     yield from ladder_problems(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)
+    clusters = read_parts(OtherClusterSection, document.get("clusters", []))
+    yield from duplicate_name_problems(clusters.names, "cluster", CLUSTERS)
+    yield from other_cluster_problems(clusters, CLUSTERS)
+    for index, namespace in namespaces.items.items():
+        yield from unlisted_cluster_problems(namespace, clusters, f"{NAMESPACES}[{index}].ladder")
 
 
 def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
     """The problems of a namespace, except those of its ladder."""
     shapes = namespace.as_shapes()
-    on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
+    on_gpus = any(pools[pool].has_gpus for pool in namespace.pools_here if pool in pools)
     yield from timing_problems(namespace.as_ladder(), f"{at}.fallback")
     yield from duplicate_name_problems(
         {place: shape.name for place, shape in enumerate(shapes)}, "shape of the namespace", f"{at}.shapes"
@@ -105,6 +117,23 @@ def duplicate_problems(names: Sequence[str], at: str, what: str) -> Iterator[Pro
                 value=f"{format_value(name)}, a duplicate",
                 allowed=f"each {what} once",
                 fix="Remove one of the two.",
+            )
+
+
+def training_namespace_problems(
+    names: Sequence[str], namespaces: Parts[NamespaceSection], at: str
+) -> Iterator[Problem]:
+    """Names in a list that are none of the stack's training namespaces, or are there twice."""
+    yield from duplicate_problems(names, at, "namespace")
+    known = tuple(namespaces.names.values())
+    for index, name in enumerate(names):
+        if name not in known and not namespaces.may_hold(name):
+            close = get_close_matches(name, known, n=1)
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=format_value(name),
+                allowed=f"a training namespace of this stack: {', '.join(known) or 'it has none'}",
+                fix=f'Write "{close[0]}".' if close else "Write one of them, or add it to namespaces.",
             )
 
 

@@ -18,6 +18,7 @@ from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
 from holdfast.infra.gcp.pools import make_classes, make_pools
 from holdfast.infra.gcp.preflight import check_project
+from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
@@ -47,6 +48,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     classes = make_classes(platform, pools, services.after())
     operators = services.operators()
     classless = (pool.as_pool() for pool in platform.pools if pool.compute_class is None)
+    others = other_clusters(platform.clusters)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -55,6 +57,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
             selections=spot_classes(platform.classes()),
         ),
         pools=[*pools, *classes],
+        clusters=others.connections,
     )
     checkpoints = _checkpoints(platform, project)
     identities = make_namespaces(
@@ -69,6 +72,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         platform.namespaces,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
+        issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
         identities=identities,
     )

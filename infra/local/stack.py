@@ -24,6 +24,7 @@ from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs,
 from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices, make_training_namespace
+from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.paths import chart_source, in_project
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import PoolSummary, summarize_pool, weights
@@ -87,6 +88,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
         ),
         pools=node_pools,
+        clusters=other_clusters(platform.clusters).connections,
     )
     checkpoints = CheckpointBucket(
         "checkpoints",

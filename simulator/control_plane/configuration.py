@@ -128,6 +128,10 @@ _PORT_OPTIONS = (
 )
 
 
+# The flags of the API server that kwokctl sets: a second value would be added to its own.
+_KWOKCTL_FLAGS = frozenset({"service-account-issuer"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ports:
     """A free loopback port for each listener of the control plane."""
@@ -164,15 +168,15 @@ def render_configuration(
     ports: Ports,
     etcd_dir: Path,
     egress_configuration: Path,
-    admission_plugins: Sequence[str] = (),
+    arguments: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The configuration file of kwokctl: programs, ports and the stages of nodes and pods.
 
-    `programs` maps each of TOOLS to its file; `admission_plugins` are enabled in addition to the defaults of the API
-    server.
+    `programs` maps each of TOOLS to its file; `arguments` are additional flags of the API server with their values.
     """
-    plugins = [
-        _extra_argument("kube-apiserver", "enable-admission-plugins", plugin) for plugin in admission_plugins
+    additional = [
+        _extra_argument("kube-apiserver", flag, value, override=flag in _KWOKCTL_FLAGS)
+        for flag, value in arguments
     ]
     configuration: Json = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
@@ -192,7 +196,7 @@ def render_configuration(
         "componentsPatches": [
             _extra_argument("etcd", "data-dir", str(etcd_dir), override=True),
             _extra_argument("kube-apiserver", "egress-selector-config-file", str(egress_configuration)),
-            *plugins,
+            *additional,
             # There is one replica of each: do not wait 15 s for the lease of a killed process.
             _extra_argument("kube-controller-manager", "leader-elect", "false"),
             # Karpenter's new nodes lose a NoExecute taint just before pods are bound to them. On a busy computer this controller
@@ -312,7 +316,7 @@ class ControlPlaneFiles:
     """Writes and reads the files that a control plane starts from."""
 
     layout: Layout
-    admission_plugins: tuple[str, ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
 
     def write(self, programs: Mapping[str, Path], ports: Ports) -> None:
         """Write the configuration of kwokctl and the API server, and remove the state of an earlier start."""
@@ -355,7 +359,7 @@ class ControlPlaneFiles:
             ports=ports,
             etcd_dir=self.layout.etcd_dir,
             egress_configuration=self.layout.egress_configuration,
-            admission_plugins=self.admission_plugins,
+            arguments=self.arguments,
         )
 
     def _saved(self) -> str:

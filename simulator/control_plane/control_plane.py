@@ -137,8 +137,7 @@ class ControlPlane:
     """The control plane of one stack.
 
     Starts five processes that listen on free loopback ports and keep their files under the stack's folder.
-    `report` receives one line for each step; `admission_plugins` are enabled in addition to the defaults of the API
-    server.
+    `report` receives one line for each step; `arguments` are additional flags of the API server with their values.
     """
 
     def __init__(
@@ -147,10 +146,10 @@ class ControlPlane:
         workspace: Workspace,
         *,
         report: Callable[[str], None] = print,
-        admission_plugins: tuple[str, ...] = (),
+        arguments: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self._layout = Layout.of(name, workspace)
-        self._files = ControlPlaneFiles(self._layout, admission_plugins)
+        self._files = ControlPlaneFiles(self._layout, arguments)
         self._workspace = workspace
         self._report = report
 

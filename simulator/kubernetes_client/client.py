@@ -253,12 +253,17 @@ class KubeClient:
         endpoint = self._discovery.find("v1", "Pod")
         self._call("POST", endpoint, endpoint.item(namespace, pod, "eviction"), body=eviction)
 
-    def service_account_token(self, namespace: str, name: str, seconds: int) -> str:
-        """Return a token of a service account that is valid for `seconds` (at least 600)."""
+    def service_account_token(
+        self, namespace: str, name: str, seconds: int, *, audience: str | None = None
+    ) -> str:
+        """Return a token of a service account that is valid for `seconds` (at least 600).
+
+        `audience` is who accepts it; None: the API server itself.
+        """
         request: Json = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": {"expirationSeconds": seconds},
+            "spec": {"expirationSeconds": seconds, **({"audiences": [audience]} if audience else {})},
         }
         endpoint = self._discovery.find("v1", "ServiceAccount")
         answer = self._call("POST", endpoint, endpoint.item(namespace, name, "token"), body=request)

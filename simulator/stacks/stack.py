@@ -88,9 +88,9 @@ _FIELD_MANAGER: Final = "holdfast-cloud"
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServerProfile:
-    """The additional admission plugins and objects of a cloud's API servers; `objects` is a file in this folder."""
+    """The additional flags and objects of a cloud's API servers; `objects` is a file in this folder."""
 
-    admission_plugins: tuple[str, ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
     objects: str = ""
 
     def apply_to(self, kubeconfig: Path) -> None:
@@ -109,7 +109,9 @@ class ApiServerProfile:
 
 # The API servers of GKE add a toleration for the GPU taint to pods that request GPUs. Other plugins are not documented.
 _CLOUDS: Final[Mapping[str, ApiServerProfile]] = {
-    "gcp": ApiServerProfile(admission_plugins=("ExtendedResourceToleration",), objects="gke_objects.yaml")
+    "gcp": ApiServerProfile(
+        arguments=(("enable-admission-plugins", "ExtendedResourceToleration"),), objects="gke_objects.yaml"
+    )
 }
 
 
@@ -129,9 +131,7 @@ class StackEnvironment:
     ) -> None:
         self._stack = stack
         self._profile = api_server_profile(cloud)
-        self._control_plane = ControlPlane(
-            stack, workspace, report=report, admission_plugins=self._profile.admission_plugins
-        )
+        self._control_plane = ControlPlane(stack, workspace, report=report, arguments=self._profile.arguments)
         self._operators = OperatorRunner(workspace, stack, report=report)
         self._report = report
 

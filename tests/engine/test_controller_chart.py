@@ -13,7 +13,10 @@ from holdfast.components.admission.job_admission import JobAdmission, JobAdmissi
 from holdfast.components.fallback_controller.access import JOBS_ROLE
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import ControllerImages
-from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
+from holdfast.components.fallback_policy.definition import (
+    FallbackPolicyDefinition,
+    FallbackPolicyDefinitionArgs,
+)
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra.controller_chart import (
     PREREQUISITES,
@@ -85,7 +88,7 @@ def registered(args: FallbackControllerArgs) -> list[Json]:
     """What the components register."""
 
     def build() -> None:
-        FallbackPolicyDefinition("fallback-policy")
+        FallbackPolicyDefinition("fallback-policy", FallbackPolicyDefinitionArgs())
         JobAdmission("job-admission", JobAdmissionArgs(capacity=all_capacity_selections()))
         FallbackController("fallback-controller", args)
 

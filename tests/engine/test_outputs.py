@@ -50,6 +50,7 @@ def producer(cloud: str) -> Callable[[], None]:
             platform.namespaces,
             cluster=pulumi.Output.from_input("holdfast-dev"),
             kubeconfig='{"kind": "Config"}',
+            issuer="https://issuer.example.com",
             checkpoints="checkpoints-0a1b2c3",
             identities={"vision": pulumi.Output.from_input(IDENTITIES[cloud])},
         )
@@ -69,6 +70,7 @@ def test_a_second_program_reads_the_outputs_by_reference(tmp_path: Path, cloud: 
     found = json.loads(str(run(tmp_path, CONSUMER, consumer).outputs["found"]))
     assert found["cluster"] == "holdfast-dev", "what to connect to"
     assert json.loads(found["kubeconfig"])["kind"] == "Config", "how"
+    assert found["issuer"] == "https://issuer.example.com", "what a cluster that accepts its jobs trusts"
     assert found["pools"]["a100-spot"] == {"capacity": "spot", "has_gpus": True, "max_nodes": 8}, "the pools"
     assert found["ladders"]["vision"] == ["a100-spot", "a100"], "the ladders, in the order of failover"
     assert found["checkpoints"] == "checkpoints-0a1b2c3", "the bucket"

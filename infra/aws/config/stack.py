@@ -27,6 +27,7 @@ from holdfast.infra.aws.config.fields import (
 from holdfast.infra.aws.config.network import AwsNetworkConfig, default_network
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import AcceptedClusterSection
 from holdfast.infra.config.stack import CloudDocument, RetainDays
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
@@ -156,6 +157,14 @@ class AwsDocument(CloudDocument):
         default=(),
         description="a list of upstream registries, each with the prefix of its repositories in the account's registry",
         examples=["[{prefix: quay, upstream: quay.io}]"],
+    )
+    accepts_from: tuple[AcceptedClusterSection, ...] = Field(
+        default=(),
+        max_length=1,
+        description="a list of one cluster, with its issuer and its namespaces: an EKS cluster trusts one issuer beside its own",
+        examples=[
+            "[{name: us-east-1, issuer: https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF, namespaces: [vision]}]"
+        ],
     )
 
 

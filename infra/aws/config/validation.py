@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import partial
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
@@ -40,13 +39,14 @@ from holdfast.infra.aws.config.stack import (
     AwsPullThroughCache,
 )
 from holdfast.infra.config import validation
+from holdfast.infra.config.clusters import AcceptedClusterSection
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import covers_internet, private_block_problems
 from holdfast.infra.config.stack import CloudMirror
-from holdfast.infra.config.validation import pool_and_ladder_problems
+from holdfast.infra.config.validation import pool_and_ladder_problems, training_namespace_problems
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.taints import GPU, SPOT
 
@@ -228,16 +228,11 @@ def _access(document: Json, cluster: AwsCluster | None, region: str | None) -> I
         at = f"{PLATFORM}.access[{index}]"
         yield from _principal(entry.principal, before, region, f"{at}.principal")
         before = (*before, entry.principal)
-        yield from validation.duplicate_problems(entry.namespaces, f"{at}.namespaces", "namespace")
-        for place, name in enumerate(entry.namespaces):
-            if name not in namespaces.names.values() and not namespaces.may_hold(name):
-                close = get_close_matches(name, namespaces.names.values(), n=1)
-                yield Problem(
-                    field=f"{at}.namespaces[{place}]",
-                    value=format_value(name),
-                    allowed=f"a training namespace of this stack: {', '.join(namespaces.names.values()) or 'it has none'}",
-                    fix=f'Write "{close[0]}".' if close else "Write one of them, or add it to namespaces.",
-                )
+        yield from training_namespace_problems(entry.namespaces, namespaces, f"{at}.namespaces")
+    for index, accepted in read_parts(AcceptedClusterSection, document.get("acceptsFrom", [])).items.items():
+        yield from training_namespace_problems(
+            accepted.namespaces, namespaces, f"{PLATFORM}.acceptsFrom[{index}].namespaces"
+        )
 
 
 def _checkpoints(document: Json) -> Iterator[Problem]:

@@ -123,6 +123,8 @@ class AzureDocument(CloudDocument):
         "scaling": "Move it to cluster.",
         "access": "Move it to cluster.",
         "resourcePools": "Write pools, each with its vmSizes.",
+        "acceptsFrom": "Leave it out, and let jobs move to a stack on AWS: an AKS cluster takes tokens of another cluster only with JWT "
+        "authenticators, a preview that Azure does not support in production.",
     }
 
     cloud: Literal["azure"] = Field(description="azure", examples=["azure"])

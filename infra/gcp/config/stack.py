@@ -63,6 +63,8 @@ class GcpDocument(CloudDocument):
         "zones": "Move it to cluster or a pool.",
         "environment": "Leave it out: the names of the jobs' identities contain the stack's name.",
         "resourcePools": "Write pools, each with its machineType.",
+        "acceptsFrom": "Leave it out, and let jobs move to a stack on AWS: a GKE cluster takes tokens of another cluster only through Google's "
+        "exchange of tokens, which the fallback controller does not use.",
     }
 
     cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])

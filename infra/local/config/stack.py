@@ -7,6 +7,7 @@ from pydantic import Field
 
 from holdfast.infra import versions
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import ClustersField
 from holdfast.infra.config.fields import FilePath
 from holdfast.infra.config.ladder import ControllerSection
 from holdfast.infra.config.namespace import MirrorSection
@@ -102,3 +103,4 @@ class LocalPlatform(Section):
     )
     fallback: ControllerField = Field(default_factory=ControllerSection)
     namespaces: NamespacesField = ()
+    clusters: ClustersField = ()

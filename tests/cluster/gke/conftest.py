@@ -15,7 +15,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on GKE."""
     profile = api_server_profile("gcp")
     folder = tmp_path_factory.mktemp("gke")
-    with running_control_plane(folder, GKE_STACK, admission_plugins=profile.admission_plugins) as workspace:
+    with running_control_plane(folder, GKE_STACK, arguments=profile.arguments) as workspace:
         profile.apply_to(workspace.kubeconfig(GKE_STACK))
         yield workspace
 

@@ -69,6 +69,7 @@ _AWS: Final = (
     _aws("eks/accessPolicyAssociation:AccessPolicyAssociation", "eks", "AssociateAccessPolicy"),
     _aws("eks/addon:Addon", "eks", "CreateAddon", resolveConflictsOnCreate="resolveConflicts", resolveConflictsOnUpdate="resolveConflicts"),
     _aws("eks/cluster:Cluster", "eks", "CreateCluster", vpcConfig="resourcesVpcConfig", enabledClusterLogTypes="logging.clusterLogging.types"),
+    _aws("eks/identityProviderConfig:IdentityProviderConfig", "eks", "AssociateIdentityProviderConfig"),
     _aws("eks/nodeGroup:NodeGroup", "eks", "CreateNodegroup", nodeRoleArn="nodeRole", subnetIds="subnets"),
     _aws("eks/podIdentityAssociation:PodIdentityAssociation", "eks", "CreatePodIdentityAssociation"),
     _aws("iam/instanceProfile:InstanceProfile", "iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", name="InstanceProfileName", role="RoleName"),

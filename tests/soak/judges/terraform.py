@@ -45,6 +45,7 @@ SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": ("eks/access_policy_association.go",),
         "aws:eks/addon:Addon": ("eks/addon.go",),
         "aws:eks/cluster:Cluster": ("eks/cluster.go",),
+        "aws:eks/identityProviderConfig:IdentityProviderConfig": ("eks/identity_provider_config.go",),
         "aws:eks/nodeGroup:NodeGroup": ("eks/node_group.go",),
         "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("eks/pod_identity_association.go",),
         "aws:iam/instanceProfile:InstanceProfile": ("iam/instance_profile.go",),

@@ -19,6 +19,7 @@ from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArg
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, AddonVersions, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
+from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
@@ -155,6 +156,10 @@ def _pull_through_cache() -> object:
 #: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
+    "trusted-issuer": lambda: TrustedIssuer(
+        "issuer",
+        TrustedIssuerArgs(cluster_name=CLUSTER, cluster="home", issuer="https://i", audience="https://a"),
+    ),
     "node-access": lambda: NodeAccess("nodes", NodeAccessArgs(cluster_name=CLUSTER, role_arn="arn")),
     "group-members": lambda: GroupMembers(
         "access", GroupMembersArgs(cluster_name=CLUSTER, groups={ADMIN: ["holdfast:vision:submit"]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.builders.configurations import aws_platform, entry
+from tests.support.builders.configurations import aws_platform, entry, list_of
 from tests.support.fakes.aws_account import ROLES, answers
 from tests.support.fakes.pulumi_engine import record
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
 VPC: Final = "vpc-0123456789abcdef0"
+#: The API server of a cluster to which jobs move, and the issuer of one whose jobs are accepted.
+ON_PREM: Final = "https://on-prem.example.com:6443"
+ISSUER: Final = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF"
 SUBNETS: Final = ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
 
 #: A registry that ECR reads without credentials, and one whose credentials it needs.
@@ -52,7 +55,15 @@ def _isolated(document: Document) -> None:
 
 
 def _brought(document: Document) -> None:
-    document.update(network={"vpcId": VPC, "privateSubnetIds": [*SUBNETS]}, pullThroughCache=CACHES)
+    document.update(
+        network={"vpcId": VPC, "privateSubnetIds": [*SUBNETS]},
+        pullThroughCache=CACHES,
+        clusters=[{"name": "on-prem", "server": ON_PREM}],
+        acceptsFrom=[{"name": "us-east-1", "issuer": ISSUER, "namespaces": ["vision"]}],
+    )
+    list_of(entry(document, "namespaces", 0), "ladder").insert(
+        1, {"cluster": "on-prem", "pool": "a100", "procurementTimeout": "20m"}
+    )
     entry(document, "pools", 2).update(efa=True, placementGroup=True, zones=["us-west-2a"])
 
 

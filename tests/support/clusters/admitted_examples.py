@@ -88,8 +88,8 @@ class Walk:
 @contextmanager
 def running_for_examples(folder: Path, cloud: str) -> Generator[KubeClient]:
     """A control plane like the cloud's where FallbackPolicy and both kinds of job are known."""
-    plugins = api_server_profile(cloud).admission_plugins
-    with running_control_plane(folder, cloud, admission_plugins=plugins) as workspace:
+    arguments = api_server_profile(cloud).arguments
+    with running_control_plane(folder, cloud, arguments=arguments) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(cloud))
         define_kinds(client)
         for namespace in NAMESPACES:

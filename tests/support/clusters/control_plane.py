@@ -175,11 +175,11 @@ def scratch_workspace(folder: Path) -> Workspace:
 
 @contextmanager
 def running_control_plane(
-    folder: Path, stack: str = "local", *, admission_plugins: tuple[str, ...] = ()
+    folder: Path, stack: str = "local", *, arguments: tuple[tuple[str, str], ...] = ()
 ) -> Generator[Workspace]:
     """A control plane for the length of the block; its kubeconfig is `workspace.kubeconfig(stack)`."""
     workspace = scratch_workspace(folder)
-    control_plane = ControlPlane(stack, workspace, report=lambda _: None, admission_plugins=admission_plugins)
+    control_plane = ControlPlane(stack, workspace, report=lambda _: None, arguments=arguments)
     try:
         control_plane.start()
         yield workspace

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.fallback_controller.access import SUBJECT, role_ref
+from holdfast.components.fallback_controller.access import (
+    COPY_RULES,
+    SUBJECT,
+    TRANSFER_RULES,
+    role_ref,
+)
 from holdfast.components.fallback_controller.transfer_policy import (
     COPIES_POLICY,
-    COPY_RULES,
     HOME_POLICY,
-    TRANSFER_RULES,
     binding_spec,
     copies_policy_spec,
     home_policy_spec,

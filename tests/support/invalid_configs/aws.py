@@ -43,6 +43,12 @@ def cache(field: str, fix: str, *before: JsonValue, **given: JsonValue) -> Mista
     return wrong(f".pullThroughCache[{len(before)}].{field}", caches, fix, at=".pullThroughCache")
 
 
+HOME: Document = {
+    "name": "us-east-1",
+    "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF",
+    "namespaces": ["vision"],
+}
+
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
     "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
@@ -155,4 +161,9 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "retainDays of zero": wrong(".checkpoints.retainDays", 0, "`retainDays: 30`"),
     "an image mirror with a scheme": wrong(".mirror.images", "https://registry.example.com/mirror/", 'Write "registry.example.com/mirror".'),
     "an image mirror without a host": wrong(".mirror.images", "mirror", "registry's host"),
+    # jobs of other clusters
+    "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
+    "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1"}], "`acceptsFrom: [{name: us-east-1"),
+    "an issuer without https": wrong(".acceptsFrom[0].issuer", [{**HOME, "issuer": "oidc.eks.us-east-1.amazonaws.com/id/0"}], "Write the output issuer", at=".acceptsFrom"),
+    "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
 }  # fmt: skip

@@ -123,6 +123,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an existing subnet with private egressCidrs": brought(".network.egressCidrs[0]", ["10.0.0.4/32"], "of the NAT gateway or the firewall"),
     "outbound without a subnet": wrong(".network.subnetId", {"outbound": "userDefinedRouting"}, "Add `subnetId: ", at=".network"),
     "an unsupported outbound type": brought(".network.outbound", "loadBalancer", "`outbound: userAssignedNATGateway`"),
+    "jobs of another cluster": wrong(".acceptsFrom", [], "JWT authenticators, a preview"),
 }  # fmt: skip
 
 #: Of a stack on node auto-provisioning.

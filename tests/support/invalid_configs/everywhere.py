@@ -20,6 +20,14 @@ def shape(field: str, value: JsonValue, fix: str, **others: JsonValue) -> Mistak
     at = ".namespaces[0].shapes"
     return wrong(f"{at}[0].{field}", [{**FINETUNE, field: value, **others}], fix, at=at)
 
+#: A ladder with a tier in another cluster, and the cluster.
+AWAY: JsonValue = [
+    {"pool": "a100-spot", "procurementTimeout": "15m"},
+    {"cluster": "us-east-2", "pool": "a100-spot", "procurementTimeout": "15m"},
+    {"pool": "a100"},
+]
+STACK: Document = {"name": "us-east-2", "stack": "acme/holdfast/aws-us-east-2"}
+
 
 INVALID_EVERYWHERE: dict[str, Mistake] = {
     "charts over http": wrong(".mirror.charts", "http://mirror.example.com", 'Write "https://mirror.example.com"'),
@@ -80,4 +88,10 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "a namespace of Kubernetes": wrong(".namespaces[0].name", "kube-system", 'such as "training-kube-system"'),
     "a namespace of an operator": wrong(".namespaces[0].name", "jobset-system", 'such as "training-jobset-system"'),
     "a duplicate namespace name": wrong(".namespaces[1].name", "vision", "Rename one of the two"),
+    "a tier in no listed cluster": wrong(".namespaces[0].ladder[1].cluster", AWAY, "Add `{name: us-east-2, stack:", at=".namespaces[0].ladder"),
+    "a cluster without an address": wrong(".clusters[0]", [{"name": "us-east-2"}], "Write stack for a stack of Holdfast"),
+    "a cluster with two addresses": wrong(".clusters[0].server", [{**STACK, "server": "https://203.0.113.10"}], "Leave it out.", at=".clusters"),
+    "a stack as a second cluster": wrong(".clusters[1].stack", [STACK, {**STACK, "name": "ohio"}], "remove this cluster", at=".clusters"),
+    "a key for a certificate": wrong(".clusters[0].certificateAuthority", [{"name": "x", "server": "https://203.0.113.10", "certificateAuthority": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo="}], "Write certificate-authority-data", at=".clusters"),
+    "a token for a cluster": wrong(".clusters[0].token", [{**STACK, "token": "x"}], "no credential is stored", at=".clusters"),
 }  # fmt: skip

@@ -150,4 +150,5 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a subnetwork in another region": brought("subnetwork", "projects/host-project/regions/us-east1/subnetworks/a", "change gcp:region"),
     "a link to a network": brought("network", f"https://www.googleapis.com/compute/v1/{BROUGHT['network']}", f'Write "{BROUGHT["network"]}".'),
     "one range for pods and Services": brought("servicesRange", "pods", "Write another secondary range"),
+    "jobs of another cluster": wrong(".acceptsFrom", [], "Google's exchange of tokens"),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Policy
+from holdfast.infra.config.clusters import AcceptedClusterSection, OtherClusterSection
 from holdfast.infra.config.ladder import ControllerSection, FallbackSection, MonitoringSection
 from holdfast.infra.config.namespace import NamespaceSection, QuotaSection
 from holdfast.infra.config.shape import ShapeSection
@@ -40,6 +41,8 @@ def documented(heading: str) -> dict[str, list[str]]:
         ("### How jobs move along their ladder", FallbackSection),
         ("## `fallback`", ControllerSection),
         ("### Monitoring", MonitoringSection),
+        ("## `clusters`", OtherClusterSection),
+        ("### `acceptsFrom`", AcceptedClusterSection),
         ("### Shapes", ShapeSection),
         ("### Quota", QuotaSection),
     ],

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
+    COPIES_ROLE,
+    COPY_RULES,
     JOB_RULES,
     JOBS_ROLE,
     LEASE_RULES,
     PLACEHOLDER_RULES,
+    TRANSFER_RULES,
     ControllerAccess,
+    ControllerAccessArgs,
 )
 from holdfast.fallback.api import client
 from tests.support.controller_calls import CALLS, Place
@@ -66,7 +70,7 @@ def test_roles_have_no_wildcard_and_only_the_controllers_lease() -> None:
 
 
 def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
-    access = record(lambda: ControllerAccess("access"))
+    access = record(lambda: ControllerAccess("access", ControllerAccessArgs()))
     bound = {str(obj(each.inputs["roleRef"])["name"]) for each in access.of(":ClusterRoleBinding")}
     assert bound == {"fallback-controller"}, "namespaces without training must be out of reach"
     assert JOBS_ROLE in {str(obj(each.inputs["metadata"])["name"]) for each in access.of(":ClusterRole")}, (
@@ -77,3 +81,27 @@ def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
         assert each.inputs["subjects"] == [
             {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
         ], f"{each.name} is for the controller only"
+
+
+def test_rights_for_other_clusters_exist_only_where_jobs_leave_or_are_accepted() -> None:
+    roles = {
+        (leaves, accepts): {
+            str(obj(each.inputs["metadata"])["name"]): granted(objects(each.inputs["rules"]))
+            for each in record(
+                lambda leaves=leaves, accepts=accepts: ControllerAccess(
+                    "access", ControllerAccessArgs(leaves=leaves, accepts=accepts)
+                )
+            ).of(":ClusterRole")
+        }
+        for leaves in (False, True)
+        for accepts in (False, True)
+    }
+    for (leaves, accepts), found in roles.items():
+        assert (found[JOBS_ROLE] == granted([*JOB_RULES, *TRANSFER_RULES])) is leaves, (
+            "only a job that leaves is ended by its copy"
+        )
+        assert found.get(COPIES_ROLE) == (granted(COPY_RULES) if accepts else None), (
+            "a role that no cluster uses is a risk"
+        )
+    written = {resource for _, resource, verb in granted(COPY_RULES) if verb not in {"get", "list"}}
+    assert written == {"jobsets"}, "another cluster's controller writes nothing but copies here"

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from holdfast.components.fallback_controller.clusters import OtherCluster
 from holdfast.components.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
     deployment_spec,
 )
 from holdfast.components.fallback_controller.program import ControllerImages
+from holdfast.fallback.api.access import from_kubeconfig
 from holdfast.fallback.reconciler.settings import parse_settings
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.scheduling.json import Json
 
 IMAGES = ControllerImages(
     controller="registry.example.com/controller:1", placeholder="registry.example.com/pause:1"
 )
+
+#: Two lines of what a kubeconfig has.
+AUTHORITY = b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
 
 
 def recorded(replicas: int = 2) -> Recording:
@@ -114,3 +122,48 @@ def test_the_controller_reads_prices_where_karpenter_shows_them() -> None:
     assert not [each for each in objects(container()["args"]) if "karpenter" in str(each)], (
         "other clouds have none"
     )
+
+
+def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp_path: Path) -> None:
+    clusters = (
+        OtherCluster(name="us-east-2", server="https://there.example.com", certificate_authority=AUTHORITY),
+        OtherCluster(name="on-prem", server="https://on-prem.example.com:6443"),
+    )
+    args = FallbackControllerArgs(images=IMAGES, replicas=2, clusters=clusters)
+    recording = record(lambda: FallbackController("fallback", args))
+    deployment = recording.one(":Deployment")
+    spec = obj(obj(obj(deployment.inputs["spec"])["template"])["spec"])
+    (main,) = objects(spec["containers"])
+    config_map = recording.one(":ConfigMap", "fallback-clusters")
+    (mount,) = objects(main["volumeMounts"])
+    (volume,) = objects(spec["volumes"])
+    shown, *tokens = objects(obj(volume["projected"])["sources"])
+    assert obj(shown["configMap"])["name"] == obj(config_map.inputs["metadata"])["name"], "its own ConfigMap"
+    assert config_map.name in recording.everything_before(deployment), "a pod without it would not start"
+
+    # The files as the kubelet shows them.
+    for item in objects(obj(shown["configMap"])["items"]):
+        file = tmp_path / str(item["path"])
+        file.parent.mkdir()
+        file.write_text(str(obj(config_map.inputs["data"])[str(item["key"])]))
+    settings = parse_settings([str(each) for each in objects(main["args"])], {})
+    assert settings.clusters.keys() == {"us-east-2", "on-prem"}, "the names that tiers have for them"
+    for cluster, token in zip(clusters, tokens, strict=True):
+        path = settings.clusters[cluster.name].relative_to(str(mount["mountPath"]))
+        access = from_kubeconfig(tmp_path / path)
+        requested = obj(token["serviceAccountToken"])
+        assert access.server == cluster.server == requested["audience"], (
+            "another API server refuses the token"
+        )
+        assert access.token_file == tmp_path / str(requested["path"]), "the kubelet exchanges it there"
+        assert (access.token, access.certificate) == (None, None), "nothing is stored"
+        assert (access.authority is not None) == (cluster.name == "us-east-2"), "the other's is a public one"
+    policies = {
+        str(obj(each.inputs["metadata"])["name"]) for each in recording.of(":ValidatingAdmissionPolicy")
+    }
+    assert policies == {"fallback-controller-writes", "fallback-transfers"}, (
+        "a job that is away stays suspended"
+    )
+    assert "jobsets/status" in str(
+        recording.one(":ValidatingAdmissionPolicy", "fallback-writes-policy").inputs
+    ), "it ends a job as its copy has ended"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.components.fallback_controller.transfer_policy import (
     COPIES_POLICY,
-    COPY_RULES,
     HOME_POLICY,
     TransferPolicy,
     TransferPolicyArgs,
@@ -15,15 +16,26 @@ from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 
 
-def test_both_policies_are_bound_and_refuse() -> None:
-    recorded = record(lambda: TransferPolicy("transfers", TransferPolicyArgs(accounts=("home-controller",))))
+@pytest.mark.parametrize(
+    ("leaves", "accounts", "expected"),
+    [
+        (True, ("home-controller",), {HOME_POLICY, COPIES_POLICY}),
+        (True, (), {HOME_POLICY}),
+        (False, ("home-controller",), {COPIES_POLICY}),
+    ],
+)
+def test_the_policies_of_each_side_are_bound_and_refuse(
+    leaves: bool, accounts: tuple[str, ...], expected: set[str]
+) -> None:
+    args = TransferPolicyArgs(leaves=leaves, accounts=accounts)
+    recorded = record(lambda: TransferPolicy("transfers", args))
     policies = {
         str(obj(each.inputs["metadata"])["name"]): obj(each.inputs["spec"])
         for each in recorded.of(":ValidatingAdmissionPolicy")
     }
     bindings = [obj(each.inputs["spec"]) for each in recorded.of(":ValidatingAdmissionPolicyBinding")]
 
-    assert set(policies) == {HOME_POLICY, COPIES_POLICY}, "one for each side"
+    assert set(policies) == expected, "one for jobs that leave, and one for copies that are accepted"
     assert {str(each["policyName"]) for each in bindings} == set(policies), (
         "an unbound policy refuses nothing"
     )
@@ -31,18 +43,10 @@ def test_both_policies_are_bound_and_refuse() -> None:
     assert all(each["failurePolicy"] == "Fail" for each in policies.values()), (
         "what cannot be judged is refused"
     )
-    assert "home-controller" in str(policies[COPIES_POLICY]), "only home's controller permits a copy to run"
+    assert ("home-controller" in str(policies.get(COPIES_POLICY))) is bool(accounts), (
+        "only home's controller permits a copy to run"
+    )
 
 
 def test_permits_are_those_of_the_protocol_in_its_order() -> None:
     assert tuple(each.value for each in Permit) == PERMITS, "the policy compares places in this list"
-
-
-def test_the_rights_over_there_name_kinds_and_are_for_a_namespace() -> None:
-    written = {
-        str(resource)
-        for rule in COPY_RULES
-        for resource in objects(rule["resources"])
-        if {"create", "delete", "patch"} & set(map(str, objects(rule["verbs"])))
-    }
-    assert written == {"jobsets"}, "home's controller writes nothing but copies there"

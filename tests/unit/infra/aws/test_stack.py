@@ -14,7 +14,7 @@ from holdfast.infra.aws.stack import compose
 from holdfast.infra.outputs import OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.catalogue import recorded_replacing
-from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
+from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
 from tests.support.builders.configurations import aws_platform, entry, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
@@ -349,6 +349,38 @@ def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fil
     exported.clear()
     assert not composed(aws_platform()).of(":PullThroughCacheRule"), "off by default"
     assert set(exported) == set(OUTPUTS), "other stacks have the outputs that they had"
+
+
+def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> None:
+    recording = stack("brought")
+    account = "us-east-1:system:serviceaccount:holdfast-system:fallback-controller"
+    trusted = mapping(value(recording.one(":IdentityProviderConfig"), "oidc"))
+    assert trusted["issuerUrl"] == ISSUER, "its tokens are those of the other cluster"
+    assert str(trusted["clientId"]).endswith(".eks.amazonaws.com"), (
+        "a token for another API server is refused"
+    )
+    assert trusted["requiredClaims"] == {"sub": account.removeprefix("us-east-1:")}, (
+        "no other service account of that cluster is anyone here"
+    )
+    assert trusted["usernamePrefix"] == "us-east-1:", "nor is it an account of this cluster"
+    (bound,) = [each for each in recording.of(":RoleBinding") if "fallback-copies" in each.name]
+    assert value(bound, "metadata", "namespace") == "vision", "in the named namespace alone"
+    assert [subject["name"] for subject in objects(bound, "subjects")] == [account], "and for it alone"
+    assert account in str(
+        recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies").inputs
+    ), "what it writes is judged"
+    before = recording.everything_before(bound)
+    assert "fallback-controller-transfers" in before, "from the first moment in which it may write"
+    (vision,) = [
+        each for each in recording.of(":FallbackPolicy") if value(each, "metadata", "namespace") == "vision"
+    ]
+    assert [tier.get("cluster") for tier in objects(vision, "spec", "tiers")] == [None, "on-prem", None], (
+        "the ladder has the tier elsewhere"
+    )
+    assert "on-prem" in str(recording.one(":CustomResourceDefinition").inputs), "and the API server allows it"
+    assert f"audience': '{ON_PREM}" in str(
+        recording.one(":Deployment", "fallback-controller-deployment").inputs
+    ), "the token is for that API server"
 
 
 @every_stack

@@ -30,13 +30,13 @@ PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}
 PORTS = Ports.of([1, 2, 3, 4, 5, 6])
 
 
-def configuration(ports: Ports = PORTS, *, admission_plugins: tuple[str, ...] = ()) -> str:
+def configuration(ports: Ports = PORTS, *, arguments: tuple[tuple[str, str], ...] = ()) -> str:
     return render_configuration(
         programs=PROGRAMS,
         ports=ports,
         etcd_dir=Path("/data/etcd"),
         egress_configuration=Path("/egress.yaml"),
-        admission_plugins=admission_plugins,
+        arguments=arguments,
     )
 
 
@@ -53,12 +53,16 @@ def layout(stack_dir: Path) -> Layout:
     return Layout(stack="local", stack_dir=stack_dir, kubeconfig=stack_dir / "kubeconfig")
 
 
-def test_admission_plugins_are_added_to_the_defaults() -> None:
-    text = configuration(admission_plugins=("ExtendedResourceToleration",))
+def test_arguments_of_the_api_server_are_added_to_the_defaults() -> None:
+    issuer = ("service-account-issuer", "https://home.example.com")
+    text = configuration(arguments=(("enable-admission-plugins", "ExtendedResourceToleration"), issuer))
     patches = map(mapping, sequence(mapping(next(yaml.safe_load_all(text)))["componentsPatches"]))
     arguments = [each for patch in patches for each in map(mapping, sequence(patch["extraArgs"]))]
     plugins = [each["value"] for each in arguments if each["key"] == "enable-admission-plugins"]
     assert plugins == ["ExtendedResourceToleration"], "pods with GPUs are then scheduled as on GKE"
+    assert [each["override"] for each in arguments if each["key"] == issuer[0]] == [True], (
+        "beside kwokctl's own issuer it would be the second one"
+    )
     assert "enable-admission-plugins" not in configuration(), "the defaults of the API server apply"
 
 

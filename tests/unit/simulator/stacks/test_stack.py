@@ -11,7 +11,9 @@ from holdfast.simulator.stacks.stack import api_server_profile
 
 def test_profile_of_gke_has_the_toleration_plugin_and_its_objects() -> None:
     profile = api_server_profile("gcp")
-    assert profile.admission_plugins == ("ExtendedResourceToleration",), "GKE enables this plugin"
+    assert profile.arguments == (("enable-admission-plugins", "ExtendedResourceToleration"),), (
+        "GKE enables this plugin"
+    )
     text = files("holdfast.simulator.stacks").joinpath(profile.objects).read_text(encoding="utf-8")
     kinds = [document["kind"] for document in yaml.safe_load_all(text)]
     assert kinds == [
@@ -24,5 +26,5 @@ def test_profile_of_gke_has_the_toleration_plugin_and_its_objects() -> None:
 @pytest.mark.parametrize("cloud", ["aws", "local", ""])
 def test_profile_of_another_cloud_is_empty(cloud: str, tmp_path: Path) -> None:
     profile = api_server_profile(cloud)
-    assert (profile.admission_plugins, profile.objects) == ((), ""), "only GKE has a profile"
+    assert (profile.arguments, profile.objects) == ((), ""), "only GKE has a profile"
     profile.apply_to(tmp_path / "no-kubeconfig")

@@ -1,0 +1,309 @@
+"""A cluster that accepts jobs trusts the tokens of another one: two real API servers, and no stored credential.
+
+What EKS is asked for is given to the API server as an AuthenticationConfiguration, which has the same fields.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import yaml
+from pulumi import Output
+
+from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs
+from holdfast.components.fallback_controller.clusters import kubeconfig
+from holdfast.components.fallback_controller.transfer_policy import (
+    TransferPolicy,
+    TransferPolicyArgs,
+    account_from,
+)
+from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
+from holdfast.fallback.api.access import from_kubeconfig
+from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client
+from holdfast.fallback.api.connection import Connection
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
+from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.simulator.control_plane.configuration import Cluster, read_cluster, render_kubeconfig
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.control_plane import define, read_definition, running_control_plane
+from tests.support.clusters.operators import OWN_CHARTS
+from tests.support.clusters.reconciler import jobset
+from tests.support.fakes.pulumi_engine import record
+from tests.support.json_objects import obj
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+HOME: Final = "us-east-1"
+ISSUER: Final = "https://home.example.com"
+AUDIENCE: Final = "https://there.example.com"
+ACCEPTING, OTHER = "vision", "tabular"
+
+_JOBSETS: Final = "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml"
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clusters:
+    """A client of home's administrator, one of the other cluster's, and that cluster's address."""
+
+    home: KubeClient
+    there: KubeClient
+    address: Cluster
+    folder: Path
+
+    def token(self, account: str = CONTROLLER, audience: str | None = AUDIENCE) -> str:
+        """A token of one of home's service accounts."""
+        return self.home.service_account_token(CONTROLLER_NAMESPACE, account, 3600, audience=audience)
+
+    def visitor(self, token: str) -> KubeClient:
+        """A client of the other cluster that has a token."""
+        path = self.folder / "visitor"
+        path.write_text(render_kubeconfig("visitor", self.address, {"token": token}))
+        return KubeClient.from_kubeconfig(path)
+
+    def answer(self, token: str, request: Callable[[KubeClient], object]) -> int:
+        """The status with which the other API server answers."""
+        client = self.visitor(token)
+        try:
+            request(client)
+        except KubeError as error:
+            return error.status
+        finally:
+            client.close()
+        return 200
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Generator[Clusters]:
+    folder = tmp_path_factory.mktemp("trust")
+    issues = (("service-account-issuer", ISSUER), ("external-hostname", "127.0.0.1"))
+    with running_control_plane(folder / "home", "home", arguments=issues) as at_home:
+        home = KubeClient.from_kubeconfig(at_home.kubeconfig("home"))
+        _prepare_home(home)
+        trusts = folder / "authentication.yaml"
+        trusts.write_text(yaml.safe_dump(_authentication(read_cluster(at_home.kubeconfig("home")))))
+        arguments = (("authentication-config", str(trusts)),)
+        with running_control_plane(folder / "there", "there", arguments=arguments) as elsewhere:
+            path = elsewhere.kubeconfig("there")
+            there = KubeClient.from_kubeconfig(path)
+            _prepare_there(there)
+            found = Clusters(home=home, there=there, address=read_cluster(path), folder=folder)
+            # It reads the issuer's keys in the background.
+            wait_until(lambda: found.answer(found.token(), _who) == 200, "home's keys are known there")
+            yield found
+            there.close()
+        home.close()
+
+
+def _prepare_home(client: KubeClient) -> None:
+    """The accounts, and the discovery of keys, which clouds serve to everyone."""
+    _apply(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CONTROLLER_NAMESPACE}})
+    for name in (CONTROLLER, "another"):
+        metadata: Json = {"name": name, "namespace": CONTROLLER_NAMESPACE}
+        _apply(client, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    everyone: Json = {
+        "kind": "Group",
+        "apiGroup": "rbac.authorization.k8s.io",
+        "name": "system:unauthenticated",
+    }
+    role: Json = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "system:service-account-issuer-discovery",
+    }
+    binding: Json = {"metadata": {"name": "keys"}, "roleRef": role, "subjects": [everyone]}
+    _apply(client, {"apiVersion": _RBAC, "kind": "ClusterRoleBinding", **binding})
+
+
+def _authentication(home: Cluster) -> Json:
+    """What the component asks EKS for, as Kubernetes' own configuration."""
+
+    def build() -> None:
+        args = TrustedIssuerArgs(
+            cluster_name="there", cluster=HOME, issuer=ISSUER, audience=Output.from_input(AUDIENCE)
+        )
+        TrustedIssuer("issuer", args)
+
+    asked = obj(record(build).one(":IdentityProviderConfig").inputs["oidc"])
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1beta1",
+        "kind": "AuthenticationConfiguration",
+        "jwt": [
+            {
+                "issuer": {
+                    "url": asked["issuerUrl"],
+                    "discoveryURL": f"{home.server}/.well-known/openid-configuration",
+                    "certificateAuthority": home.authority.decode(),
+                    "audiences": [asked["clientId"]],
+                },
+                "claimValidationRules": [
+                    {"claim": claim, "requiredValue": required}
+                    for claim, required in obj(asked["requiredClaims"]).items()
+                ],
+                "claimMappings": {
+                    "username": {"claim": asked["usernameClaim"], "prefix": asked["usernamePrefix"]}
+                },
+            }
+        ],
+    }
+
+
+def _prepare_there(client: KubeClient) -> None:
+    """What a stack that accepts jobs creates, without what runs."""
+    define(client, read_definition(OWN_CHARTS / _JOBSETS))
+    account = account_from(HOME)
+
+    def build() -> None:
+        ControllerAccess("access", ControllerAccessArgs(accepts=True))
+        TransferPolicy("transfers", TransferPolicyArgs(accounts=(account,)))
+        for name in (ACCEPTING, OTHER):
+            args = TrainingNamespaceArgs(
+                namespace=name,
+                ladder=Ladder(tiers=(Tier(pool="a100"),)),
+                checkpoint_uri="s3://checkpoints",
+                accepted=(account,) if name == ACCEPTING else (),
+            )
+            TrainingNamespace(name, args)
+
+    made = [each.inputs for each in record(build) if "apiVersion" in each.inputs]
+    kinds = (
+        "Namespace",
+        "ClusterRole",
+        "RoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    )
+    for kind in kinds:
+        for each in made:
+            if each["kind"] == kind and obj(each["metadata"]).get("namespace") in {None, ACCEPTING, OTHER}:
+                _apply(client, each)
+    wait_until_enforced(client, _refuses_running_copies)
+
+
+def _apply(client: KubeClient, manifest: Json) -> None:
+    client.apply(manifest, field_manager="test", force=True)
+
+
+def _refuses_running_copies(client: KubeClient) -> bool:
+    try:
+        client.apply(copy("planted", permit="Granted"), field_manager="test", dry_run=True)
+    except KubeError as error:
+        return "fallback-copies" in str(error)
+    return False
+
+
+def copy(name: str, *, permit: str = "Waiting") -> Json:
+    """A suspended copy of a job of home."""
+    job = jobset(name, within=ACCEPTING)
+    annotations: Json = {**obj(obj(job["metadata"]).get("annotations")), COPY_OF: "v1 x y 1", PERMIT: permit}
+    return {
+        **job,
+        "metadata": {**obj(job["metadata"]), "annotations": annotations},
+        "spec": {**obj(job["spec"]), "suspend": True},
+    }
+
+
+def _who(client: KubeClient) -> Json:
+    review: Json = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}
+    return obj(obj(client.create(review)["status"])["userInfo"])
+
+
+def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged(clusters: Clusters) -> None:
+    folder = clusters.folder / "controller"
+    folder.mkdir()
+    authority = base64.b64encode(clusters.address.authority).decode()
+    (folder / "kubeconfig").write_text(kubeconfig(clusters.address.server, authority))
+    (folder / "token").write_text("expired")
+
+    async def transfer() -> int:
+        connection = Connection(lambda: from_kubeconfig(folder / "kubeconfig"))
+        client = Client(connection)
+        with pytest.raises(ApiError) as refused:
+            await client.page(POD, namespace=ACCEPTING)
+        # The kubelet replaces the file; the client does not start again.
+        (folder / "token").write_text(clusters.token())
+        created = await client.create(JOBSET, ACCEPTING, copy("moved"))
+        uid = str(obj(created["metadata"])["uid"])
+        for permit, suspend in (("Granted", False), ("Recalled", True)):
+            patch: Json = {"metadata": {"annotations": {PERMIT: permit}}, "spec": {"suspend": suspend}}
+            await client.patch(JOBSET, ACCEPTING, "moved", patch)
+            assert obj(obj(await client.get(JOBSET, ACCEPTING, "moved"))["spec"])["suspend"] is suspend, (
+                permit
+            )
+        for kind in (POD, JOB, JOBSET):
+            await client.page(kind, namespace=ACCEPTING)
+        await client.delete(JOBSET, ACCEPTING, "moved", uid=uid)
+        await connection.close()
+        return refused.value.status
+
+    assert asyncio.run(transfer()) == 401, "a token that has expired is no one's"
+    assert clusters.there.get("jobset.x-k8s.io/v1alpha2", "JobSet", "moved", ACCEPTING) is None, "it is gone"
+
+
+REFUSED: Final[dict[str, Callable[[KubeClient], object]]] = {
+    "read secrets": lambda client: client.list("v1", "Secret", namespace=ACCEPTING),
+    "read pods of another namespace": lambda client: client.list("v1", "Pod", namespace=OTHER),
+    "read jobs of the whole cluster": lambda client: client.list("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    "read nodes": lambda client: client.list("v1", "Node"),
+    "write to another namespace": lambda client: client.create(
+        {**copy("x"), "metadata": {**obj(copy("x")["metadata"]), "namespace": OTHER}}
+    ),
+    "create a job that is no copy": lambda client: client.create(jobset("x", within=ACCEPTING)),
+    "create a copy that may run": lambda client: client.create(copy("x", permit="Granted")),
+    "create a pod": lambda client: client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "x", "namespace": ACCEPTING},
+            "spec": {"containers": [{"name": "x", "image": "x"}]},
+        }
+    ),
+    "delete a user's job": lambda client: client.delete(
+        "jobset.x-k8s.io/v1alpha2", "JobSet", "local", namespace=ACCEPTING
+    ),
+    "get a token of the jobs": lambda client: client.service_account_token(ACCEPTING, "default", 3600),
+    "give itself rights": lambda client: client.create(
+        {
+            "apiVersion": _RBAC,
+            "kind": "RoleBinding",
+            "metadata": {"name": "x", "namespace": ACCEPTING},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+            "subjects": [],
+        }
+    ),
+}
+
+
+def test_the_token_of_the_controller_allows_nothing_else(clusters: Clusters) -> None:
+    _apply(clusters.there, jobset("local", within=ACCEPTING))
+    token = clusters.token()
+    visitor = clusters.visitor(token)
+    assert _who(visitor)["username"] == account_from(HOME), "it is known by the name of its cluster"
+    assert _who(visitor)["groups"] == ["system:authenticated"], "and is in no group of this cluster"
+    visitor.close()
+    answers = {what: clusters.answer(token, request) for what, request in REFUSED.items()}
+    assert answers == dict.fromkeys(REFUSED, 403), "it is known, and may not"
+
+
+def test_no_other_token_of_the_cluster_is_accepted(clusters: Clusters) -> None:
+    tokens = {
+        "of another account": clusters.token(account="another"),
+        "for home's own API server": clusters.token(audience=None),
+        "for a third cluster": clusters.token(audience="https://third.example.com"),
+    }
+    answers = {what: clusters.answer(token, _who) for what, token in tokens.items()}
+    assert answers == dict.fromkeys(tokens, 401), "a third cluster that receives a token cannot use it here"
