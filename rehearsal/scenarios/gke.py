@@ -7,8 +7,9 @@ from typing import Final
 from holdfast.rehearsal.scenarios.node_termination import TERMINATED, NodeShutdown, grace_of
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import GPU_RESOURCE
-from holdfast.simulator.clouds.gcp.instances import Instance, State, record
+from holdfast.simulator.clouds.gcp.instances import REGISTER
 from holdfast.simulator.clouds.gcp.nodes import GKE, PROVISIONING, node_config
+from holdfast.simulator.clouds.machines import Instance, State
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, NodeGroup
 from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
@@ -97,7 +98,7 @@ class Preemption:
             NodeShutdown(client=self.gke.client, node=node, grace=grace, say=self.say).run()
             self.gke.client.delete("v1", "Node", node, propagation="Background")
             with self.gke.cloud.changing() as inventory:
-                record(self.seen.pool, replace(self.instance, state=State.TERMINATED), inventory)
+                REGISTER.record(self.seen.pool, replace(self.instance, state=State.TERMINATED), inventory)
 
     def wait_until_gone(self) -> None:
         """Do nothing: the machine is off when `interrupt` returns."""

@@ -3,10 +3,11 @@
 The initial machines of a group are computed from its inputs; only changes to them and further machines are recorded.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.state import CloudObject, Inventory
@@ -97,45 +98,81 @@ class Instance:
     generation: int = 1
 
 
-class Spread(Protocol):
-    """The initial machines of a group: their number, and their zones (round robin)."""
-
-    @property
-    def zones(self) -> tuple[str, ...]:
-        """Where its machines are."""
-        ...
-
-    @property
-    def initial(self) -> int:
-        """How many come with it."""
-        ...
-
-
-T = TypeVar("T", bound=Spread)
+#: The label of a node's region.
+REGION: Final = "topology.kubernetes.io/region"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Register(Generic[T]):
-    """The recorded machines of one type of group.
+class NodeTemplate(ABC):
+    """The nodes of one pool of a managed node service: their properties, and the limits of their number.
 
-    `type` is the type of the records; `name` computes the name of a machine from its zone and number, different for
-    each number and group.
+    `initial` nodes are created with the pool, in its zones (round robin); `minimum` and `maximum` limit the whole pool,
+    over all zones. `hourly_price` is of one machine, in USD.
+    """
+
+    name: str
+    zones: tuple[str, ...]
+    labels: Mapping[str, str]
+    taints: tuple[Json, ...]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    initial: int
+    minimum: int
+    maximum: int
+    is_autoscaled: bool
+    is_spot: bool
+    hourly_price: float
+
+    @property
+    @abstractmethod
+    def spreads(self) -> bool:
+        """Whether the zone with the fewest nodes gets the next."""
+
+    @abstractmethod
+    def labels_in(self, zone: str) -> Mapping[str, str]:
+        """Return the labels of the pool's nodes in a zone, except the hostname."""
+
+    @abstractmethod
+    def provider_id(self, name: str, zone: str, /) -> str:
+        """Return the id that the cloud provider gives the node of a machine."""
+
+    def machine(self, name: str, zone: str) -> SimulatedMachine:
+        """Return a machine of the pool."""
+        return SimulatedMachine(
+            name=name,
+            provider_id=self.provider_id(name, zone),
+            labels={**self.labels_in(zone), "kubernetes.io/hostname": name},
+            capacity=self.capacity,
+            taints=self.taints,
+            allocatable=self.allocatable,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Register:
+    """The recorded machines of one type of group, and the pools that are out of stock.
+
+    `type` and `stock_out` are the types of the records; `name` computes the name of a machine from its pool, zone and
+    number, different for each number and group.
     """
 
     type: str
-    name: Callable[[CloudObject, T, str, int], str]
+    stock_out: str
+    name: Callable[[CloudObject, str, int], str]
 
-    def instances_of(self, pool: CloudObject, template: T, inventory: Inventory) -> list[Instance]:
+    def instances_of(self, pool: CloudObject, template: NodeTemplate, inventory: Inventory) -> list[Instance]:
         """Return the machines of a group that run or will be created again."""
         recorded = {one.name: one for one in self._recorded(pool, inventory)}
         first = {one.name: one for one in self._first(pool, template)}
         return [one for one in {**first, **recorded}.values() if one.state is not State.DELETED]
 
-    def new_instance(self, pool: CloudObject, template: T, zone: str, inventory: Inventory) -> Instance:
+    def new_instance(
+        self, pool: CloudObject, template: NodeTemplate, zone: str, inventory: Inventory
+    ) -> Instance:
         """Return a new machine for a group without recording it."""
         # The initial machines have the first numbers.
         number = template.initial + inventory.next_generation(f"{self.type}::{key_of(pool)}") - 1
-        return Instance(name=self.name(pool, template, zone, number), zone=zone)
+        return Instance(name=self.name(pool, zone, number), zone=zone)
 
     def record(self, pool: CloudObject, instance: Instance, inventory: Inventory) -> None:
         """Record the state of a machine."""
@@ -148,7 +185,9 @@ class Register(Generic[T]):
         }
         inventory.put(CloudObject(type=self.type, id=instance.name, urn="", inputs=inputs))
 
-    def drop(self, pool: CloudObject, template: T, instance: Instance, inventory: Inventory) -> None:
+    def drop(
+        self, pool: CloudObject, template: NodeTemplate, instance: Instance, inventory: Inventory
+    ) -> None:
         """Remove a machine from its group."""
         if instance.name in {one.name for one in self._first(pool, template)}:
             self.record(pool, replace(instance, state=State.DELETED), inventory)
@@ -162,6 +201,18 @@ class Register(Generic[T]):
             if pool is None or one.inputs.get("key") != key_of(pool):
                 inventory.remove(self.type, one.id)
 
+    def sell_out(self, pool: str, inventory: Inventory, *, zone: str = "") -> None:
+        """Put the pool with this name out of stock, in one zone or (default) in all."""
+        inventory.put(CloudObject(type=self.stock_out, id=_stock_of(pool, zone), urn="", inputs={}))
+
+    def restock(self, pool: str, inventory: Inventory, *, zone: str = "") -> None:
+        """Put a sold-out pool back in stock; idempotent."""
+        inventory.remove(self.stock_out, _stock_of(pool, zone))
+
+    def is_sold_out(self, pool: str, zone: str, inventory: Inventory) -> bool:
+        """Whether a pool is out of stock in a zone."""
+        return any(inventory.find(self.stock_out, _stock_of(pool, where)) for where in ("", zone))
+
     def _recorded(self, pool: CloudObject, inventory: Inventory) -> Iterator[Instance]:
         for one in inventory.of_type(self.type):
             inputs = mapping(one.inputs)
@@ -174,10 +225,14 @@ class Register(Generic[T]):
                     generation=generation if isinstance(generation, int) else 1,
                 )
 
-    def _first(self, pool: CloudObject, template: T) -> Iterator[Instance]:
+    def _first(self, pool: CloudObject, template: NodeTemplate) -> Iterator[Instance]:
         for number in range(template.initial):
             zone = template.zones[number % len(template.zones)]
-            yield Instance(name=self.name(pool, template, zone, number), zone=zone)
+            yield Instance(name=self.name(pool, zone, number), zone=zone)
+
+
+def _stock_of(pool: str, zone: str) -> str:
+    return f"{pool}/{zone}" if zone else pool
 
 
 def key_of(pool: CloudObject) -> str:

@@ -4,17 +4,23 @@ Every call reads the simulated cloud's state again, because `pulumi up` changes 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
-from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure import instances as azure_instances
 from holdfast.simulator.clouds.azure import nodes as azure_nodes
 from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.gcp import instances as gcp_instances
 from holdfast.simulator.clouds.gcp import nodes as gcp_nodes
-from holdfast.simulator.clouds.machines import Instance, SimulatedMachine, State, machines_in
+from holdfast.simulator.clouds.machines import (
+    Instance,
+    NodeTemplate,
+    Register,
+    SimulatedMachine,
+    State,
+    machines_in,
+)
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 
@@ -22,53 +28,12 @@ GCP: Final = "gcp"
 AZURE: Final = "azure-native"
 
 
-class Template(Protocol):
-    """The nodes of one pool: their properties, their zones, and the limits of their number."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102 - the pool's name
-
-    @property
-    def zones(self) -> tuple[str, ...]: ...  # noqa: D102 - the zones of its nodes
-
-    @property
-    def taints(self) -> tuple[Json, ...]: ...  # noqa: D102 - the taints of each node
-
-    @property
-    def capacity(self) -> Mapping[str, str]: ...  # noqa: D102 - by resource
-
-    @property
-    def allocatable(self) -> Mapping[str, str]: ...  # noqa: D102 - by resource
-
-    @property
-    def minimum(self) -> int: ...  # noqa: D102 - nodes of the whole pool
-
-    @property
-    def maximum(self) -> int: ...  # noqa: D102 - nodes of the whole pool
-
-    @property
-    def is_autoscaled(self) -> bool: ...  # noqa: D102 - whether the autoscaler resizes it
-
-    @property
-    def is_spot(self) -> bool: ...  # noqa: D102 - whether its machines can be preempted
-
-    @property
-    def spreads(self) -> bool: ...  # noqa: D102 - whether the zone with the fewest nodes gets the next
-
-    @property
-    def hourly_price(self) -> float: ...  # noqa: D102 - of one machine, in USD
-
-    def labels_in(self, zone: str) -> Mapping[str, str]:
-        """Return the labels of the pool's nodes in a zone, except the hostname."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
     """A node pool and its machines."""
 
     pool: CloudObject
-    template: Template
+    template: NodeTemplate
     instances: tuple[Instance, ...]
 
 
@@ -92,6 +57,7 @@ class NodeGroups(ABC):
     """The node groups of one simulated cloud; `cloud` is its state."""
 
     package: str
+    register: Register
 
     def __init__(self, cloud: CloudState) -> None:
         self._cloud = cloud
@@ -116,7 +82,7 @@ class NodeGroups(ABC):
         done: list[Bought] = []
         with self._cloud.changing() as inventory:
             groups = {group.pool.id: group for group in self._groups_in(inventory)}
-            self._forget_lost_pools({name: group.pool for name, group in groups.items()}, inventory)
+            self.register.forget_lost_pools({name: group.pool for name, group in groups.items()}, inventory)
             for purchase in purchases:
                 group = groups.get(purchase.pool)
                 if group is not None:
@@ -148,22 +114,34 @@ class NodeGroups(ABC):
         """Return the event message for pods whose pool is out of stock, None for no event."""
 
     @abstractmethod
-    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]: ...
+    def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]: ...
 
-    @abstractmethod
-    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None: ...
+    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]:
+        return [
+            NodeGroup(
+                pool=pool,
+                template=template,
+                instances=tuple(self.register.instances_of(pool, template, inventory)),
+            )
+            for pool, template in self._pools_in(inventory)
+        ]
 
-    @abstractmethod
-    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None: ...
+    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None:
+        if self.register.is_sold_out(group.template.name, zone, inventory):
+            return None
+        instance = self.register.new_instance(group.pool, group.template, zone, inventory)
+        self.register.record(group.pool, instance, inventory)
+        return instance
 
-    @abstractmethod
-    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None: ...
+    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
+        self.register.drop(group.pool, group.template, instance, inventory)
 
 
 class InstanceGroups(NodeGroups):
     """GKE's managed instance groups: they create preempted machines again under their old names."""
 
     package = GCP
+    register = gcp_instances.REGISTER
 
     def restore(self) -> tuple[bool, list[Lost]]:
         """Create preempted machines again; give up those of an autoscaled pool that is out of stock.
@@ -176,9 +154,9 @@ class InstanceGroups(NodeGroups):
         with self._cloud.changing() as inventory:
             for group in self._groups_in(inventory):
                 for one in (each for each in group.instances if each.state is State.TERMINATED):
-                    if not gcp_instances.is_sold_out(group.template.name, one.zone, inventory):
+                    if not self.register.is_sold_out(group.template.name, one.zone, inventory):
                         again = replace(one, state=State.RUNNING, generation=one.generation + 1)
-                        gcp_instances.record(group.pool, again, inventory)
+                        self.register.record(group.pool, again, inventory)
                         came_back = True
                     elif group.template.is_autoscaled:
                         self._drop(group, one, inventory)
@@ -198,33 +176,16 @@ class InstanceGroups(NodeGroups):
             "Pod is at risk of not being scheduled."
         )
 
-    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]:
-        found: list[NodeGroup] = []
+    def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]:
         for pool in inventory.of_type(gcp_nodes.NODE_POOL):
-            template = gcp_nodes.template_of(pool, inventory)
-            instances = tuple(gcp_instances.instances_of(pool, template, inventory))
-            found.append(NodeGroup(pool=pool, template=template, instances=instances))
-        return found
-
-    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None:
-        gcp_instances.forget_lost_pools(pools, inventory)
-
-    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None:
-        if gcp_instances.is_sold_out(group.template.name, zone, inventory):
-            return None
-        template = gcp_nodes.template_of(group.pool, inventory)
-        instance = gcp_instances.new_instance(group.pool, template, zone, inventory)
-        gcp_instances.record(group.pool, instance, inventory)
-        return instance
-
-    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
-        gcp_instances.drop(group.pool, gcp_nodes.template_of(group.pool, inventory), instance, inventory)
+            yield pool, gcp_nodes.template_of(pool, inventory)
 
 
 class ScaleSets(NodeGroups):
     """AKS's scale sets: a preempted machine is deleted, and its scale set is smaller by one."""
 
     package = AZURE
+    register = azure_instances.REGISTER
 
     def restore(self) -> tuple[bool, list[Lost]]:
         """Do nothing."""
@@ -245,30 +206,6 @@ class ScaleSets(NodeGroups):
     def out_of_stock(self, _zone: str, /) -> None:
         """Return None: AKS sends no event when a pool is out of stock."""
 
-    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]:
-        found: list[NodeGroup] = []
+    def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]:
         for pool in azure_nodes.pools_in(inventory):
-            template = azure_nodes.template_of(pool)
-            instances = tuple(azure_instances.REGISTER.instances_of(pool.target, template, inventory))
-            found.append(NodeGroup(pool=pool.target, template=template, instances=instances))
-        return found
-
-    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None:
-        azure_instances.REGISTER.forget_lost_pools(pools, inventory)
-
-    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None:
-        if azure_instances.is_sold_out(group.template.name, inventory):
-            return None
-        template = self._template(group, inventory)
-        instance = azure_instances.REGISTER.new_instance(group.pool, template, zone, inventory)
-        azure_instances.REGISTER.record(group.pool, instance, inventory)
-        return instance
-
-    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
-        azure_instances.REGISTER.drop(group.pool, self._template(group, inventory), instance, inventory)
-
-    def _template(self, group: NodeGroup, inventory: Inventory) -> azure_nodes.NodeTemplate:
-        pool = azure_nodes.pool_of(group.pool, inventory)
-        if pool is None:
-            raise LookupError(f"node pool {group.template.name} has lost its cluster")
-        return azure_nodes.template_of(pool)
+            yield pool.target, azure_nodes.template_of(pool)

@@ -6,7 +6,8 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, Template
+from holdfast.simulator.clouds.machines import NodeTemplate
+from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup
 from holdfast.simulator.cluster_autoscaler.scale_up import (
     NodeInfo,
     Option,
@@ -97,7 +98,7 @@ def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
     return {_name(node) for node in nodes} - busy
 
 
-def _new_room(template: Template, zone: str, name: str) -> NodeInfo:
+def _new_room(template: NodeTemplate, zone: str, name: str) -> NodeInfo:
     return NodeInfo(
         name=name,
         labels=template.labels_in(zone),

@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.simulator.clouds.azure.nodes import NodeTemplate, pool_of, template_of
+from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.clouds.machines import Group, Register, SimulatedMachine, key_of
-from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.clouds.state import CloudObject
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -15,39 +15,23 @@ _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER: Final = 6
 
 
-def _scale_set(pool: CloudObject, name: str) -> str:
+def _scale_set(pool: CloudObject) -> str:
     """Return the name of a pool's scale set, different for each pool also after a replacement."""
     number = int(hashlib.sha256(key_of(pool).encode()).hexdigest(), 16) % 10**8
-    return f"aks-{name}-{number:08}-vmss"
+    return f"aks-{pool.outputs.get('agentPoolName')}-{number:08}-vmss"
 
 
-def _name(pool: CloudObject, template: NodeTemplate, _zone: str, number: int) -> str:
+def _name(pool: CloudObject, _zone: str, number: int) -> str:
     """Return a machine's name: the scale set's and a base-36 number of six digits."""
     places = "".join(
         _DIGITS[number // len(_DIGITS) ** place % len(_DIGITS)] for place in reversed(range(NUMBER))
     )
-    return f"{_scale_set(pool, template.name)}{places}"
+    return f"{_scale_set(pool)}{places}"
 
 
-REGISTER: Final = Register[NodeTemplate](type="rehearsal:aks/instance:Instance", name=_name)
-
-
-STOCK_OUT: Final = "rehearsal:aks/stockOut:StockOut"
-
-
-def sell_out(pool: str, inventory: Inventory) -> None:
-    """Put the node pool with this name out of stock."""
-    inventory.put(CloudObject(type=STOCK_OUT, id=pool, urn="", inputs={}))
-
-
-def restock(pool: str, inventory: Inventory) -> None:
-    """Put a sold-out pool back in stock; idempotent."""
-    inventory.remove(STOCK_OUT, pool)
-
-
-def is_sold_out(pool: str, inventory: Inventory) -> bool:
-    """Whether a node pool is out of stock."""
-    return inventory.find(STOCK_OUT, pool) is not None
+REGISTER: Final = Register(
+    type="rehearsal:aks/instance:Instance", stock_out="rehearsal:aks/stockOut:StockOut", name=_name
+)
 
 
 def machines_of(group: Group) -> Sequence[SimulatedMachine]:

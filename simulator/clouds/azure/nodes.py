@@ -13,7 +13,7 @@ from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import same_id
-from holdfast.simulator.clouds.machines import Group, SimulatedMachine
+from holdfast.simulator.clouds.machines import REGION, Group, NodeTemplate, SimulatedMachine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
@@ -95,7 +95,6 @@ def _is_of(pool: CloudObject, cluster: CloudObject) -> bool:
 AKS: Final = "kubernetes.azure.com"
 PRIORITY: Final = f"{AKS}/scalesetpriority"
 AGENT_POOL_LABEL: Final = f"{AKS}/agentpool"
-REGION: Final = "topology.kubernetes.io/region"
 
 # AKS's defaults: pods with an overlay network, and without.
 _PODS: Final = {"overlay": 250}
@@ -110,27 +109,11 @@ _SMALLEST: Final = machines.Machine(name="", vcpus=2, memory_mib=4096, gpus=0, h
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeTemplate:
-    """The nodes of one pool.
+class ScaleSetTemplate(NodeTemplate):
+    """The nodes of one pool; `home` is the path of the scale set."""
 
-    `initial` nodes are created with the pool; `minimum` and `maximum` limit the autoscaler. `home` is the path of the
-    scale set.
-    """
-
-    name: str
     location: str
     home: str
-    zones: tuple[str, ...]
-    labels: Mapping[str, str]
-    taints: tuple[Json, ...]
-    capacity: Mapping[str, str]
-    allocatable: Mapping[str, str]
-    initial: int
-    minimum: int
-    maximum: int
-    is_autoscaled: bool
-    is_spot: bool
-    hourly_price: float
 
     @property
     def spreads(self) -> bool:
@@ -141,20 +124,13 @@ class NodeTemplate:
         """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: self.location}
 
-    def machine(self, name: str, zone: str) -> SimulatedMachine:
-        """Return a machine of the pool."""
+    def provider_id(self, name: str, _zone: str, /) -> str:
+        """Return the path of a machine in its scale set; names count to the base of 36."""
         scale_set, number = name[:-6], int(name[-6:], 36)
-        return SimulatedMachine(
-            name=name,
-            provider_id=f"azure://{self.home}/virtualMachineScaleSets/{scale_set}/virtualMachines/{number}",
-            labels={**self.labels_in(zone), "kubernetes.io/hostname": name},
-            capacity=self.capacity,
-            taints=self.taints,
-            allocatable=self.allocatable,
-        )
+        return f"azure://{self.home}/virtualMachineScaleSets/{scale_set}/virtualMachines/{number}"
 
 
-def template_of(pool: NodePool) -> NodeTemplate:
+def template_of(pool: NodePool) -> ScaleSetTemplate:
     """Return the template of a pool's nodes."""
     profile, cluster = pool.profile, pool.cluster.outputs
     location = str(cluster.get("location") or "")
@@ -165,7 +141,7 @@ def template_of(pool: NodePool) -> NodeTemplate:
         profile.get("enableAutoScaling") is True,
     )
     initial = _number(profile.get("count"))
-    return NodeTemplate(
+    return ScaleSetTemplate(
         name=pool.name,
         location=location,
         home=f"{_node_group(pool)}/providers/Microsoft.Compute",

@@ -11,7 +11,7 @@ from holdfast.scheduling import machines
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.clouds.machines import SimulatedMachine
+from holdfast.simulator.clouds.machines import REGION, NodeTemplate
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _GIB: Final = 1024
@@ -180,7 +180,6 @@ def node_config(pool: CloudObject) -> Json:
 
 LocationPolicy: TypeAlias = Literal["ANY", "BALANCED"]
 
-REGION: Final = "topology.kubernetes.io/region"
 GKE: Final = "cloud.google.com"
 PROVISIONING: Final = f"{GKE}/gke-provisioning"
 _EFFECTS: Final[Mapping[str, str]] = {
@@ -193,28 +192,11 @@ _SPOT_PRICE: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeTemplate:
-    """The nodes of one pool.
+class InstanceGroupTemplate(NodeTemplate):
+    """The nodes of one pool, in an instance group for each zone."""
 
-    `initial` nodes are created with the pool; `minimum` and `maximum` limit the whole pool, over all zones.
-    """
-
-    pool: str
-    name: str
-    cluster: str
     project: str
-    zones: tuple[str, ...]
-    labels: Mapping[str, str]
-    taints: tuple[Json, ...]
-    capacity: Mapping[str, str]
-    allocatable: Mapping[str, str]
-    initial: int
-    minimum: int
-    maximum: int
-    is_autoscaled: bool
     location_policy: LocationPolicy
-    is_spot: bool
-    hourly_price: float
 
     @property
     def spreads(self) -> bool:
@@ -225,19 +207,12 @@ class NodeTemplate:
         """Return the labels of the pool's nodes in a zone, except the hostname."""
         return {**self.labels, ZONE: zone, REGION: region_of(zone), "topology.gke.io/zone": zone}
 
-    def machine(self, name: str, zone: str) -> SimulatedMachine:
-        """Return a machine of the pool."""
-        return SimulatedMachine(
-            name=name,
-            provider_id=f"gce://{self.project}/{zone}/{name}",
-            labels={**self.labels_in(zone), "kubernetes.io/hostname": name},
-            capacity=self.capacity,
-            taints=self.taints,
-            allocatable=self.allocatable,
-        )
+    def provider_id(self, name: str, zone: str, /) -> str:
+        """Return project, zone and name of a machine."""
+        return f"gce://{self.project}/{zone}/{name}"
 
 
-def template_of(pool: CloudObject, inventory: Inventory) -> NodeTemplate:
+def template_of(pool: CloudObject, inventory: Inventory) -> InstanceGroupTemplate:
     """Return the template of a pool's nodes."""
     config = node_config(pool)
     zones = zones_of(pool, inventory)
@@ -246,10 +221,8 @@ def template_of(pool: CloudObject, inventory: Inventory) -> NodeTemplate:
     minimum = _limit(scaling, "Min", len(zones))
     fixed = _number(pool.inputs.get("nodeCount")) or _number(pool.inputs.get("initialNodeCount"))
     initial = max(fixed * len(zones), minimum)
-    return NodeTemplate(
-        pool=pool.id,
-        name=_pool_name(pool),
-        cluster=cluster_name(pool),
+    return InstanceGroupTemplate(
+        name=pool_name(pool),
         project=str(pool.outputs.get("project") or "rehearsal"),
         zones=zones,
         labels=_labels(pool, config),
@@ -266,7 +239,8 @@ def template_of(pool: CloudObject, inventory: Inventory) -> NodeTemplate:
     )
 
 
-def _pool_name(pool: CloudObject) -> str:
+def pool_name(pool: CloudObject) -> str:
+    """Return the name of a pool."""
     return str(pool.outputs.get("name") or pool.id.rpartition("/")[2])
 
 
@@ -290,7 +264,7 @@ def _labels(pool: CloudObject, config: Json) -> Mapping[str, str]:
         ARCH: machine.arch,
         OS: "linux",
         INSTANCE_TYPE: type_name(config),
-        f"{GKE}/gke-nodepool": _pool_name(pool),
+        f"{GKE}/gke-nodepool": pool_name(pool),
         f"{GKE}/machine-family": type_name(config).partition("-")[0],
         f"{GKE}/gke-boot-disk": str(config.get("diskType") or "pd-balanced"),
         f"{GKE}/gke-container-runtime": "containerd",

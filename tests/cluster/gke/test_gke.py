@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.gcp.instances import restock, sell_out
+from holdfast.simulator.clouds.gcp.instances import REGISTER
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, phase, taints_of
@@ -140,7 +140,7 @@ def test_a_pod_that_selects_a_class_gets_its_first_available_pool(gke: GkeInUse)
     gke.left_pending("large")
     gke.left_pending("small")
     with gke.stack.cloud().changing() as console:
-        sell_out("dear", console)
+        REGISTER.sell_out("dear", console)
     gke.step()
     gke.step()
     assert _pool_of(gke, "small") == "cheap", "GKE goes on to the next of the class at once"
@@ -163,14 +163,14 @@ def test_a_full_pool_does_not_scale_up(gke: GkeInUse) -> None:
 def test_a_sold_out_pool_scales_up_when_capacity_returns(gke: GkeInUse) -> None:
     gke.stack.up(program([a_pool("cpu-spot", spot=True, node_locations=["europe-west4-a"])]))
     with gke.stack.cloud().changing() as console:
-        sell_out("cpu-spot", console)
+        REGISTER.sell_out("cpu-spot", console)
     gke.apply(a_pod("waits", spec=ON_SPOT))
     gke.left_pending("waits")
     gke.step()
     assert gke.nodes("cpu-spot") == [], "no spot machine was available"
     assert ("FailedScaleUp", _OUT_OF_STOCK) in gke.events_about("waits"), gke.events_about("waits")
     with gke.stack.cloud().changing() as console:
-        restock("cpu-spot", console)
+        REGISTER.restock("cpu-spot", console)
     gke.step()
     assert gke.nodes("cpu-spot") == [], "it does not ask again at once"
     gke.clock.now += 301
@@ -267,7 +267,7 @@ def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse
     gke.step()
     labels = mapping(mapping(gke.running_on("trains")["metadata"])["labels"])
     with gke.stack.cloud().changing() as console:
-        sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
+        REGISTER.sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
     gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).interrupt()
     gke.client.delete("v1", "Pod", "trains", namespace="default", grace_seconds=0)
     gke.apply(_on_spot("trains-again", cpu="3"))

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.clouds.azure.nodes import NodeTemplate, allocatable, pool_of, pools_in, template_of
+from holdfast.simulator.clouds.azure.nodes import allocatable, pool_of, pools_in, template_of
+from holdfast.simulator.clouds.machines import NodeTemplate
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
 

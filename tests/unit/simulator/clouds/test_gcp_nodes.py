@@ -8,21 +8,9 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.clouds.gcp.instances import (
-    INSTANCE,
-    State,
-    drop,
-    forget_lost_pools,
-    instances_of,
-    is_sold_out,
-    machines_of,
-    new_instance,
-    record,
-    restock,
-    sell_out,
-)
-from holdfast.simulator.clouds.gcp.nodes import NodeTemplate, allocatable, template_of
-from holdfast.simulator.clouds.machines import Group
+from holdfast.simulator.clouds.gcp.instances import REGISTER, machines_of
+from holdfast.simulator.clouds.gcp.nodes import allocatable, template_of
+from holdfast.simulator.clouds.machines import Group, NodeTemplate, State
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.builders.autoscaling_objects import cluster, node_pool
 
@@ -143,7 +131,9 @@ def test_every_machine_has_a_name_of_its_own_that_a_node_may_have(first: int, mo
     inventory = Inventory([pool], {})
     template = template_of(pool, inventory)
     for at in range(more):
-        record(pool, new_instance(pool, template, template.zones[at % 2], inventory), inventory)
+        REGISTER.record(
+            pool, REGISTER.new_instance(pool, template, template.zones[at % 2], inventory), inventory
+        )
     names = _names(pool, inventory)
     assert len(set(names)) == len(names) == 2 * first + more, "two machines share a name, or one is missing"
     assert all(len(name) <= 63 for name in names), "a node's name is too long"
@@ -154,7 +144,7 @@ def test_machines_keep_their_names_and_are_spread_over_the_zones() -> None:
     assert _names(FIXED, Inventory([], {})) == _names(FIXED, Inventory([], {})), "names never change"
     assert not {*_names(FIXED, Inventory([], {}))} & {*_names(again, Inventory([], {}))}, "all names differ"
     template = template_of(FIXED, Inventory([], {}))
-    zones = [one.zone for one in instances_of(FIXED, template, Inventory([], {}))]
+    zones = [one.zone for one in REGISTER.instances_of(FIXED, template, Inventory([], {}))]
     assert sorted(zones) == ["europe-west4-a"] * 2 + ["europe-west4-b"] * 2, "each zone has its share"
 
 
@@ -162,18 +152,18 @@ def test_a_machine_is_no_node_while_it_is_taken_or_after_it_is_dropped() -> None
     pool = node_pool(initialNodeCount=1)
     inventory = Inventory([pool], {})
     template = template_of(pool, inventory)
-    bought = new_instance(pool, template, "europe-west4-a", inventory)
-    record(pool, replace(bought, state=State.TERMINATED), inventory)
+    bought = REGISTER.new_instance(pool, template, "europe-west4-a", inventory)
+    REGISTER.record(pool, replace(bought, state=State.TERMINATED), inventory)
     assert bought.name not in _names(pool, inventory), "a machine that is off is a node"
-    assert bought.name in {one.name for one in instances_of(pool, template, inventory)}, (
+    assert bought.name in {one.name for one in REGISTER.instances_of(pool, template, inventory)}, (
         "its group forgets it"
     )
-    record(pool, replace(bought, generation=2), inventory)
+    REGISTER.record(pool, replace(bought, generation=2), inventory)
     assert bought.name in _names(pool, inventory), "it does not come back"
-    for one in instances_of(pool, template, inventory):
-        drop(pool, template, one, inventory)
+    for one in REGISTER.instances_of(pool, template, inventory):
+        REGISTER.drop(pool, template, one, inventory)
     assert _names(pool, inventory) == [], "a machine that was given back is there"
-    assert inventory.find(INSTANCE, bought.name) is None, "the state would grow without limit"
+    assert inventory.find(REGISTER.type, bought.name) is None, "the state would grow without limit"
 
 
 def test_machines_go_with_their_pool() -> None:
@@ -181,20 +171,20 @@ def test_machines_go_with_their_pool() -> None:
     inventory = Inventory([pool], {})
     for one in (pool, lost):
         template = template_of(one, inventory)
-        record(one, new_instance(one, template, "europe-west4-a", inventory), inventory)
+        REGISTER.record(one, REGISTER.new_instance(one, template, "europe-west4-a", inventory), inventory)
     assert len(_names(pool, inventory)) == 1, "only the machine of the pool that exists"
-    forget_lost_pools({pool.id: pool}, inventory)
-    assert len(inventory.of_type(INSTANCE)) == 1, "the records of the deleted pool stay"
+    REGISTER.forget_lost_pools({pool.id: pool}, inventory)
+    assert len(inventory.of_type(REGISTER.type)) == 1, "the records of the deleted pool stay"
 
 
 def test_stock_is_out_in_one_zone_or_in_all() -> None:
     inventory = Inventory([], {})
-    sell_out("cpu", inventory, zone="a")
-    assert is_sold_out("cpu", "a", inventory), "that zone has none"
-    assert not is_sold_out("cpu", "b", inventory), "the other one has"
-    sell_out("cpu", inventory)
-    assert is_sold_out("cpu", "b", inventory), "now none has"
-    restock("cpu", inventory)
-    restock("cpu", inventory)
-    assert not is_sold_out("cpu", "b", inventory), "there are some again"
-    assert is_sold_out("cpu", "a", inventory), "but not there"
+    REGISTER.sell_out("cpu", inventory, zone="a")
+    assert REGISTER.is_sold_out("cpu", "a", inventory), "that zone has none"
+    assert not REGISTER.is_sold_out("cpu", "b", inventory), "the other one has"
+    REGISTER.sell_out("cpu", inventory)
+    assert REGISTER.is_sold_out("cpu", "b", inventory), "now none has"
+    REGISTER.restock("cpu", inventory)
+    REGISTER.restock("cpu", inventory)
+    assert not REGISTER.is_sold_out("cpu", "b", inventory), "there are some again"
+    assert REGISTER.is_sold_out("cpu", "a", inventory), "but not there"

@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from holdfast.simulator.clouds.azure import instances as azure
-from holdfast.simulator.clouds.gcp import instances as gcp
 from holdfast.simulator.clouds.machines import Instance, State
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, NodeGroups, ScaleSets
@@ -22,7 +19,6 @@ class Case:
 
     cloud: CloudState
     groups: NodeGroups
-    stock: Any
     zone: str
     pool: CloudObject
     fixed: CloudObject
@@ -43,15 +39,17 @@ class Case:
 
     def sell_out(self, pool: str = "cpu") -> None:
         with self.cloud.changing() as inventory:
-            self.stock.sell_out(pool, inventory)
+            self.groups.register.sell_out(pool, inventory)
 
     def restock(self, pool: str = "cpu") -> None:
         with self.cloud.changing() as inventory:
-            self.stock.restock(pool, inventory)
+            self.groups.register.restock(pool, inventory)
 
     def preempt(self, instance: Instance, pool: CloudObject | None = None) -> None:
         with self.cloud.changing() as inventory:
-            gcp.record(pool or self.pool, replace(instance, state=State.TERMINATED), inventory)
+            self.groups.register.record(
+                pool or self.pool, replace(instance, state=State.TERMINATED), inventory
+            )
 
 
 @pytest.fixture
@@ -62,9 +60,7 @@ def gke(tmp_path: Path) -> Case:
     with cloud.changing() as inventory:
         for one in (pool, fixed):
             inventory.put(one)
-    return Case(
-        cloud=cloud, groups=InstanceGroups(cloud), stock=gcp, zone="europe-west4-a", pool=pool, fixed=fixed
-    )
+    return Case(cloud=cloud, groups=InstanceGroups(cloud), zone="europe-west4-a", pool=pool, fixed=fixed)
 
 
 @pytest.fixture
@@ -75,7 +71,7 @@ def aks(tmp_path: Path) -> Case:
     with cloud.changing() as inventory:
         for one in (aks_cluster(), pool, fixed):
             inventory.put(one)
-    return Case(cloud=cloud, groups=ScaleSets(cloud), stock=azure, zone="eastus2-1", pool=pool, fixed=fixed)
+    return Case(cloud=cloud, groups=ScaleSets(cloud), zone="eastus2-1", pool=pool, fixed=fixed)
 
 
 @pytest.fixture(params=["gke", "aks"])

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.gcp.instances import Instance
 from holdfast.simulator.clouds.gcp.nodes import template_of
+from holdfast.simulator.clouds.machines import Instance
 from holdfast.simulator.clouds.state import Inventory
 from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup
 from holdfast.simulator.cluster_autoscaler.observation import (
