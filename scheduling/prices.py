@@ -127,12 +127,14 @@ class PriceFacts(TypedDict):
 
     `machines`: the region whose list prices a machine table has. `leastSpotShare`: the least part of its list price that a spot
     machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region; a credit is below 0.
+    `transfers`: what a GiB of data costs from there, in USD.
     `date` is that of the source's text, or the day of reading a text without one. `also` is a second source with the same price.
     """
 
     machines: Mapping[str, _Table]
     leastSpotShare: Mapping[str, _Share]
     charges: Mapping[str, _Charge]
+    transfers: Mapping[str, _Charge]
 
 
 @cache

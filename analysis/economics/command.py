@@ -12,6 +12,12 @@ from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
+from holdfast.analysis.economics.data_transfer import (
+    RemoteTier,
+    default_price,
+    price_source,
+    remote_report,
+)
 from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
 
@@ -57,6 +63,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _number(reserved, "--hours", "that are reserved")
     _number(reserved, "--used-hours", "of them that train")
     _number(reserved, "--otherwise", "what an hour of training costs on the tiers below", default=1.0)
+    elsewhere = commands.add_parser(
+        "elsewhere", help="what checkpoints cost on a tier in another region, and from how long it pays"
+    )
+    _number(elsewhere, "--size-gib", "of one checkpoint, all pods together")
+    _number(elsewhere, "--checkpoints-per-hour", "that are written there")
+    _number(elsewhere, "--on-demand-price", "in USD an hour, of all machines of the job")
+    _number(elsewhere, "--spot-price", "there, where on-demand is 1")
+    _number(elsewhere, "--evictions-per-hour", "there, of the job, not of a node", default=0.0)
+    _number(elsewhere, "--hours-per-eviction", "restart, wait and repeated steps in total", default=0.0)
+    _number(elsewhere, "--otherwise", "what an hour of training costs on the tiers below", default=1.0)
+    _number(
+        elsewhere,
+        "--price-per-gib",
+        f"between the regions, in USD; by default {price_source()}",
+        default=default_price(),
+    )
     curves = commands.add_parser("curves", help="draw savings and tolerated delay over the share on spot")
     _add_job(curves, hours=5.0, failures=5.0, hours_per_failure=0.2)
     curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
@@ -147,6 +169,24 @@ def _reserved(parsed: Namespace) -> str:
     )
 
 
+def _elsewhere(parsed: Namespace) -> str:
+    market = Market(
+        price=parsed.spot_price,
+        evictions_per_hour=parsed.evictions_per_hour,
+        hours_per_eviction=parsed.hours_per_eviction,
+    )
+    return remote_report(
+        RemoteTier(
+            market=market,
+            size_gib=parsed.size_gib,
+            checkpoints_per_hour=parsed.checkpoints_per_hour,
+            on_demand_price=parsed.on_demand_price,
+            price_per_gib=parsed.price_per_gib,
+            otherwise=parsed.otherwise,
+        )
+    )
+
+
 def _curves(parsed: Namespace) -> str:
     curves = (saving_curve(_job(parsed, 0.0)), tolerance_curve(parsed.spot_price))
     drawn = "\n\n".join(as_text(curve) for curve in curves)
@@ -173,5 +213,6 @@ ANSWERS: Mapping[str, Callable[[Namespace], str]] = {
     "max-failures": _max_failures,
     "checkpoints": _checkpoints,
     "reserved": _reserved,
+    "elsewhere": _elsewhere,
     "curves": _curves,
 }

@@ -106,6 +106,15 @@ def price(text: str) -> float:
     return number
 
 
+def data(text: str) -> tuple[str, float]:
+    """Read `west=0.25`, what the data of a start on a pool costs. Raises argparse's error for anything else."""
+    pool, _, hours = text.partition("=")
+    try:
+        return _named(pool), float(hours)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'"{text}": allowed: POOL=HOURS, such as west=0.25') from error
+
+
 def failures(text: str) -> int:
     """Read a `maxFailures`. Raises argparse's error for anything else."""
     number = int(text) if text.lstrip("-").isdecimal() and len(text) < 9 else None
@@ -145,6 +154,14 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         type=price,
         metavar="PRICE",
         help="of an instance per hour; `prices` of traces, in that currency, then count instead of a pool's PRICE",
+    )
+    command.add_argument(
+        "--data",
+        nargs="+",
+        type=data,
+        default=(),
+        metavar="POOL=HOURS",
+        help="on-demand hours that the data of each start on a pool in another region costs (`economics elsewhere`)",
     )
     _add_ladder(command.add_argument_group("the ladder", "several values: a row for each combination"))
     command.add_argument(
@@ -236,6 +253,9 @@ def _run(parsed: Namespace) -> str:
         grace=parsed.grace,
         checkpoint_every=parsed.checkpoint_every,
     )
+    costs, pools = dict(parsed.data), [each.pool for each in parsed.pools]
+    if unknown := costs.keys() - {*pools}:
+        raise ValueError(f"--data: got {', '.join(sorted(unknown))}; allowed: {', '.join(pools)}")
     market = Market(
         pools=tuple(
             PoolMarket(
@@ -243,6 +263,7 @@ def _run(parsed: Namespace) -> str:
                 price=each.price,
                 trace=read_trace(each.trace).relative_to(parsed.on_demand_price) if each.trace else None,
                 block=each.block,
+                data_per_start=costs.get(each.pool, 0.0),
             )
             for each in parsed.pools
         )
@@ -259,6 +280,10 @@ def _run_deadlines(parsed: Namespace, job: Workload, market: Market) -> str:
     if parsed.within is not None:
         raise ValueError(
             "--within: not allowed beside --finish-within, which is a time for hindsight too; leave it out"
+        )
+    if parsed.data:
+        raise ValueError(
+            "--data: not allowed beside --finish-within, whose other rules do not count it; leave it out"
         )
     if parsed.return_after is None and parsed.policy is None:
         parsed.return_after = [_RETURN_AFTER]

@@ -81,17 +81,21 @@ class Block:
 class PoolMarket:
     """A pool, its price relative to on-demand, and its trace or its reserved block; neither: it always has capacity.
 
-    The prices of a trace that has some count instead of `price`, relative to on-demand too.
+    The prices of a trace that has some count instead of `price`, relative to on-demand too. `data_per_start` is what the data of
+    each start there costs, in on-demand hours of the whole job: of a pool in another region than the checkpoints.
 
-    Raises ValueError for a price of 0 or less, and for both.
+    Raises ValueError for a price of 0 or less, for data that costs less than 0, and for both a trace and a block.
     """
 
     pool: str
     price: float
     trace: Trace | None = None
     block: Block | None = None
+    data_per_start: float = 0.0
 
     def __post_init__(self) -> None:
+        if not (math.isfinite(self.data_per_start) and self.data_per_start >= 0):
+            raise ValueError(f"data of {self.pool}: got {self.data_per_start:g}; allowed: 0 or more")
         if self.trace is not None and self.block is not None:
             raise ValueError(
                 f"{self.pool}: got a trace and a block; allowed: one of the two, as reserved machines are not interrupted"

@@ -75,7 +75,7 @@ def replay(
 
     `finish_within`: the job's own deadline after its start; None for none.
     """
-    return _replayed(simulated(job, market, policy, start, finish_within=finish_within), job)
+    return _replayed(simulated(job, market, policy, start, finish_within=finish_within), job, market)
 
 
 def simulated(
@@ -162,17 +162,18 @@ def hindsight(job: Workload, market: Market, start: timedelta, within: timedelta
     return None if bound is None else bound / (job.undisturbed / _HOUR)
 
 
-def _replayed(run: Simulation, job: Workload) -> Replayed:
+def _replayed(run: Simulation, job: Workload, market: Market) -> Replayed:
     (ran,) = run.jobs
     # No price changes within a use.
     paid = sum(
         use.nodes * (run.availability.price(use.pool, use.start) or 0.0) * ((use.end - use.start) / _HOUR)
         for use in run.uses
     )
+    data = sum(each.data_per_start * ran.starts[each.pool] for each in market.pools)
     took = (ran.finished_at or run.now) - _START
     return Replayed(
         is_finished=ran.outcome is Outcome.COMPLETED,
-        cost=paid / (job.nodes * (job.undisturbed / _HOUR)),
+        cost=(paid / job.nodes + data) / (job.undisturbed / _HOUR),
         hours=took / _HOUR,
         moves=sum(each.report.reason == "Moved" for each in run.events),
         evictions=ran.restarts,

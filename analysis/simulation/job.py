@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -123,7 +124,7 @@ class SimulatedJob:
 
     `leaving`: the nodes of pods that terminate until `left_at`. `held`: the nodes of its placeholders, kept while tainted
     after the placeholders are deleted; `placeholders`: their number. `lost`: repeated work. `placed_for`: the time with all
-    of its nodes, restarts included.
+    of its nodes, restarts included. `starts`: how often it has got all of them, by pool.
     """
 
     plan: JobPlan
@@ -143,6 +144,7 @@ class SimulatedJob:
     lost: timedelta = _AT_ONCE
     placed_at: datetime | None = None
     placed_for: timedelta = _AT_ONCE
+    starts: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def shapes(self) -> tuple[PodShape, ...]:

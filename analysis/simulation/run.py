@@ -268,6 +268,8 @@ class Simulation:
             lost = self._fill(job, job.nodes, job.plan.pods)
             if lost:
                 evict(job, lost, self.now)
+            if job.is_placed and job.placed_at is None:
+                job.starts[job.nodes.pool] += 1
             job.placed_at = (job.placed_at or self.now) if job.is_placed else None
 
     def _fill(self, job: SimulatedJob, nodes: Nodes, wanted: int) -> int:

@@ -120,12 +120,12 @@ def test_an_unknown_charge_is_unknown() -> None:
 
 def test_each_published_price_has_its_source_and_date() -> None:
     facts = price_facts()
-    for name, each in {**facts["charges"], **facts["leastSpotShare"]}.items():
+    for name, each in {**facts["charges"], **facts["leastSpotShare"], **facts["transfers"]}.items():
         assert each["source"], f"{name} says where it was read"
         year, month, day = each["date"].split("-")
         assert (len(year), len(month), len(day)) == (4, 2, 2), f"{name} says of when it is"
-    for name, each in facts["charges"].items():
+    for name, each in {**facts["charges"], **facts["transfers"]}.items():
         assert -1 < each["low"] <= each["high"] < 1, (
-            f"{name} is a price of an hour, or a credit, not of a month"
+            f"{name} is a price of an hour or a GiB, or a credit, not of a month"
         )
     assert price_region("aws") == "us-east-1", "the region of the machine table"
