@@ -50,7 +50,7 @@ def reachability_warnings(
     """The tiers that never have capacity because of their `maxPrice`: their jobs still reach the tiers below."""
     for namespace in namespaces if cloud == "aws" else ():
         for number, tier in enumerate(namespace.ladder, start=1):
-            pool = pools.get(tier.pool)
+            pool = None if tier.cluster else pools.get(tier.pool)
             if pool is None or tier.max_price is None or tier.price is not None:
                 continue
             types = [machine.name for machine in pool.machine_capacities]
@@ -104,14 +104,17 @@ def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:
 def _tiers(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> tuple[TierFacts, ...]:
     now = datetime.now(UTC)
     ended = {name: pool.window.ends for name, pool in pools.items() if pool.window.is_over(now)}
+    # Of another cluster's pools nothing is known before its stack is read, and no job arrives there.
+    here = {name: (pool_facts(name, pool),) for name, pool in pools.items()}
     return tuple(
         TierFacts(
             number=number,
             pool=tier.pool,
             max_failures=tier.max_failures,
             has_timeout=tier.procurement_timeout is not None,
-            node_pools=(pool_facts(tier.pool, pools[tier.pool]),) if tier.pool in pools else (),
-            ended_at=ended.get(tier.pool),
+            node_pools=() if tier.cluster else here.get(tier.pool, ()),
+            ended_at=None if tier.cluster else ended.get(tier.pool),
+            cluster=tier.cluster or "",
         )
         for number, tier in enumerate(namespace.ladder, start=1)
     )
