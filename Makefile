@@ -144,8 +144,8 @@ crash: tools ## kill `up` and `destroy` after every resource of STACK; the next 
 	@$(SOAK) crash $(STACK) --every
 
 .PHONY: chaos
-chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6
-	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6, or TWO=1 FAULTS=300
+	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30)) $(if $(PICTURE),--picture $(PICTURE))
 
 .PHONY: model
 model: venv ## take simulated jobs through a million steps of the state machine; SEED=7 draws others

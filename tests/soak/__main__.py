@@ -43,7 +43,14 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     faults.set_defaults(stack="local")
     faults.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEED}")
     faults.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
-    faults.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
+    length = faults.add_mutually_exclusive_group()
+    length.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
+    length.add_argument(
+        "--two", type=_positive, metavar="N", help="N faults in two clusters, and between them"
+    )
+    faults.add_argument(
+        "--picture", type=Path, metavar="FILE", help="with --two: draw a job that went there and back"
+    )
     commands.add_parser("alerts", help="judge the alerts and the dashboard with Prometheus' promtool")
     steps = commands.add_parser("model", help="take simulated jobs through many steps of the state machine")
     steps.add_argument("--seed", type=int, metavar="S", help=f"of the first part; {_SEED}")
@@ -170,8 +177,17 @@ def _run(parsed: argparse.Namespace) -> int:
 
         return command_line(workspace, repetitions=parsed.repetitions)
     elif parsed.command == "faults":
-        from tests.soak.faults.command import faults
+        from tests.soak.faults.command import faults, two_cluster_faults
 
+        if parsed.two:
+            two_cluster_faults(
+                workspace,
+                seed=parsed.seed,
+                jobs=parsed.jobs,
+                faults=parsed.two,
+                picture=parsed.picture,
+            )
+            return 0
         faults(parsed.stack, workspace, seed=parsed.seed, jobs=parsed.jobs, rounds=parsed.rounds)
     else:
         from tests.soak.bench.command import BenchOptions, bench

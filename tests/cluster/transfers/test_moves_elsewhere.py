@@ -26,7 +26,7 @@ from tests.support.clusters.reconciler import (
     wait_until,
 )
 from tests.support.clusters.transfers import CLUSTER, POOL, TwoClusters
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -126,6 +126,8 @@ def test_a_job_without_capacity_at_home_runs_there_until_its_failures_there_are_
         assert {"NoCapacity", "MovedAway", "FailuresSpent"} <= set(both.home.said("dry")), (
             "each move has its reason"
         )
+        uses = objects(obj(both.home.state("dry")["ledger"])["uses"])
+        assert TIER in [use["pool"] for use in uses], "home's ledger says what the copy has used"
         both.wait_gone(both.there, "dry")
         both.home.clear()
 

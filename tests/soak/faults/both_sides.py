@@ -1,30 +1,24 @@
 """The invariants of a run over two clusters, by what was recorded in both: one generation at a time, and one account. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.policy.policy import pool_in
 from holdfast.fallback.state_machine.state import JobState, Ledger, PoolUse, read_state
+from holdfast.rehearsal.timeline.picture import Picture
+from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
+from tests.soak.fault_proxy import Fault
 from tests.soak.faults.ledgers import spans_of, wrong_bills
 from tests.soak.faults.manifests import PODS, TIERS
+from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record, evidence
 from tests.soak.faults.two_picture import picture_of_stay
 from tests.soak.faults.two_plan import Side
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from holdfast.rehearsal.timeline.picture import Picture
-    from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
-    from tests.soak.fault_proxy import Fault
-    from tests.soak.faults.nodes import NodeTimeline
 
 _NOTHING: Final = timedelta(0)
 _ROUNDED: Final = timedelta(milliseconds=10)

@@ -9,8 +9,11 @@ import pytest
 
 from holdfast.simulator.control_plane.configuration import Layout
 from tests.soak.faults.environment import FaultEnvironment
+from tests.soak.faults.manifests import plain_jobsets
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
+from tests.soak.faults.two_clusters import run_two_clusters, two_environments
+from tests.soak.faults.two_plan import draw_two_clusters
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.clusters.fallback import ladder_cluster
 
@@ -32,3 +35,14 @@ def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path
     assert not outcome.problems, f"seed {plan.seed}: {told}: {outcome}"
     assert sum(outcome.places.values()) == JOBS, "no job was lost"
     assert outcome.moves > 0, f"seed {plan.seed} had no job move"
+
+
+def test_jobs_run_in_one_of_two_clusters_whatever_fails_in_both_and_between_them(tmp_path: Path) -> None:
+    seed = seed_of(None, os.environ.get(SEED_VARIABLE))
+    plan = draw_two_clusters(seed, jobs=plain_jobsets(JOBS // 2), faults=JOBS)
+    told: list[str] = []
+    with two_environments(tmp_path) as environments:
+        outcome = run_two_clusters(environments, plan, say=told.append)
+    assert not outcome.problems, f"seed {plan.seed}: {told}: {outcome}"
+    assert sum(outcome.places.values()) == JOBS // 2, "no job was lost"
+    assert outcome.transfers > 0, f"seed {plan.seed} had no job move to the other cluster"

@@ -1,19 +1,15 @@
 """The picture of a job that a fault run moved to the other cluster and back, from what was recorded in both. Pure."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.policy.policy import cluster_of, pool_in
 from holdfast.rehearsal.timeline.picture import Picture, picture_of
 from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move
 from tests.soak.faults.manifests import POOLS, PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 #: What is drawn of the time before a job leaves and after it is back.
 _AROUND: Final = timedelta(seconds=20)

@@ -1,12 +1,12 @@
 """Two control planes with JobSet, and what the fallback controller of the first may do in each for transfers."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from holdfast.components.fallback_controller.access import (
     COPY_RULES,
@@ -26,6 +26,7 @@ from holdfast.fallback.api.client import ApiError, Client, Unreachable
 from holdfast.fallback.api.connection import Connection
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER_NAMESPACE,
     COPY_OF,
@@ -44,12 +45,6 @@ from tests.support.clusters.controller_rights import limit_controller
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, jobset, loop_cluster, wait_until
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 CLUSTER: Final = "elsewhere"
 POOL: Final = "spot-b"
@@ -96,7 +91,7 @@ class TwoClusters:
             with suppress(ApiError, Unreachable):
                 await transfers.remove_leftovers(CLUSTER, NAMESPACE)
 
-    def _transfers(self) -> _Session:
+    def _transfers(self) -> "_Session":
         return _Session(self.home.kubeconfig, self.front.kubeconfig)
 
     def stage(self, name: str) -> str:
@@ -161,8 +156,6 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
     (folder / "home").mkdir()
     (folder / "there").mkdir()
     with loop_cluster(folder / "home") as home, loop_cluster(folder / "there") as there:
-        limit_controller(home.client, transfers=True)
-        define_fallback_policies(home.client, CLUSTER, "us-west-2")
         home.apply(
             {
                 "apiVersion": "scheduling.k8s.io/v1",
@@ -171,28 +164,54 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
                 "value": RESERVATION_PRIORITY,
                 "preemptionPolicy": "Never",
             },
-            *_admission(HOME_POLICY, home_policy_spec()),
-            *_role("fallback-transfers", TRANSFER_RULES, SUBJECT),
         )
-        account: Json = {"name": _ACCOUNT, "namespace": CONTROLLER_NAMESPACE}
-        there.apply(
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
-            *_admission(COPIES_POLICY, copies_policy_spec([_USER])),
-            *_role("fallback-copies", COPY_RULES, {"kind": "ServiceAccount", **account}),
-        )
-        wait_until_enforced(there.client, _refuses_granted_copies)
-        # Only updates are judged.
-        home.apply(jobset("held"))
-        wait_until_enforced(home.client, _refuses_to_run_held_jobs)
-        home.clear()
-        with running_proxy(_kubeconfig(there), folder) as front:
+        access = allow_copies(home.client, there.client, there.workspace.kubeconfig(STACK))
+        with running_proxy(access, folder) as front:
             yield TwoClusters(home=home, there=there, front=front)
 
 
-def _kubeconfig(there: LoopCluster) -> Path:
+def allow_copies(
+    home: KubeClient, there: KubeClient, administrator: Path, *, namespace: str = NAMESPACE
+) -> Path:
+    """Let home's controller run copies in the other cluster's namespace; return the kubeconfig of its account there.
+
+    `administrator`: the other cluster's kubeconfig, beside which that one is written.
+    """
+    limit_controller(home, transfers=True)
+    define_fallback_policies(home, CLUSTER, "us-west-2")
+    for each in (
+        *_admission(HOME_POLICY, home_policy_spec()),
+        *_role("fallback-transfers", namespace, TRANSFER_RULES, SUBJECT),
+    ):
+        home.apply(each, field_manager="test", force=True)
+    account: Json = {"name": _ACCOUNT, "namespace": CONTROLLER_NAMESPACE}
+    for each in (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        *_admission(COPIES_POLICY, copies_policy_spec([_USER])),
+        *_role("fallback-copies", namespace, COPY_RULES, {"kind": "ServiceAccount", **account}),
+    ):
+        there.apply(each, field_manager="test", force=True)
+    planted = jobset("planted", within=namespace)
+    wait_until_enforced(there, lambda client: _refuses_granted_copies(client, planted))
+    # Only updates are judged.
+    home.apply(planted, field_manager="test")
+    wait_until_enforced(home, lambda client: _refuses_to_run_held_jobs(client, planted))
+    home.delete(JOBSET, "JobSet", "planted", namespace=namespace)
+    home.wait_list(
+        "v1",
+        "Pod",
+        namespace=namespace,
+        label_selector="jobset.sigs.k8s.io/jobset-name=planted",
+        timeout_seconds=180,
+        condition=lambda pods: not pods,
+        what="its pods are gone",
+    )
+    return _kubeconfig(there, administrator)
+
+
+def _kubeconfig(there: KubeClient, administrator: Path) -> Path:
     """A kubeconfig with a short-lived token of home's account in the other cluster."""
-    administrator = there.workspace.kubeconfig(STACK)
-    token = there.client.service_account_token(CONTROLLER_NAMESPACE, _ACCOUNT, _TOKEN_SECONDS)
+    token = there.service_account_token(CONTROLLER_NAMESPACE, _ACCOUNT, _TOKEN_SECONDS)
     path = administrator.with_name(f"{administrator.name}.{_ACCOUNT}")
     path.write_text(render_kubeconfig(_ACCOUNT, read_cluster(administrator), {"token": token}))
     return path
@@ -208,8 +227,8 @@ def _admission(name: str, spec: Json) -> Sequence[Json]:
     ]
 
 
-def _role(name: str, rules: Sequence[Json], subject: Json) -> Sequence[Json]:
-    metadata: Json = {"name": name, "namespace": NAMESPACE}
+def _role(name: str, namespace: str, rules: Sequence[Json], subject: Json) -> Sequence[Json]:
+    metadata: Json = {"name": name, "namespace": namespace}
     binding: Json = {"roleRef": role_ref("Role", name), "subjects": [subject]}
     return [
         {"apiVersion": _RBAC, "kind": "Role", "metadata": metadata, "rules": list(rules)},
@@ -217,15 +236,13 @@ def _role(name: str, rules: Sequence[Json], subject: Json) -> Sequence[Json]:
     ]
 
 
-def _refuses_granted_copies(client: KubeClient) -> bool:
-    copy = jobset("planted")
+def _refuses_granted_copies(client: KubeClient, job: Json) -> bool:
     annotations: Json = {COPY_OF: "v1 x y 1", PERMIT: "Granted"}
-    planted = {**copy, "metadata": {**obj(copy["metadata"]), "annotations": annotations}}
+    planted = {**job, "metadata": {**obj(job["metadata"]), "annotations": annotations}}
     return _is_refused(client, planted, COPIES_POLICY)
 
 
-def _refuses_to_run_held_jobs(client: KubeClient) -> bool:
-    job = jobset("held")
+def _refuses_to_run_held_jobs(client: KubeClient, job: Json) -> bool:
     held = {**job, "metadata": {**obj(job["metadata"]), "finalizers": [TRANSFER]}}
     return _is_refused(client, held, HOME_POLICY)
 

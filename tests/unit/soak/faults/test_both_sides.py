@@ -1,26 +1,21 @@
 """The check of a run over two clusters: a run as it should be, and runs with one error each."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, write_state
+from holdfast.rehearsal.timeline.traces import JobTrace
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, STATE, CapacityType
 from tests.soak.faults.both_sides import BothSides, check_both
 from tests.soak.faults.manifests import POOLS, TIERS
 from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.two_plan import Link, Side, draw_two_clusters
 from tests.support.builders.job_timelines import TimelineBuilder, after
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.rehearsal.timeline.traces import JobTrace
-    from holdfast.scheduling.json import Json
 
 SECOND: Final = timedelta(seconds=1)
 AWAY: Final = f"west/{POOLS[1]}"
