@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
 from holdfast.fallback.policy.policy import cluster_of, pool_in
 from holdfast.rehearsal.timeline.picture import Picture, picture_of
-from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move
+from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move, PodTrace
 from tests.soak.faults.manifests import POOLS, PREFIX
 
 #: What is drawn of the time before a job leaves and after it is back.
@@ -41,11 +41,19 @@ def _moves(changes: Iterable[JobChange]) -> list[Move]:
 
 
 def picture_of_stay(cluster: str, pairs: Iterable[tuple[JobTrace, JobTrace]]) -> Picture | None:
-    """Return the picture of the shortest stay in the other cluster of any job at home and its copies; None without one."""
-    stays = [(go, back, home, there) for home, there in pairs for go, back in stays_there(home)]
+    """Return the picture of a short stay in the other cluster of any job at home whose copy ran; None without one.
+
+    One that ends with capacity at home is preferred.
+    """
+    stays = [
+        (back.target != POOLS[0], back.suspended_at - go.suspended_at, number, (go, back, home, there))
+        for number, (home, there) in enumerate(pairs)
+        for go, back in stays_there(home)
+        if any(_ran(pod, go.suspended_at, back.suspended_at) for pod in there.pods.values())
+    ]
     if not stays:
         return None
-    go, back, home, there = min(stays, key=lambda stay: stay[1].suspended_at - stay[0].suspended_at)
+    go, back, home, there = min(stays, key=lambda stay: stay[:3])[3]
     since, until = go.suspended_at - _AROUND, (back.resumed_at or back.suspended_at) + _AROUND
     pods = [
         *home.pods.values(),
@@ -64,12 +72,16 @@ def picture_of_stay(cluster: str, pairs: Iterable[tuple[JobTrace, JobTrace]]) ->
     lanes = (POOLS[0], *(pool_in(cluster, pool) for pool in POOLS[1:]), POOLS[-1])
     return picture_of(
         f"JobSet {home.name} runs in another cluster, and returns",
-        [_short(lane) for lane in lanes if _short(lane) in {pod.pool for pod in shown}],
+        [_short(lane) for lane in lanes],
         shown,
         [replace(move, source=_short(move.source), target=_short(move.target)) for move in (go, back)],
         [_reason(home, move) for move in (go, back)],
         until,
     )
+
+
+def _ran(pod: PodTrace, since: datetime, until: datetime) -> bool:
+    return pod.running_at is not None and since < pod.running_at < until
 
 
 def _reason(trace: JobTrace, move: Move) -> str:

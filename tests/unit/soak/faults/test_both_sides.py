@@ -60,9 +60,13 @@ def run(*, told: float = 100, left_there_at: float = 220, ended: JobTrace | None
     home = TimelineBuilder().gang(0, pool=POOLS[0]).evicted(101, pool=POOLS[0])
     first = used(POOLS[0], 101)
     home.trace.record_job(job("home", Phase.RUNNING, POOLS[0], until=0), after(0))
+    home.trace.record_job(job("home", Phase.SUSPENDING, AWAY, first, until=101, suspended=True), after(101))
     home.trace.record_job(job("home", Phase.AWAY, AWAY, first, until=110, suspended=True), after(110))
     home.gang(230, pool=POOLS[0], attempt=1)
     back = used(AWAY, told)
+    home.trace.record_job(
+        job("home", Phase.SUSPENDING, POOLS[0], first, back, until=220, suspended=True), after(220)
+    )
     home.trace.record_job(job("home", Phase.RUNNING, POOLS[0], first, back, until=231), after(231))
     there = TimelineBuilder().gang(119, pool=POOLS[1]).evicted(left_there_at, pool=POOLS[1])
     copy = job("copy", Phase.STOPPED, POOLS[1], used(POOLS[1], 100), until=220, suspended=True)
@@ -89,6 +93,12 @@ def test_a_job_that_ran_in_one_cluster_after_the_other_with_one_account_is_right
     result = check_both(run(), others=[], looks=1, deaths=0, requests={})
     assert result.problems == (), "nothing is wrong"
     assert (result.transfers, result.returns) == (1, 1), "it went there and came back"
+    assert result.picture is not None, "which can be drawn"
+    arrows = [
+        (result.picture.pools[each.source], result.picture.pools[each.target])
+        for each in result.picture.arrows
+    ]
+    assert arrows == [("spot-a", "west/spot-b"), ("west/spot-b", "spot-a")], "there and back"
 
 
 def suspended(both: BothSides) -> JobTrace:
