@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import RoleBinding
@@ -13,6 +13,7 @@ from pulumi_kubernetes.rbac.v1 import RoleBinding
 from holdfast.components.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.labels import (
     CHECKPOINT_URI,
     CHECKPOINTS,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
     from pulumi_kubernetes.rbac.v1 import RoleRefArgsDict, SubjectArgsDict
 
+    from holdfast.scheduling.json import Json
     from holdfast.scheduling.ladder import Ladder
     from holdfast.scheduling.pools import PoolSummary
     from holdfast.scheduling.quotas import Quota
@@ -64,7 +66,8 @@ class TrainingNamespaceArgs:
     pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
     identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
     `quota` the limit for all its pods together, None for no limit. `accepted` are the user names of the controllers of
-    other clusters whose jobs may run in it.
+    other clusters whose jobs may run in it. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
+    cluster and pool.
     """
 
     namespace: str
@@ -77,6 +80,9 @@ class TrainingNamespaceArgs:
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
     accepted: Sequence[str] = ()
+    elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
+        default_factory=dict[tuple[str, str], "Input[Json]"]
+    )
 
 
 class TrainingNamespace(ComponentResource):
@@ -121,7 +127,7 @@ class TrainingNamespace(ComponentResource):
             api_version=API_VERSION,
             kind=KIND,
             metadata={"name": LADDER, "namespace": args.namespace},
-            spec=ladder_spec(args.ladder, args.pools, args.shapes),
+            spec=_spec(args),
             opts=inside,
         )
         RoleBinding(
@@ -151,6 +157,18 @@ class TrainingNamespace(ComponentResource):
                 opts=inside,
             )
         self.register_outputs({})
+
+
+def _spec(args: TrainingNamespaceArgs) -> Mapping[str, object]:
+    """Return the specification of the ladder, with what other stacks say of their tiers."""
+    spec = ladder_spec(args.ladder, args.pools, args.shapes)
+    written = zip(args.ladder.tiers, sequence(spec["tiers"]), strict=True)
+    tiers = [_told(mapping(each), args.elsewhere.get((tier.cluster, tier.pool))) for tier, each in written]
+    return {**spec, "tiers": tiers}
+
+
+def _told(tier: Json, said: Input[Json] | None) -> Input[Json]:
+    return tier if said is None else Output.from_input(said).apply(lambda fields: {**tier, **fields})
 
 
 def quota_limits(quota: Quota) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ from holdfast.components.training_namespace import (
 )
 from holdfast.infra import naming, versions
 from holdfast.infra.controller_program import controller_archives
+from holdfast.infra.exported_tiers import exported_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast.components.fallback_controller.clusters import OtherCluster
     from holdfast.infra.config.ladder import ControllerSection, MonitoringSection
     from holdfast.infra.config.namespace import NamespaceSection
+    from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary
 
 
@@ -193,8 +195,9 @@ def make_training_namespace(
     opts: pulumi.ResourceOptions,
     identity: Identity | None = None,
     accepted: Sequence[str] = (),
+    others: OtherStacks,
 ) -> TrainingNamespace:
-    """Create one training namespace; `pools` are the stack's pools by name.
+    """Create one training namespace; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.
 
     `accepted` are the user names of the controllers of other clusters whose jobs may run in it.
     """
@@ -211,6 +214,7 @@ def make_training_namespace(
             shapes=namespace.as_shapes(),
             quota=namespace.as_quota(pools),
             accepted=accepted,
+            elsewhere=exported_tiers(namespace, others, checkpoint_uri=checkpoint_uri, pools=pools),
         ),
         opts=opts,
     )

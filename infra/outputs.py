@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
+from holdfast.components.fallback_policy.ladder import facts_object
 from holdfast.scheduling.json import mapping, sequence
 
 if TYPE_CHECKING:
@@ -19,10 +20,23 @@ if TYPE_CHECKING:
 
     from holdfast.infra.config.namespace import NamespaceSection
     from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.scheduling.pools import Pool
+    from holdfast.scheduling.pools import Pool, PoolSummary
 
 #: The names of the outputs of every stack. A release may add one; it renames and removes none without a new major version.
-OUTPUTS: Final = ("cluster", "kubeconfig", "issuer", "checkpoints", "pools", "ladders", "identities")
+OUTPUTS: Final = (
+    "cluster",
+    "kubeconfig",
+    "issuer",
+    "checkpoints",
+    "checkpointUris",
+    "pools",
+    "ladders",
+    "identities",
+    "network",
+)
+
+#: The name of the output of a stack whose bucket for checkpoints has a KMS key: its ARN, for other stacks of the account.
+CHECKPOINT_KEY: Final = "checkpointKey"
 
 #: The name of the output of a stack with pull through caches.
 PULL_THROUGH_CACHE: Final = "pullThroughCache"
@@ -43,15 +57,17 @@ class StackOutputs:
 
     `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
     caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on Azure the storage
-    account. `ladders` are the pools of each training namespace, in the order of failover, without those of other clusters. `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of
-    IAM on Google Cloud, a client ID on Azure. `pull_through_cache` are the addresses that replace the host of an upstream
-    registry in the address of an image, by their prefixes; a stack without pull through caches has none.
+    account; `checkpoint_uris` are the addresses of the checkpoints of each training namespace. `ladders` are the pools of each training namespace, in the order of failover, without those of other clusters.
+    `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of IAM on Google Cloud, a
+    client ID on Azure. `pull_through_cache` are the addresses that replace the host of an upstream registry in the address of an
+    image, by their prefixes; a stack without pull through caches has none.
     """
 
     cluster: str
     kubeconfig: str
     issuer: str
     checkpoints: str
+    checkpoint_uris: Mapping[str, str]
     pools: Mapping[str, PoolOutput]
     ladders: Mapping[str, tuple[str, ...]]
     identities: Mapping[str, str]
@@ -62,14 +78,23 @@ def export_outputs(
     pools: Sequence[Pool],
     namespaces: Sequence[NamespaceSection],
     *,
+    facts: Mapping[str, PoolSummary],
+    region: str,
     cluster: Input[str],
     kubeconfig: Input[str],
     issuer: Input[str],
     checkpoints: Input[str],
+    checkpoint_uris: Mapping[str, Input[str]],
     identities: Mapping[str, Input[str]],
     pull_through_cache: Mapping[str, str] | None = None,
+    isolated: bool = False,
+    checkpoint_key: Input[str] | None = None,
 ) -> None:
-    """Export the outputs of a stack; `identities` are those of the jobs by training namespace."""
+    """Export the outputs of a stack.
+
+    `checkpoint_key` is the KMS key of its bucket. `facts` are those of its pools by name, `checkpoint_uris` and `identities` those of the jobs by training namespace. `isolated`: its
+    network leads to services of its own region only.
+    """
     pulumi.export("cluster", cluster)
     pulumi.export("kubeconfig", kubeconfig)
     pulumi.export("issuer", issuer)
@@ -81,12 +106,17 @@ def export_outputs(
                 "capacity": pool.capacity.value,
                 "hasGpus": pool.has_gpus,
                 "maxNodes": pool.max_nodes,
+                "facts": facts_object(facts[pool.name]),
             }
             for pool in pools
         },
     )
     pulumi.export("ladders", {each.name: list(each.pools_here) for each in namespaces})
+    pulumi.export("checkpointUris", dict(checkpoint_uris))
     pulumi.export("identities", dict(identities))
+    pulumi.export("network", {"region": region, "isolated": isolated})
+    if checkpoint_key is not None:
+        pulumi.export(CHECKPOINT_KEY, checkpoint_key)
     if pull_through_cache:
         pulumi.export(PULL_THROUGH_CACHE, dict(pull_through_cache))
 
@@ -111,6 +141,7 @@ def read_outputs(found: Json) -> StackOutputs:
         kubeconfig=str(found["kubeconfig"]),
         issuer=str(found["issuer"]),
         checkpoints=str(found["checkpoints"]),
+        checkpoint_uris={name: str(uri) for name, uri in mapping(found["checkpointUris"]).items()},
         pools={name: _pool(pool) for name, pool in mapping(found["pools"]).items()},
         ladders={
             name: tuple(str(pool) for pool in sequence(ladder))

@@ -26,10 +26,11 @@ from holdfast.infra.aws.cluster import cluster_of, kubernetes_version
 from holdfast.infra.aws.iam import restrict_roles
 from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
-from holdfast.infra.aws.pools import PoolDependencies, make_pools
+from holdfast.infra.aws.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.aws.preflight import check_account
 from holdfast.infra.aws.preflight.checks import CHECKPOINTS, keeps_checkpoint_key
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters, server_of
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
@@ -146,19 +147,25 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         opts=services.after(),
     )
-    identities = make_namespaces(
+    identities, checkpoint_uris = make_namespaces(
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
+        others=OtherStacks(references=others.references, region=platform.region),
         after=services.after(operators, *pools, *prerequisites, checkpoints, members),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
+        facts=pool_summaries(platform),
+        region=platform.region,
+        isolated=platform.network.isolated,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
+        checkpoint_uris=checkpoint_uris,
+        checkpoint_key=checkpoints.key_arn,
         identities=identities,
         pull_through_cache={
             prefix: address for cache in caches for prefix, address in cache.addresses.items()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.components.checkpoints.blob import CheckpointBucket
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
+    from holdfast.infra.exported_tiers import OtherStacks
 
 
 def make_namespaces(
@@ -28,6 +29,7 @@ def make_namespaces(
     resource_group: Input[str],
     oidc_issuer: Input[str],
     checkpoints: CheckpointBucket,
+    others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
@@ -54,6 +56,7 @@ def make_namespaces(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=pools,
+            others=others,
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

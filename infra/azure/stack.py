@@ -22,9 +22,10 @@ from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
 from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
 from holdfast.infra.azure.namespaces import make_namespaces
-from holdfast.infra.azure.pools import PoolDependencies, make_pools
+from holdfast.infra.azure.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.azure.preflight import check_subscription
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
@@ -84,15 +85,19 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         resource_group=group.group_name,
         oidc_issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints,
+        others=OtherStacks(references=others.references, region=platform.location),
         after=services.after(operators, *pools, *prerequisites, checkpoints),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
+        facts=pool_summaries(platform),
+        region=platform.location,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.account_name,
+        checkpoint_uris={each.name: checkpoints.uri(each.name) for each in platform.namespaces},
         identities=identities,
     )
 

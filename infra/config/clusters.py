@@ -32,6 +32,15 @@ def _authority(text: str) -> str:
     return text
 
 
+StackName: TypeAlias = Annotated[
+    str,
+    matching(
+        f"{_PART}/{_PART}/{_PART}",
+        "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it.",
+    ),
+]
+
+
 class OtherClusterSection(Section):
     """A cluster to which jobs may move: another stack, or the API server of any cluster."""
 
@@ -42,16 +51,7 @@ class OtherClusterSection(Section):
     }
 
     name: DnsLabel = Field(description=NAME_ALLOWED, examples=["us-east-2"])
-    stack: (
-        Annotated[
-            str,
-            matching(
-                f"{_PART}/{_PART}/{_PART}",
-                "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it.",
-            ),
-        ]
-        | None
-    ) = Field(
+    stack: StackName | None = Field(
         default=None,
         description="the full name of the cluster's stack, ORGANIZATION/PROJECT/STACK",
         examples=["my-organization/holdfast/aws-us-east-2"],
@@ -85,6 +85,11 @@ class AcceptedClusterSection(Section):
     )
     namespaces: tuple[str, ...] = Field(
         min_length=1, description="a list of training namespaces of this stack", examples=["[vision]"]
+    )
+    checkpoints: StackName | None = Field(
+        default=None,
+        description="the full name of the cluster's stack: jobs in these namespaces keep their checkpoints in its bucket",
+        examples=["my-organization/holdfast/aws-us-east-1"],
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.checkpoints.gcs import CheckpointBucket
+    from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
@@ -28,6 +29,7 @@ def make_namespaces(
     *,
     environment: str,
     checkpoints: CheckpointBucket,
+    others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
@@ -56,6 +58,7 @@ def make_namespaces(
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=pools,
+            others=others,
             identity=Identity(service_account=account),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

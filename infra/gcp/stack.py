@@ -13,10 +13,11 @@ from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.infra import labels, naming
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
+from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.gcp.cluster import cluster_of, kubernetes_version
 from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
-from holdfast.infra.gcp.pools import make_classes, make_pools
+from holdfast.infra.gcp.pools import make_classes, make_pools, pool_summaries
 from holdfast.infra.gcp.preflight import check_project
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
@@ -65,15 +66,19 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         project,
         environment=naming.gke_environment(stack),
         checkpoints=checkpoints,
+        others=OtherStacks(references=others.references, region=platform.region),
         after=services.after(operators, *pools, *classes, *prerequisites, checkpoints),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
+        facts=pool_summaries(platform),
+        region=platform.region,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
+        checkpoint_uris={each.name: checkpoints.uri(each.name) for each in platform.namespaces},
         identities=identities,
     )
 

@@ -24,6 +24,7 @@ from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs,
 from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices, make_training_namespace
+from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.paths import chart_source, in_project
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
@@ -82,13 +83,14 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         )
         for pool in platform.pools
     ]
+    others = other_clusters(platform.clusters)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
             kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
         ),
         pools=node_pools,
-        clusters=other_clusters(platform.clusters).connections,
+        clusters=others.connections,
     )
     checkpoints = CheckpointBucket(
         "checkpoints",
@@ -104,6 +106,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             namespace,
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=summaries,
+            others=OtherStacks(references=others.references, region=""),
             opts=services.after(operators, *node_pools, *prerequisites, checkpoints),
         )
         CheckpointClaim(

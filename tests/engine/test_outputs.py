@@ -8,7 +8,11 @@ from pathlib import Path
 import pulumi
 import pytest
 
+from holdfast.components.fallback_policy.ladder import facts_object
+from holdfast.infra.clouds import pool_summaries
+from holdfast.infra.exported_tiers import OtherStacks, exported_tiers
 from holdfast.infra.outputs import export_outputs, stack_outputs
+from holdfast.scheduling.reachability.stored_facts import read_pool_facts
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
@@ -48,10 +52,13 @@ def producer(cloud: str) -> Callable[[], None]:
         export_outputs(
             platform.scheduling_pools(),
             platform.namespaces,
+            facts=pool_summaries(platform),
+            region="us-east-1",
             cluster=pulumi.Output.from_input("holdfast-dev"),
             kubeconfig='{"kind": "Config"}',
             issuer="https://issuer.example.com",
             checkpoints="checkpoints-0a1b2c3",
+            checkpoint_uris={"vision": "s3://checkpoints-0a1b2c3/vision"},
             identities={"vision": pulumi.Output.from_input(IDENTITIES[cloud])},
         )
 
@@ -81,3 +88,40 @@ def test_a_stack_without_the_outputs_is_refused_in_words(tmp_path: Path) -> None
     run(tmp_path, PRODUCER, lambda: pulumi.export("cluster", "holdfast-dev"))
     with pytest.raises(EngineFailure, match="update it with this release first"):
         run(tmp_path, CONSUMER, consumer)
+
+
+def home(folder: Path) -> str:
+    """What the tier of a stack in another cluster says, in a state with or without that cluster's stack."""
+
+    def program() -> None:
+        platform = aws_platform()
+        (vision,) = (each for each in platform.namespaces if each.name == "vision")
+        away = vision.ladder[0].model_copy(update={"cluster": "there"})
+        namespace = vision.model_copy(update={"ladder": (vision.ladder[0], away, *vision.ladder[1:])})
+        references = {"there": pulumi.StackReference(f"organization/{PRODUCER}/{PRODUCER}")}
+        found = exported_tiers(
+            namespace,
+            OtherStacks(references=references, region="us-east-1"),
+            checkpoint_uri="s3://of-home/vision",
+            pools=pool_summaries(platform),
+        )
+        pulumi.export("tier", found["there", "a100-spot"].apply(json.dumps))
+
+    return str(run(folder, CONSUMER, program).outputs["tier"])
+
+
+def test_a_tier_in_another_cluster_says_what_its_stack_exports(tmp_path: Path) -> None:
+    run(tmp_path, PRODUCER, lambda: pulumi.export("cluster", "holdfast-dev"))
+    assert json.loads(home(tmp_path)) == {}, "a stack that was not brought up says nothing, and stops nothing"
+    run(tmp_path, PRODUCER, producer("aws"))
+    found = json.loads(home(tmp_path))
+    stored, facts = found["facts"], facts_object(pool_summaries(aws_platform())["a100-spot"])
+    assert read_pool_facts("a", stored) == read_pool_facts("a", facts), (
+        "the facts survive the state, which has only floats"
+    )
+    assert found["exported"] == {
+        "stack": f"organization/{PRODUCER}/{PRODUCER}",
+        "ladder": ["a100-spot", "a100"],
+        "checkpoints": "s3://checkpoints-0a1b2c3/vision",
+        "reachesCheckpoints": True,
+    }, "what the proof needs beside them"

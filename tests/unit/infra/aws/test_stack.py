@@ -11,7 +11,7 @@ import pytest
 from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
-from holdfast.infra.outputs import OUTPUTS
+from holdfast.infra.outputs import CHECKPOINT_KEY, OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
@@ -348,13 +348,13 @@ def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fil
     }, "what a job writes instead of the upstream's host"
     exported.clear()
     assert not composed(aws_platform()).of(":PullThroughCacheRule"), "off by default"
-    assert set(exported) == set(OUTPUTS), "other stacks have the outputs that they had"
+    assert set(exported) == {*OUTPUTS, CHECKPOINT_KEY}, "other stacks have the outputs that they had"
 
 
 def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> None:
     recording = stack("brought")
     account = "us-east-1:system:serviceaccount:holdfast-system:fallback-controller"
-    trusted = mapping(value(recording.one(":IdentityProviderConfig"), "oidc"))
+    trusted = mapping(recording.one(":IdentityProviderConfig"), "oidc")
     assert trusted["issuerUrl"] == ISSUER, "its tokens are those of the other cluster"
     assert str(trusted["clientId"]).endswith(".eks.amazonaws.com"), (
         "a token for another API server is refused"
@@ -381,6 +381,48 @@ def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> Non
     assert f"audience': '{ON_PREM}" in str(
         recording.one(":Deployment", "fallback-controller-deployment").inputs
     ), "the token is for that API server"
+
+
+class Home:
+    """The stack in whose bucket jobs keep their checkpoints."""
+
+    def __init__(self, _: str, stack_name: str) -> None:
+        bucket = f"bucket-of-{stack_name.rpartition('/')[2]}"
+        self._outputs = {
+            "checkpoints": bucket,
+            CHECKPOINT_KEY: f"arn:aws:kms:us-east-1:123456789012:key/{bucket}",
+        }
+
+    def get_output(self, name: str) -> pulumi.Output[str]:
+        return pulumi.Output.from_input(self._outputs[name])
+
+    require_output = get_output
+
+
+def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pulumi, "StackReference", Home)
+    accepted = {
+        "name": "us-east-1",
+        "issuer": ISSUER,
+        "namespaces": ["vision"],
+        "checkpoints": "acme/holdfast/home",
+    }
+    recording = composed(aws_platform(lambda document: document.update(acceptsFrom=[accepted])))
+    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == "s3://bucket-of-home/vision", (
+        "the address that home has"
+    )
+    policy = text(recording.one(":RolePolicy", "checkpoint-access-of-vision-policy"), "policy")
+    objects_of = "arn:aws:s3:::bucket-of-home/{}/*"
+    assert objects_of.format("vision") in policy, "the prefix that home's jobs have"
+    assert "key/bucket-of-home" in policy, "and the key of the bucket"
+    assert "checkpoints-bucket" not in policy, "nothing of the stack's own bucket"
+    others = [each for each in recording.of(":RolePolicy") if "checkpoint-access-of-tabular" in each.name]
+    assert all("bucket-of-home" not in text(each, "policy") for each in others), (
+        "for the named namespaces alone"
+    )
 
 
 @every_stack
