@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from pulumi import output
 
 from holdfast.scheduling.errors import ConfigError
+from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
@@ -224,3 +227,14 @@ def _recorded(cloud: str, name: str, compose: Callable[[bool], Recording]) -> Co
         for preview in (False, True)
     )
     return Combination(name=name, known=known, unknown=unknown)
+
+
+def plain(value: object) -> object:
+    """Return a value of the SDK with the simulator's marker for what is unknown."""
+    if isinstance(value, output.Unknown):
+        return UNKNOWN
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [plain(one) for one in cast("list[object]", value)]
+    return value

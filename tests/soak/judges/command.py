@@ -7,21 +7,21 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
-from pulumi import output
-
 from holdfast.rehearsal.output import say
 from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.soak.judges import openapi, terraform
-from tests.soak.judges.combinations import draw
+from tests.soak.judges.combinations import draw, plain
+from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
+from tests.soak.judges.provider_judge import FOLDER, Missed, binary_name, judge, provider_of
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.published import AZURE, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.simulator.pulumi.values import Properties
@@ -34,6 +34,7 @@ _NOT_RECORDED: Final = (
     "Azure is judged by the classes of the SDK only: record what it publishes with "
     "`python -m tests.soak record-types CHECKOUT REPLACEMENTS`, as docs/judges.md says"
 )
+_NOT_PLANNED: Final = "the real provider plans nothing: put {} into {}, as docs/judges.md says"
 #: The stacks of Google Cloud whose fields are compared: the repository's, and each feature.
 _COMPARED: Final = 40
 
@@ -51,6 +52,7 @@ def judges(*, seed: int | None, count: int) -> None:
             verdict.add(combination)
             say(f"  {verdict.cloud} {number}/{count}: {combination.name}, {len(verdict.wrong)} complaints")
     for verdict in verdicts:
+        verdict.add_plans()
         for line in verdict.summary():
             say(line)
     wrong = [complaint for verdict in verdicts for complaint in verdict.wrong]
@@ -99,25 +101,40 @@ class _Verdict:
         self.wrong: list[str] = []
         self._sdk = Schema.for_package(cloud)
         self._published = _published(cloud)
-        self._stacks = 0
         self._resources: Counter[str] = Counter()
         self._fields: set[tuple[str, str]] = set()
         self._seen: set[str] = set()
         self._planted: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
+        self._missed: list[Missed] = []
+        self._combinations: list[Combination] = []
+        self._plans: Sequence[str] = ()
         if cloud == "azure-native" and self._published is not None:
             self.wrong += openapi.outdated(self._published)
             self.wrong += openapi.replaced_otherwise(self._published, catalogue_of(cloud).resources)
 
     def add(self, combination: Combination) -> None:
         """Judge the resources of a stack; equal ones are judged once."""
-        self._stacks += 1
+        self._combinations.append(combination)
         known = {(one.type, one.name): one.inputs for one in combination.known}
         for title, resources in (("known", combination.known), ("unknown", combination.unknown)):
             for one in resources:
                 self._resources[title] += 1
                 self._fields |= {(one.type, name) for name in one.inputs}
                 self._judge(one, f"{combination.name} ({title} ids)", known if title == "unknown" else None)
+
+    def add_plans(self) -> None:
+        """Judge all stacks by the provider's plans, where this machine has the provider."""
+        if self.cloud not in PROVIDERS:
+            return
+        binary = provider_of(self.cloud)
+        if binary is None:
+            self._plans = [f"  {_NOT_PLANNED.format(binary_name(self.cloud), FOLDER)}"]
+            return
+        found = judge(self.cloud, self._combinations, self._missed, binary)
+        self._plans = found.summary
+        self.wrong += found.wrong
+        self._found.update(found.seen)
 
     def summary(self) -> list[str]:
         """Return the lines that a person reads at the end."""
@@ -126,11 +143,11 @@ class _Verdict:
         if self._published is not None:
             judge += f" and {len(self._published.types)} types of {self._published.source}"
         judged = (
-            f"{self.cloud}: {self._stacks} stacks, {self._resources.total()} resources of {len(types)} types "
+            f"{self.cloud}: {len(self._combinations)} stacks, {self._resources.total()} resources of {len(types)} types "
             f"({self._resources['unknown']} with unknown ids), {len(self._fields)} fields, "
             f"{len(self.wrong)} complaints; judged by {judge}"
         )
-        lines = [judged] if self._published is not None else [judged, f"  {_NOT_RECORDED}"]
+        lines = [judged, *([] if self._published is not None else [f"  {_NOT_RECORDED}"]), *self._plans]
         if self._planted:
             shares = ", ".join(
                 f"{kind} {self._found[kind]}/{planted}" for kind, planted in sorted(self._planted.items())
@@ -152,10 +169,13 @@ class _Verdict:
         if later is None:
             for mistake in mistakes(one.inputs):
                 self._planted[mistake.kind] += 1
-                self._found[mistake.kind] += bool(self._complaints(one.type, mistake.inputs))
+                if self._complaints(one.type, mistake.inputs):
+                    self._found[mistake.kind] += 1
+                else:
+                    self._missed.append(Missed(token=one.type, name=one.name, mistake=mistake))
 
     def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
-        given = {name: _plain(value) for name, value in inputs.items() if value is not None}
+        given = {name: plain(value) for name, value in inputs.items() if value is not None}
         # The enumerations of azure-native are those of the API; those of pulumi-aws are suggestions.
         found = [
             one.reason
@@ -173,14 +193,3 @@ def _published(cloud: str) -> Published | None:
     if cloud != "azure-native":
         return Published.of(cloud)
     return Published.read(AZURE) if AZURE.is_file() else None
-
-
-def _plain(value: object) -> object:
-    """Return a value of the SDK with the simulator's marker for what is unknown."""
-    if isinstance(value, output.Unknown):
-        return UNKNOWN
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in cast("dict[str, object]", value).items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in cast("list[object]", value)]
-    return value

@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 Inputs: TypeAlias = dict[str, object]
 # The keys of these are values of the user.
-_OF_THE_USER = frozenset({"tags", "labels", "nodeLabels", "resourceLabels", "metadata"})
+_OF_THE_USER = frozenset({"tags", "labels", "nodeLabels", "resourceLabels", "metadata", "requiredClaims"})
 #: Returns what a judge says of a resource's inputs.
 Judge: TypeAlias = Callable[[Mapping[str, object]], list[str]]
 

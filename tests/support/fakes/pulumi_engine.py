@@ -187,7 +187,7 @@ class _Echo(pulumi_mocks.Mocks):
         # In a preview no resource has an id: the program gets an unknown value.
         inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         computed = {} if self._preview else _computed(args.typ, args.name, inputs)
-        return ("" if self._preview else f"{args.name}-id"), {
+        return ("" if self._preview else _id(args.typ, args.name)), {
             **self._added(args),
             **azure_inputs_shown(args.typ, inputs),
             **computed,
@@ -203,6 +203,11 @@ class _Echo(pulumi_mocks.Mocks):
         arn = f"arn:aws:{service}:us-east-1:123456789012:{args.name}"
         name = "bucket" if args.typ == "aws:s3/bucket:Bucket" else "name"
         return {name: f"{args.name}-0a1b2c3", **({} if self._preview else {"arn": arn})}
+
+
+def _id(kind: str, name: str) -> str:
+    """The ids of launch templates are the ones that the provider checks where they are used."""
+    return f"lt-{name.encode().hex()}" if kind == "aws:ec2/launchTemplate:LaunchTemplate" else f"{name}-id"
 
 
 def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:

@@ -155,8 +155,6 @@ def test_a_field_that_only_one_side_replaces_is_a_difference(tmp_path: Path) -> 
         ("azure-native:network:Subnet", "addressPrefix", False),
     ],
 )
-def test_the_simulator_replaces_what_the_provider_replaces(
-    token: str, field: str, replaces: bool
-) -> None:
+def test_the_simulator_replaces_what_the_provider_replaces(token: str, field: str, replaces: bool) -> None:
     change = Change(path=field, kind=ChangeKind.UPDATE)
     assert change.within(simulated_replacing(token)) is replaces, "a rehearsal shows what `up` does"

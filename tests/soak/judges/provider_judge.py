@@ -1,0 +1,164 @@
+"""Judges drawn stacks by the plans of the real Terraform provider, where its binary is on this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from holdfast.simulator.pulumi.values import UNKNOWN
+from tests.soak.judges.combinations import Combination, plain
+from tests.soak.judges.field_changes import FieldChange, field_changes, is_replaced, named, with_own_name
+from tests.soak.judges.plans import PROVIDERS, Inputs, Planned, Planner, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tests.soak.judges.planted import Mistake
+    from tests.support.fakes.pulumi_engine import Recorded
+
+#: Where the providers' binaries are looked for; git ignores the folder.
+FOLDER: Final = Path(__file__).parents[3] / ".tools/judges"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed:
+    """A planted mistake in a resource that no other judge sees."""
+
+    token: str
+    name: str
+    mistake: Mistake
+
+    @property
+    def field(self) -> str:
+        """The kind of mistake and its field: equal ones are planned once."""
+        steps = (step for step in self.mistake.path.split(".") if not step.isdigit())
+        return f"{self.mistake.kind} {self.token} {'.'.join(steps)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanVerdict:
+    """What a provider says: the summary, what is wrong, and the missed mistakes that it sees, by kind."""
+
+    summary: Sequence[str]
+    wrong: Sequence[str]
+    seen: Mapping[str, int]
+
+
+def binary_name(cloud: str) -> str:
+    """Return the name of a provider's binary."""
+    return f"terraform-provider-{PROVIDERS[cloud][0].partition('/')[2]}"
+
+
+def provider_of(cloud: str) -> Path | None:
+    """Return the provider's binary, None where this machine has none, or no command to run it."""
+    file = FOLDER / binary_name(cloud)
+    runs = shutil.which("terraform") or shutil.which("tofu")
+    return file if file.is_file() and runs else None
+
+
+def judge(
+    cloud: str, combinations: Sequence[Combination], missed: Sequence[Missed], binary: Path
+) -> PlanVerdict:
+    """Plan what stacks register, a change of each field, and the mistakes that no other judge sees."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-plans-") as folder:
+        planner = Planner(cloud, binary, Path(folder))
+        judged, wrong = _new_resources(planner, combinations)
+        compared, otherwise = _changes(planner, [one for each in combinations for one in each.known])
+        seen = _mistakes(planner, missed)
+    return PlanVerdict(summary=[judged, compared], wrong=[*wrong, *otherwise], seen=seen)
+
+
+def _new_resources(planner: Planner, combinations: Sequence[Combination]) -> tuple[str, list[str]]:
+    subjects: dict[str, Subject] = {}
+    titles: list[str] = []
+    for each in combinations:
+        known = {(one.type, one.name): named(one) for one in each.known}
+        for ids, resources in (("known", each.known), ("unknown", each.unknown)):
+            for one in resources:
+                # In a preview under mocks an output that only the cloud computes is absent.
+                later = known.get((one.type, one.name)) if ids == "unknown" else None
+                inputs = plain({**dict.fromkeys(later or (), UNKNOWN), **named(one)})
+                subject = Subject(token=one.type, inputs=cast("Inputs", inputs))
+                if (key := _key(subject)) not in subjects:
+                    subjects[key] = subject
+                    titles.append(f"{each.name} ({ids} ids): {one.name}")
+    verdicts = planner.plan([*subjects.values()])
+    wrong = [f"{titles[number]}: {message}" for number, message in sorted(verdicts.refused.items())]
+    return f"  {planner.title} plans {len(verdicts.plans)} of {len(subjects)} different resources", wrong
+
+
+def _changes(planner: Planner, resources: Iterable[Recorded]) -> tuple[str, list[str]]:
+    found = list(field_changes(resources))
+    created = _created(planner, found)
+    subjects = {
+        number: Subject(token=one.token, inputs=one.new, before=before)
+        for number, one in enumerate(found)
+        if (before := created.get(_key(_original(one)))) is not None
+    }
+    plans = planner.plan([*subjects.values()]).plans
+    counted: Counter[str] = Counter(refused=len(found) - len(plans))
+    wrong: list[str] = []
+    for at, number in enumerate(subjects):
+        if at in plans:
+            wrong += _compared(found[number], plans[at], counted)
+    paths = len({(one.token, one.path) for one in found})
+    summary = (
+        f"  {len(found)} changes of {paths} fields: {counted['in place']} in place, {counted['replaced']} replaced, "
+        f"{counted['none']} without an effect, {counted['refused']} refused by the provider; the simulator replaces "
+        f"{counted['stricter']} that are removed without an effect, and differs in {len(wrong)}"
+    )
+    return summary, wrong
+
+
+def _created(planner: Planner, found: Iterable[FieldChange]) -> Mapping[str, Inputs]:
+    """Return the values of each resource after its creation, without those that a second plan would replace."""
+    originals = {_key(one): one for one in map(_original, found)}
+    keys, subjects = list(originals), list(originals.values())
+    plans = planner.plan(subjects).plans
+    made = {keys[at]: planner.made(subjects[at].token, plan) for at, plan in plans.items()}
+    again = [
+        Subject(token=originals[key].token, inputs=originals[key].inputs, before=before)
+        for key, before in made.items()
+    ]
+    same = {at for at, plan in planner.plan(again).plans.items() if not plan.is_replaced}
+    return {key: before for at, (key, before) in enumerate(made.items()) if at in same}
+
+
+def _compared(change: FieldChange, planned: Planned, counted: Counter[str]) -> list[str]:
+    effect = "replaced" if planned.is_replaced else "in place" if planned.changes_something else "none"
+    counted[effect] += 1
+    if planned.is_replaced == is_replaced(change):
+        return []
+    # A field that the provider keeps, or whose default is this value: the rehearsal is the stricter.
+    if change.removes and effect == "none":
+        counted["stricter"] += 1
+        return []
+    where = "the provider" if planned.is_replaced else "the simulator"
+    return [f"{change.token} {change.path}: only {where} replaces the resource ({effect})"]
+
+
+def _mistakes(planner: Planner, missed: Iterable[Missed]) -> Counter[str]:
+    """Return how many of the mistakes the provider refuses, by kind."""
+    fields = Counter(one.field for one in missed)
+    first = list({one.field: one for one in reversed([*missed])}.values())
+    subjects = [
+        Subject(token=one.token, inputs=with_own_name(one.token, one.name, one.mistake.inputs))
+        for one in first
+    ]
+    seen: Counter[str] = Counter()
+    for number in planner.plan(subjects).refused:
+        seen[first[number].mistake.kind] += fields[first[number].field]
+    return seen
+
+
+def _original(change: FieldChange) -> Subject:
+    return Subject(token=change.token, inputs=change.old)
+
+
+def _key(subject: Subject) -> str:
+    return json.dumps([subject.token, subject.inputs], default=str, sort_keys=True)
