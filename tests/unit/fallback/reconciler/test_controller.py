@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
@@ -17,10 +18,11 @@ from holdfast.fallback.api.client import (
     Unreachable,
 )
 from holdfast.fallback.api.leader_election import Fence
+from holdfast.fallback.policy.policy import cluster_of
 from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings
-from holdfast.fallback.state_machine.state import JobState, Phase, read_state
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, read_state
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
@@ -284,13 +286,17 @@ LADDER_WITH_WEST: Sequence[Json] = (
 
 
 class TwoClusters:
-    """Jobs at home, a second cluster in the west, and a controller in each. `twice`: when a job had pods in both."""
+    """Jobs at home, a second cluster in the west, and a controller in each.
+
+    `twice`: when a job had pods in both. `ledgers`: the last of each copy, by job and uid.
+    """
 
     def __init__(self, seed: int, *names: str) -> None:
         self.names = names
         self.home, self.west = Cluster(seed), Cluster(100 + seed)
         self.between = FaultyConnection(self.west.api)
         self.twice, self.went = list[str](), set[str]()
+        self.ledgers: dict[str, dict[str, Ledger]] = {name: {} for name in names}
 
     async def begin(self) -> None:
         """Start everything."""
@@ -304,6 +310,10 @@ class TwoClusters:
             for name in filter(self.west.operator.pods, self.names):
                 self.went.add(name)
                 self.twice.extend([f"{name} at {now()}"] if self.home.operator.pods(name) else [])
+            for name, copies in self.ledgers.items():
+                state = self.west.state(name)
+                if state is not None and state.ledger is not None:
+                    copies[state.uid] = state.ledger
             await asyncio.sleep(0.05)
 
     def set_fault(self, fault: Callable[[str, str], str]) -> None:
@@ -337,11 +347,27 @@ class TwoClusters:
         placed = [pod for pod in self.west.operator.pods(name) if pod["spec"].get("nodeName")]
         return not self.home.operator.pods(name) and len(placed) == 2 and state.waiting_since is None
 
+    def used_in_west(self) -> tuple[list[timedelta], list[timedelta]]:
+        """The node time of each job there: by its ledger at home, and by those of its copies."""
+        states = [self.home.state(name) for name in self.names]
+        uses = [
+            state.ledger.uses if state is not None and state.ledger is not None else () for state in states
+        ]
+        copies = [
+            [use for ledger in self.ledgers[name].values() for use in ledger.uses] for name in self.names
+        ]
+        at_home = [[use for use in each if cluster_of(use.pool)] for each in uses]
+        return (_node_time(at_home), _node_time(copies))
+
     async def end(self) -> None:
         """Stop everything."""
         self._watcher.cancel()
         for each in (self.at_home, self.there, self.home, self.west):
             await each.end()
+
+
+def _node_time(uses: Sequence[Sequence[PoolUse]]) -> list[timedelta]:
+    return [sum((use.node_time for use in each), timedelta(0)) for each in uses]
 
 
 @pytest.mark.parametrize("seed", range(sized(2, soak=60)))
@@ -365,4 +391,7 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
     assert not both.twice, "two generations would write one checkpoint"
     overlaps = both.home.operator.overlaps + both.west.operator.overlaps
     assert not overlaps, "never two gangs of one job in one cluster"
+    told, there = both.used_in_west()
+    assert any(told), "home says what copies have used"
+    assert all(home <= copies for home, copies in zip(told, there, strict=True)), "and no part of it twice"
     await both.end()
