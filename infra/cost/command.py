@@ -1,14 +1,17 @@
-"""`holdfast cost STACK`: prints what a stack costs an hour before anything is spent. Calls no cloud."""
+"""`holdfast cost STACK`: prints what a stack costs an hour before anything is spent. Calls a cloud only with `--ask-cloud`."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.infra.bootstrap.command import run_command
 from holdfast.infra.clouds import pool_summaries
 from holdfast.infra.cost.estimate import NO_RECORDS, budget_problems, stack_cost
 from holdfast.infra.cost.report import cost_report
 from holdfast.infra.cost.spot_prices import read_spot_prices
+from holdfast.infra.cost.spot_queries import ask_spot_prices, prices_to_declare
 from holdfast.infra.paths import stack_file
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.errors import ConfigError
@@ -25,7 +28,13 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `aws-dev`")
-    parser.add_argument(
+    spot = parser.add_mutually_exclusive_group()
+    spot.add_argument(
+        "--ask-cloud",
+        action="store_true",
+        help="ask AWS or Azure for the spot prices of now, with the command line of the cloud",
+    )
+    spot.add_argument(
         "--spot-prices",
         type=Path,
         metavar="FILE",
@@ -37,8 +46,12 @@ def run(parsed: argparse.Namespace) -> int:
     """Print the cost of the stack. Raises ConfigError if it may exceed the stack's budget."""
     spot = NO_RECORDS if parsed.spot_prices is None else read_spot_prices(parsed.spot_prices)
     platform = load_platform(stack_file(parsed.stack))
+    if parsed.ask_cloud:
+        spot = ask_spot_prices(cost_of(platform), region_of(platform), run_command, datetime.now(UTC))
     cost = cost_of(platform, spot=spot)
     for line in cost_report(cost, region_of(platform)):
+        print(line)
+    for line in prices_to_declare(cost, spot) if parsed.ask_cloud else ():
         print(line)
     if platform.cloud != "local" and (problems := tuple(budget_problems(platform.budget, cost))):
         raise ConfigError(problems)

@@ -9,7 +9,7 @@ from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.prices import CostRange, any_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from holdfast.scheduling.json import JsonValue
@@ -26,11 +26,18 @@ def read_spot_prices(path: Path) -> Mapping[str, CostRange]:
         document = cast("JsonValue", json.loads(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
         raise _unreadable(path, " ".join(str(error).split())) from None
-    found: dict[str, list[float]] = {}
-    for machine, price in _records(document):
-        found.setdefault(machine, []).append(price)
+    found = spot_prices_of([document])
     if not found:
         raise _unreadable(path, "it has no spot price of Linux machines")
+    return found
+
+
+def spot_prices_of(answers: Iterable[JsonValue]) -> Mapping[str, CostRange]:
+    """The lowest and the highest price of each machine type in the clouds' answers."""
+    found: dict[str, list[float]] = {}
+    for answer in answers:
+        for machine, price in _records(answer):
+            found.setdefault(machine, []).append(price)
     return {machine: any_of(map(exactly, prices)) for machine, prices in found.items()}
 
 

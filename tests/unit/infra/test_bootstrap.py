@@ -1,13 +1,9 @@
 """`holdfast bootstrap`: what exists is left alone, what does not is made, and every command is one that AWS knows."""
 
 import argparse
-import gzip
 import json
-import re
 import shlex
 from dataclasses import dataclass, field
-from importlib.metadata import distribution
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +11,8 @@ from holdfast.infra.bootstrap import command
 from holdfast.infra.bootstrap.command import Answer, bootstrap, plan_of, run_command
 from holdfast.infra.bootstrap.steps import OUTPUT, Plan, Words, aws_plan, azure_plan, gcp_plan
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import Json
+from tests.support.aws_commands import option_problems
 from tests.support.doc_pages import DocPage
-from tests.support.json_objects import obj, objects
 
 PLANS = {
     "aws": aws_plan("acme-state", "us-west-2", "123456789012"),
@@ -125,37 +120,11 @@ def test_an_answer_that_is_no_absence_is_refused(cloud: str) -> None:
         bootstrap(plan, forbidden, report=lambda _: None)
 
 
-def operations(service: str) -> Json:
-    """The operations of a service by their names on the command line, each with its input, from botocore's models."""
-    folder = Path(str(distribution("botocore").locate_file(f"botocore/data/{service}")))
-    (file, *_) = sorted(folder.glob("*/service-2.json.gz"), reverse=True)
-    model: Json = json.loads(gzip.decompress(file.read_bytes()))
-    shapes = obj(model["shapes"])
-    return {
-        kebab(name): obj(shapes[str(obj(obj(operation)["input"])["shape"])])
-        for name, operation in obj(model["operations"]).items()
-        if "input" in obj(operation)
-    }
-
-
-def kebab(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
-
-
 @pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "cn-north-1", "us-gov-west-1"])
 def test_aws_knows_every_operation_and_option(region: str) -> None:
     plan = aws_plan("acme-state", region, "123456789012")
-    known = {"s3api": operations("s3"), "kms": operations("kms")}
     for words in (each for step in plan.steps for each in (*step.make, *((step.find,) if step.find else ()))):
-        program, service, operation, *options = words
-        assert program == "aws", "the command line of the cloud"
-        shape = obj(known[service][operation])
-        given = {option.removeprefix("--") for option in options[::2]} - {"region", "query", "output"}
-        assert given <= {kebab(name) for name in obj(shape["members"])}, (
-            f"{operation}: AWS has no such option"
-        )
-        required = {kebab(str(name)) for name in objects(shape.get("required"))}
-        assert required <= given, f"{operation}: AWS requires more"
+        assert list(option_problems(words)) == [], f"{words[2]}: AWS has another form"
     created = next(words for step in plan.steps for words in step.make if "create-bucket" in words)
     assert ("--create-bucket-configuration" in created) == (region != "us-east-1"), (
         "S3 rejects the first region"

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from holdfast.infra.bootstrap.command import Answer
 from holdfast.infra.clouds import cloud_of, pool_summaries
 from holdfast.infra.cost.command import cost_of, region_of
 from holdfast.infra.cost.estimate import budget_problems, stack_cost
 from holdfast.infra.cost.report import cost_change, cost_report, summary
 from holdfast.infra.cost.spot_prices import read_spot_prices
+from holdfast.infra.cost.spot_queries import ask_spot_prices, prices_to_declare
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.prices import CostRange, exactly, price_facts
+from tests.support.aws_commands import option_problems
 from tests.support.builders.configurations import (
     AWS_REGION,
     aws_document,
@@ -30,7 +35,7 @@ from tests.support.builders.configurations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.infra.clouds import Platform
     from tests.support.builders.configurations import Document
@@ -153,6 +158,76 @@ def test_a_file_without_spot_prices_is_refused(tmp_path: Path, text: str) -> Non
     file.write_text(text)
     with pytest.raises(ConfigError, match="describe-spot-price-history"):
         read_spot_prices(file)
+
+
+NOW = datetime(2026, 11, 23, 15, tzinfo=UTC)
+
+
+def asked(platform: Platform, *answers: Answer) -> tuple[Mapping[str, CostRange], list[tuple[str, ...]]]:
+    """The prices from these answers of the cloud, and the commands that were run for them."""
+    queries: list[tuple[str, ...]] = []
+    left = iter(answers)
+
+    def runner(words: tuple[str, ...]) -> Answer:
+        queries.append(words)
+        return next(left)
+
+    return ask_spot_prices(cost_of(platform), region_of(platform), runner, NOW), queries
+
+
+def said(document: object) -> Answer:
+    return Answer(code=0, output=json.dumps(document), errors="")
+
+
+def test_aws_is_asked_for_the_spot_prices_of_now_with_a_command_that_it_has() -> None:
+    platform = aws_platform()
+    spot = [pool for pool in cost_of(platform).pools if pool.capacity is CapacityType.SPOT]
+    machines = sorted({name for pool in spot for name in pool.machines})
+    dear = {"InstanceType": machines[0], "ProductDescription": "Linux/UNIX", "SpotPrice": "9.5"}
+    found, (query,) = asked(platform, said({"SpotPriceHistory": [dear, {**dear, "SpotPrice": "8"}]}))
+    assert found == {machines[0]: CostRange(low=8.0, high=9.5)}, "of all zones"
+    assert list(option_problems(query)) == [], "AWS has these options"
+    assert query[-len(machines) :] == tuple(machines), "only types of spot pools"
+    (priced, *_) = [pool.name for pool in spot if machines[0] in pool.machines]
+    lines = list(prices_to_declare(cost_of(platform), found))
+    assert f"  {priced}: 8 ({machines[0]})" in lines, "the cheapest is to be declared"
+    assert len(lines) == 1 + len(spot), "pools without a price are listed"
+
+
+def test_azure_is_asked_page_by_page_in_batches_without_a_credential() -> None:
+    platform = nap_platform()
+    spot = [pool for pool in cost_of(platform).pools if pool.capacity is CapacityType.SPOT]
+    machines = sorted({name for pool in spot for name in pool.machines})
+    pages = -(-len(machines) // 20)
+    entry = {"skuName": "X Spot", "productName": "X", "retailPrice": 0.03}
+    first = {"Items": [{**entry, "armSkuName": machines[0]}], "NextPageLink": "https://next"}
+    found, queries = asked(platform, said(first), *[said({"Items": [], "NextPageLink": None})] * pages)
+    assert found == {machines[0]: exactly(0.03)}, "the others have no price"
+    assert len(queries) == pages + 1, "one query for twenty types, and the second page"
+    assert queries[1][-1] == "https://next", "as the answer names it"
+    assert all("--skip-authorization-header" in query for query in queries), "the list is public"
+    (where,) = parse_qs(urlsplit(queries[0][-1]).query)["$filter"]
+    assert f"armRegionName eq '{region_of(platform)}'" in where, "of the stack's region"
+    assert max(len(query[-1]) for query in queries) < 2000, "no address is too long"
+
+
+@pytest.mark.parametrize(
+    ("platform", "answer", "message"),
+    [
+        (gcp_platform, said({}), "got a stack of gcp"),
+        (
+            aws_platform,
+            Answer(code=255, output="", errors="Unable to locate credentials"),
+            "locate credentials",
+        ),
+        (aws_platform, Answer(code=0, output="<html>", errors=""), "<html>"),
+    ],
+)
+def test_a_cloud_without_an_answer_is_named_with_what_to_do(
+    platform: Callable[[], Platform], answer: Answer, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        asked(platform(), answer)
 
 
 def problems_of(change: Callable[[Document], object]) -> list[str]:
