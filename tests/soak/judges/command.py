@@ -34,7 +34,9 @@ _NOT_RECORDED: Final = (
     "Azure is judged by the classes of the SDK only: record what it publishes with "
     "`python -m tests.soak record-types CHECKOUT REPLACEMENTS`, as docs/judges.md says"
 )
-_NOT_PLANNED: Final = "the real provider plans nothing: put {} into {}, as docs/judges.md says"
+_NOT_PLANNED: Final = (
+    "the real provider plans nothing: put `terraform` on PATH and {} into {}, as docs/judges.md says"
+)
 #: The stacks of Google Cloud whose fields are compared: the repository's, and each feature.
 _COMPARED: Final = 40
 

@@ -191,7 +191,7 @@ class Planner:
 
     def _terraform(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [shutil.which("terraform") or "tofu", *arguments],
+            [str(shutil.which("terraform")), *arguments],
             cwd=self._folder,
             env={"PATH": "/usr/bin:/bin", "HOME": str(self._folder), "TF_CLI_CONFIG_FILE": "terraform.rc"},
             capture_output=True,

@@ -55,10 +55,9 @@ def binary_name(cloud: str) -> str:
 
 
 def provider_of(cloud: str) -> Path | None:
-    """Return the provider's binary, None where this machine has none, or no command to run it."""
+    """Return the provider's binary, None where this machine has none, or no `terraform` to run it."""
     file = FOLDER / binary_name(cloud)
-    runs = shutil.which("terraform") or shutil.which("tofu")
-    return file if file.is_file() and runs else None
+    return file if file.is_file() and shutil.which("terraform") else None
 
 
 def judge(
