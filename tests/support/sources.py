@@ -50,14 +50,17 @@ class Module:
                 yield node
 
 
-@cache
 def modules(*packages: str) -> tuple[Module, ...]:
     """All modules of the packages named (of all packages when none is)."""
+    return tuple(module for package in packages or PACKAGES for module in _modules_of(package))
+
+
+@cache
+def _modules_of(package: str) -> tuple[Module, ...]:
     found: list[Module] = []
-    for package in packages or PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            text = file.read_text()
-            found.append(Module(path=str(file.relative_to(ROOT)), text=text, tree=ast.parse(text)))
+    for file in sorted((ROOT / package).rglob("*.py")):
+        text = file.read_text()
+        found.append(Module(path=str(file.relative_to(ROOT)), text=text, tree=ast.parse(text)))
     return tuple(found)
 
 

@@ -1,8 +1,7 @@
 """Dependencies point one way, and what must not reach the outside does not."""
 
 import re
-
-import pytest
+from collections.abc import Callable, Collection
 
 from tests.support.sources import PACKAGES, Module, modules
 
@@ -58,63 +57,67 @@ def root_of(name: str) -> str:
     return name.removeprefix("holdfast.").partition(".")[0]
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.path)
-def test_a_package_imports_only_packages_below_it(module: Module) -> None:
-    ours = {
-        (root_of(name), line)
-        for name, line in module.imports()
-        if root_of(name) in PACKAGES and root_of(name) != module.package
+def imported(
+    names: Callable[[Module, str], bool], *packages: str, exempt: Collection[str] = ()
+) -> dict[str, list[tuple[str, int]]]:
+    """The imports, with their lines, of which `names` is true, by module of the packages (all by default)."""
+    found = {
+        module.path: sorted((name, line) for name, line in module.imports() if names(module, name))
+        for module in modules(*packages)
+        if module.path not in exempt
     }
-    wrong = sorted((name, line) for name, line in ours if name not in ALLOWED[module.package])
-    assert not wrong, f"{module.path} may import {sorted(ALLOWED[module.package])} of ours, not {wrong}"
+    return {path: imports for path, imports in found.items() if imports}
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.path)
-def test_a_module_is_imported_by_its_one_name(module: Module) -> None:
-    wrong = sorted((name, line) for name, line in module.imports() if name.partition(".")[0] in PACKAGES)
-    assert not wrong, (
-        f"{module.path} imports {wrong} without `holdfast.`: an installed package has no such name"
+def test_a_package_imports_only_packages_below_it() -> None:
+    def is_above(module: Module, name: str) -> bool:
+        return root_of(name) in {*PACKAGES} - {module.package} - ALLOWED[module.package]
+
+    assert not imported(is_above), f"packages may import {ALLOWED} of ours"
+
+
+def test_a_module_is_imported_by_its_one_name() -> None:
+    assert not imported(lambda _, name: name.partition(".")[0] in PACKAGES), (
+        "write `holdfast.` before it: an installed package has no such name"
     )
 
 
-@pytest.mark.parametrize("module", modules("components", "scheduling"), ids=lambda module: module.path)
-def test_a_component_sees_its_arguments_and_not_its_surroundings(module: Module) -> None:
-    wrong = sorted((name, line) for name, line in module.imports() if root_of(name) in SURROUNDINGS)
-    assert not wrong, f"{module.path} reaches outside through {wrong}; pass the value in as an argument"
-    assert "pulumi.Config" not in module.text, f"{module.path} reads configuration; infra/config alone does"
+def test_a_component_sees_its_arguments_and_not_its_surroundings() -> None:
+    packages = ("components", "scheduling")
+    assert not imported(lambda _, name: root_of(name) in SURROUNDINGS, *packages), (
+        "it reaches outside; pass the value in as an argument"
+    )
+    readers = [module.path for module in modules(*packages) if "pulumi.Config" in module.text]
+    assert not readers, "only infra/config reads configuration"
 
 
-@pytest.mark.parametrize(
-    "module", modules("scheduling", "policies", "fallback"), ids=lambda module: module.path
-)
-def test_rules_and_facts_need_no_cloud_sdk(module: Module) -> None:
-    wrong = sorted((name, line) for name, line in module.imports() if root_of(name) in CLOUD_SDKS)
-    assert not wrong, f"{module.path} must be importable with no cloud SDK installed, yet imports {wrong}"
-
-
-@pytest.mark.parametrize("module", modules("scheduling"), ids=lambda module: module.path)
-def test_scheduling_is_pure(module: Module) -> None:
-    wrong = sorted((name, line) for name, line in module.imports() if root_of(name) in {"pulumi", "pydantic"})
-    assert not wrong, (
-        f"{module.path} is shared by the policies and the controller, so it imports neither {wrong}"
+def test_rules_and_facts_need_no_cloud_sdk() -> None:
+    assert not imported(lambda _, name: root_of(name) in CLOUD_SDKS, "scheduling", "policies", "fallback"), (
+        "it must be importable with no cloud SDK installed"
     )
 
 
-@pytest.mark.parametrize("module", modules("infra"), ids=lambda module: module.path)
-def test_the_program_makes_components_and_no_bare_resources(module: Module) -> None:
-    wrong = sorted(
-        (name, line)
-        for name, line in module.imports()
-        if root_of(name).startswith("pulumi_") and name != "pulumi"
+def test_scheduling_is_pure() -> None:
+    assert not imported(lambda _, name: root_of(name) in {"pulumi", "pydantic"}, "scheduling"), (
+        "it is shared by the policies and the controller"
     )
-    if module.path in QUESTIONS:
-        assert not re.search(r"\bResourceOptions\b", module.text), f"{module.path} asks and makes nothing"
-        return
-    assert not wrong, f"{module.path} imports {wrong}; resources are made inside components"
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.path)
-def test_no_module_is_a_bin_for_leftovers(module: Module) -> None:
-    words = set(module.path.removesuffix(".py").replace("/", "_").split("_"))
-    bins = words & {"helper", "helpers", "util", "utils", "common", "manager", "misc", "junk"}
-    assert not bins, f"{module.path} is named {bins}: name it for the concept it holds"
+def test_the_program_makes_components_and_no_bare_resources() -> None:
+    assert not imported(
+        lambda _, name: root_of(name).startswith("pulumi_") and name != "pulumi", "infra", exempt=QUESTIONS
+    ), "resources are made inside components"
+    asking = [module for module in modules("infra") if module.path in QUESTIONS]
+    assert len(asking) == len(QUESTIONS), "the modules that ask are where they were"
+    makers = [module.path for module in asking if re.search(r"\bResourceOptions\b", module.text)]
+    assert not makers, "what asks makes nothing"
+
+
+def test_no_module_is_a_bin_for_leftovers() -> None:
+    bins = {"helper", "helpers", "util", "utils", "common", "manager", "misc", "junk"}
+    wrong = [
+        module.path
+        for module in modules()
+        if bins.intersection(module.path.removesuffix(".py").replace("/", "_").split("_"))
+    ]
+    assert not wrong, "name it for the concept it holds"
