@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 CONFIG_MAP: Final = f"{CONTROLLER}-clusters"
 
 _VOLUME: Final = "clusters"
-_FOLDER: Final = "/var/run/holdfast/clusters"
-_TOKEN: Final = "token"  # noqa: S105 - the name of a file
+_FOLDER: Final = "/etc/holdfast/clusters"
+_TOKENS: Final = "cluster-tokens"
+_TOKEN_FOLDER: Final = "/var/run/secrets/holdfast/clusters"  # noqa: S105 - a folder
 _TOKEN_SECONDS: Final = 3600
 
 
@@ -45,35 +46,33 @@ class OtherCluster:
 
 def arguments(clusters: Sequence[OtherCluster]) -> Sequence[str]:
     """Return the arguments of the controller."""
-    return [f"--cluster={each.name}={_FOLDER}/{each.name}/kubeconfig" for each in clusters]
+    return [f"--cluster={each.name}={_FOLDER}/{each.name}" for each in clusters]
 
 
 def mounts(clusters: Sequence[OtherCluster]) -> Sequence[Json]:
-    """Return the volume mount of the controller's container; none without other clusters."""
-    return [{"name": _VOLUME, "mountPath": _FOLDER, "readOnly": True}] if clusters else []
+    """Return the volume mounts of the controller's container; none without other clusters."""
+    folders = {_VOLUME: _FOLDER, _TOKENS: _TOKEN_FOLDER} if clusters else {}
+    return [{"name": name, "mountPath": folder, "readOnly": True} for name, folder in folders.items()]
 
 
 def volumes(clusters: Sequence[OtherCluster]) -> Sequence[Json]:
-    """Return the volume of the controller's pod: a folder for each cluster, with its kubeconfig and the token for it."""
+    """Return the volumes of the controller's pod: the kubeconfigs and the tokens, by the names of the clusters."""
     if not clusters:
         return []
-    kubeconfigs: JsonValue = [{"key": each.name, "path": f"{each.name}/kubeconfig"} for each in clusters]
-    tokens = [
+    tokens: JsonValue = [
         {
             "serviceAccountToken": {
                 # An output, which the engine resolves.
                 "audience": cast("str", each.server),
                 "expirationSeconds": _TOKEN_SECONDS,
-                "path": f"{each.name}/{_TOKEN}",
+                "path": each.name,
             }
         }
         for each in clusters
     ]
     return [
-        {
-            "name": _VOLUME,
-            "projected": {"sources": [{"configMap": {"name": CONFIG_MAP, "items": kubeconfigs}}, *tokens]},
-        }
+        {"name": _VOLUME, "configMap": {"name": CONFIG_MAP}},
+        {"name": _TOKENS, "projected": {"sources": tokens}},
     ]
 
 
@@ -81,20 +80,22 @@ def config_map_data(clusters: Sequence[OtherCluster]) -> Mapping[str, Output[str
     """Return the data of the ConfigMap, which contains no credential."""
     return {
         each.name: Output.all(each.server, each.certificate_authority).apply(
-            lambda known: kubeconfig(*cast("tuple[str, str]", tuple(known)))
+            lambda known, name=each.name: kubeconfig(
+                *cast("tuple[str, str]", tuple(known)), f"{_TOKEN_FOLDER}/{name}"
+            )
         )
         for each in clusters
     }
 
 
-def kubeconfig(server: str, certificate_authority: str) -> str:
-    """Return a kubeconfig that reads the token from the file beside it."""
+def kubeconfig(server: str, certificate_authority: str, token_file: str) -> str:
+    """Return a kubeconfig with the token of a file."""
     authority: Json = {"certificate-authority-data": certificate_authority} if certificate_authority else {}
     document: Json = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "there", "cluster": {"server": server, **authority}}],
-        "users": [{"name": CONTROLLER, "user": {"tokenFile": _TOKEN}}],
+        "users": [{"name": CONTROLLER, "user": {"tokenFile": token_file}}],
         "contexts": [{"name": "there", "context": {"cluster": "there", "user": CONTROLLER}}],
         "current-context": "there",
     }

@@ -198,7 +198,7 @@ def _meaning(place: tuple[str, ...], cloud: str, chapters: Mapping[tuple[str, st
         if chapter != own:
             continue
         # A field of the document is not the field of the same name in a section with a heading.
-        if dotted in meanings and (len(place) > 1 or not heading):
+        if dotted in meanings and ("." in dotted or not heading):
             return meanings[dotted]
         below = ".".join(place[1:])
         if f"`{place[0]}`" in heading and below in meanings:

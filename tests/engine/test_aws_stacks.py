@@ -4,21 +4,29 @@ The tests run in the order they stand in, on one stack.
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Generator
 
+import pulumi
 import pytest
 
+from holdfast.components.cluster.eks.access import ApiServer, Caller, kubeconfig
 from holdfast.rehearsal.lifecycle.checks import left_in_cluster
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import apply, training_platform
 from holdfast.scheduling.json import Json, mapping, sequence
+from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.control_plane.configuration import read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider import deletion
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
-from tests.support.builders.aws_stacks import CHARTS, IMAGES
-from tests.support.builders.configurations import Document, aws_document, entry, section
+from tests.support.builders.aws_stacks import CHARTS, IMAGES, ISSUER
+from tests.support.builders.configurations import Document, aws_document, entry, list_of, section
 from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Deletions
@@ -27,6 +35,8 @@ from tests.support.fakes.spot_role_account import ROLE, create_spot_role
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 STACK = "aws-isolated"
+THERE = "there"
+SERVER = "https://there.gr7.us-east-2.eks.amazonaws.com"
 RAYJOB = ("ray.io/v1", "RayJob", "train-with-ray")
 WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "DaemonSet"))
 
@@ -36,6 +46,34 @@ def _isolated(document: Document) -> None:
     section(document, "network").update(zones=["us-west-2a", "us-west-2b"], isolated=True)
     # A worker of the RayJob fits in nothing smaller.
     entry(document, "pools", 1).update(sizes=["4xlarge"])
+    document.update(
+        clusters=[{"name": THERE, "stack": f"organization/{THERE}/{THERE}"}],
+        acceptsFrom=[{"name": "us-east-1", "issuer": ISSUER, "namespaces": ["vision"]}],
+    )
+    list_of(entry(document, "namespaces", 0), "ladder").insert(
+        1, {"cluster": THERE, "pool": "a100", "procurementTimeout": "20m"}
+    )
+
+
+def _export_other_stack(workspace: Workspace, authority: bytes) -> None:
+    """Bring up the stack to which jobs move: its outputs, in the state that both share."""
+    certificates = b64encode(authority).decode()
+    server = ApiServer(
+        cluster_name=THERE, region="us-east-2", endpoint=SERVER, certificate_authority=certificates
+    )
+
+    def program() -> None:
+        pulumi.export("kubeconfig", kubeconfig(server, Caller()))
+
+    place = EngineFolder.of(STACK, workspace)
+    clouds = SimulatedClouds(
+        folder=place.cloud_states, checkpoint=place.checkpoint(THERE, THERE), faults=Faults()
+    )
+    subject = Subject(
+        program=program, project={"name": THERE, "runtime": "python"}, settings={"config": {}}, packages=()
+    )
+    with Rehearsal.open(THERE, workspace, subject=subject, providers=clouds, place=STACK) as opened:
+        opened.up()
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +84,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     create_spot_role(_aws(found))
     try:
         found.environment.start()
+        # Any certificate: nothing answers at its address.
+        _export_other_stack(workspace, read_cluster(found.kubeconfig).authority)
         yield found
     finally:
         found.environment.remove()
@@ -85,6 +125,32 @@ def test_it_adopts_the_spot_role_of_the_account(stack: Stack) -> None:
     assert "update" not in made.changes, "an import that updates needs more rights than to read"
     assert _spot_role(stack).inputs == before.inputs, "its description and tags belong to the account"
     assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
+
+
+def test_jobs_may_move_to_a_stack_and_those_of_another_cluster_may_come(
+    stack: Stack, client: KubeClient
+) -> None:
+    policy = mapping(client.get("holdfast.dev/v1alpha1", "FallbackPolicy", "ladder", "vision"))
+    tiers = [mapping(tier) for tier in sequence(mapping(policy["spec"])["tiers"])]
+    assert [tier.get("cluster") for tier in tiers] == [None, THERE, None], "the API server takes the ladder"
+    deployment = mapping(client.get("apps/v1", "Deployment", "fallback-controller", "holdfast-system"))
+    pod = mapping(mapping(mapping(deployment["spec"])["template"])["spec"])
+    assert f"'audience': '{SERVER}'" in str(pod["volumes"]), "the token is for the other stack's API server"
+    clusters = mapping(client.get("v1", "ConfigMap", "fallback-controller-clusters", "holdfast-system"))
+    assert SERVER in str(mapping(clusters["data"])[THERE]), "which its outputs name"
+    cloud = _aws(stack).read()
+    (trusted,) = cloud.of_type("aws:eks/identityProviderConfig:IdentityProviderConfig")
+    (cluster,) = cloud.of_type("aws:eks/cluster:Cluster")
+    asked = mapping(trusted.inputs["oidc"])
+    assert (asked["issuerUrl"], asked["clientId"]) == (ISSUER, cluster.outputs["endpoint"]), (
+        "it trusts the home of other jobs, with tokens for itself"
+    )
+    bound = {
+        str(mapping(each["metadata"])["namespace"])
+        for each in client.list("rbac.authorization.k8s.io/v1", "RoleBinding")
+        if mapping(each["metadata"])["name"] == "fallback-copies"
+    }
+    assert bound == {"vision"}, "that controller has rights in the named namespace alone"
 
 
 def test_every_image_in_the_cluster_comes_from_the_mirror(stack: Stack, client: KubeClient) -> None:

@@ -226,7 +226,7 @@ def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged
     folder = clusters.folder / "controller"
     folder.mkdir()
     authority = base64.b64encode(clusters.address.authority).decode()
-    (folder / "kubeconfig").write_text(kubeconfig(clusters.address.server, authority))
+    (folder / "kubeconfig").write_text(kubeconfig(clusters.address.server, authority, "token"))
     (folder / "token").write_text("expired")
 
     async def transfer() -> int:

@@ -135,27 +135,26 @@ def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp
     spec = obj(obj(obj(deployment.inputs["spec"])["template"])["spec"])
     (main,) = objects(spec["containers"])
     config_map = recording.one(":ConfigMap", "fallback-clusters")
-    (mount,) = objects(main["volumeMounts"])
-    (volume,) = objects(spec["volumes"])
-    shown, *tokens = objects(obj(volume["projected"])["sources"])
+    mounted = {str(each["name"]): str(each["mountPath"]) for each in objects(main["volumeMounts"])}
+    shown, projected = objects(spec["volumes"])
+    tokens = objects(obj(projected["projected"])["sources"])
     assert obj(shown["configMap"])["name"] == obj(config_map.inputs["metadata"])["name"], "its own ConfigMap"
     assert config_map.name in recording.everything_before(deployment), "a pod without it would not start"
 
-    # The files as the kubelet shows them.
-    for item in objects(obj(shown["configMap"])["items"]):
-        file = tmp_path / str(item["path"])
-        file.parent.mkdir()
-        file.write_text(str(obj(config_map.inputs["data"])[str(item["key"])]))
     settings = parse_settings([str(each) for each in objects(main["args"])], {})
     assert settings.clusters.keys() == {"us-east-2", "on-prem"}, "the names that tiers have for them"
     for cluster, token in zip(clusters, tokens, strict=True):
-        path = settings.clusters[cluster.name].relative_to(str(mount["mountPath"]))
-        access = from_kubeconfig(tmp_path / path)
+        folder, key = settings.clusters[cluster.name].parent, settings.clusters[cluster.name].name
+        assert str(folder) == mounted[str(shown["name"])], "where the kubelet shows the ConfigMap"
+        (tmp_path / key).write_text(str(obj(config_map.inputs["data"])[key]))
+        access = from_kubeconfig(tmp_path / key)
         requested = obj(token["serviceAccountToken"])
         assert access.server == cluster.server == requested["audience"], (
             "another API server refuses the token"
         )
-        assert access.token_file == tmp_path / str(requested["path"]), "the kubelet exchanges it there"
+        assert str(access.token_file) == f"{mounted[str(projected['name'])]}/{requested['path']}", (
+            "the kubelet exchanges it there"
+        )
         assert (access.token, access.certificate) == (None, None), "nothing is stored"
         assert (access.authority is not None) == (cluster.name == "us-east-2"), "the other's is a public one"
     policies = {
