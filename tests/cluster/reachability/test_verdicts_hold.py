@@ -22,6 +22,7 @@ from holdfast.scheduling.taints import SPOT
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.reachability_edges import OPEN, edges
+from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes
 from tests.support.clusters.admission import (
     admission_objects,
     make_namespace,
@@ -31,14 +32,7 @@ from tests.support.clusters.admission import (
 from tests.support.clusters.operators import OperatorCluster
 from tests.support.clusters.reachability import Trial, try_out
 from tests.support.fakes.job_world import MarketTier, end_of
-from tests.support.strategies.reachability_jobs import (
-    ELSEWHERE,
-    TRAINING,
-    TriedJob,
-    drawn_jobs,
-    rules_of,
-    takes,
-)
+from tests.support.strategies.reachability_jobs import drawn_jobs
 from tests.support.strategies.reachability_pools import open_jobs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]

@@ -17,6 +17,7 @@ from holdfast.scheduling.taints import SPOT
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes
 from tests.support.clusters.admission import (
     admission_objects,
     make_namespace,
@@ -26,7 +27,6 @@ from tests.support.clusters.admission import (
 from tests.support.clusters.fallback import install_karpenter, system_node
 from tests.support.clusters.operators import operator_cluster
 from tests.support.clusters.reachability import Trial, sell_whole_machines, try_out
-from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes
 from tests.support.strategies.reachability_pools import open_jobs
 
 #: Each plan takes all pods that wait: with the usual second, there is one for every few NodePools that get ready.

@@ -8,7 +8,8 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
-from tests.support.strategies.reachability_jobs import RESERVED, TEAM, Containers, TriedJob, TriedTier, room
+from tests.support.builders.tried_jobs import Containers, TriedJob, TriedTier
+from tests.support.strategies.reachability_jobs import RESERVED, TEAM, room
 
 _CPU: Final = "m7i.xlarge"
 _GPU: Final = "p4d.24xlarge"

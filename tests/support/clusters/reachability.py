@@ -23,10 +23,10 @@ from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
 from holdfast.scheduling.reachability.node_selection import alternatives
 from holdfast.scheduling.reachability.shape import Resources
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from tests.support.builders.tried_jobs import ELSEWHERE, NODE_CLASS, TriedJob, TriedTier
 from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready
 from tests.support.json_objects import obj
-from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedJob, TriedTier
 
 _NAME: Final = "whole-machines"
 _POOL: Final = "karpenter.sh/nodepool"

@@ -12,17 +12,14 @@ from holdfast.scheduling.reachability.affinity import Requirement, Term
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
 from holdfast.scheduling.taints import SPOT, Taint, Toleration
+from tests.support.builders.tried_jobs import CONTAINERS, TriedJob, TriedTier, VolumeTerms
 from tests.support.strategies.reachability_jobs import (
-    CONTAINERS,
     CPU_MACHINES,
     EFFECTS,
     GENERATION,
     GPU_MACHINES,
     RESERVED,
     TEAM,
-    TriedJob,
-    TriedTier,
-    VolumeTerms,
     room,
 )
 
