@@ -15,7 +15,6 @@ from holdfast.scheduling.labels import (
     FOLLOWS,
     MAX_COST,
     POOL,
-    RECREATE,
     SPOT,
 )
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -24,10 +23,8 @@ from tests.support.builders.training_jobs import (
     expression,
     jobset,
     pod_template,
-    rayjob,
     replicated_job,
     required_affinity,
-    worker_group,
 )
 from tests.support.clusters.admission import OTHER_NAMESPACE, wait_until_enforced
 from tests.support.clusters.job_admission import (
@@ -37,6 +34,7 @@ from tests.support.clusters.job_admission import (
     Judging,
     admitted_job,
     gang,
+    mounting,
     training,
 )
 from tests.support.json_objects import obj
@@ -54,10 +52,6 @@ def on_gpus(*jobs: Json, labels: Mapping[str, str] | None = None, spec: Json | N
 
 def requiring(*terms: list[Json]) -> Json:
     return {"affinity": required_affinity(*terms)}
-
-
-def mounting(claim: str) -> Json:
-    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
 
 
 def rule(action: str, **fields: list[str]) -> Json:
@@ -338,108 +332,6 @@ def test_a_message_with_many_problems_stays_readable(judging: Judging) -> None:
     found = judging.refusal(on_gpus(*jobs))
     assert "worker-0 mounts" in found, "the first faults are named"
     assert len(found) <= LONGEST_MESSAGE + 1, "and not all twelve times two"
-
-
-SELECTOR: Json = {"clusterSelector": {"ray.io/cluster": "shared"}}
-DELETION: Json = {"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED"}}
-RULES: Json = {"deletionStrategy": {"deletionRules": [DELETION]}}
-
-
-def workers(template: Json | None = None, count: int = 2, **fields: int) -> Json:
-    sizes = {"replicas": count, "minReplicas": count, "maxReplicas": count, **fields}
-    return {**worker_group(template or training()), **sizes}
-
-
-def ray(
-    *groups: Json,
-    namespace: str = "gpus",
-    head: Json | None = None,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    spec: Json | None = None,
-) -> Json:
-    job = rayjob(*groups, head=head, labels=labels, annotations=annotations, spec=spec)
-    return {**job, "metadata": {**obj(job["metadata"]), "namespace": namespace}}
-
-
-def claiming(claim: str) -> Json:
-    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
-
-
-PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn", "on-demand")])}
-
-
-@pytest.mark.parametrize(
-    ("group", "why"),
-    [
-        (workers(training(cpu="97")), "shape worker (2 pods of 8 GPUs, 97 CPU, 512 GiB) cannot fall back"),
-        (workers(count=5), "it has room for at most 4 of the 5 pods that have to run together"),
-        (workers(count=1, numOfHosts=5), "it has room for at most 4 of the 5 pods"),
-        (workers(training({CAPACITY_TYPE: SPOT, "disk": "nvme"})), "its nodes have disk=slow"),
-        (workers(training(spec=PINNED)), "worker requires karpenter.sh/capacity-type by node affinity"),
-        (workers(training(spec=claiming("scratch"))), "worker mounts the volume claim scratch"),
-    ],
-    ids=lambda value: value[:40] if isinstance(value, str) else "",
-)
-def test_workers_that_cannot_reach_the_end_of_their_ladder_are_rejected(
-    judging: Judging, group: Json, why: str
-) -> None:
-    assert why in judging.refusal(ray(group)), "its author reads which link is broken"
-
-
-def test_workers_of_two_groups_must_fit_together(judging: Judging) -> None:
-    other = {**workers(count=3), "groupName": "other"}
-    found = judging.refusal(ray(workers(count=3), other))
-    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
-        "48 are too many"
-    )
-
-
-def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
-    group = workers(count=9, minReplicas=2, maxReplicas=9)
-    scaled = ray(group)
-    cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
-    found = {**scaled, "spec": {**obj(scaled["spec"]), "rayClusterSpec": cluster}}
-    assert admitted_job(judging.client, found), "more is a wish"
-    assert "4 of the 9 pods" in judging.refusal(scaled), "without Ray's scaling all nine are meant"
-
-
-@pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
-def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
-    job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
-    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job), (
-        "KubeRay would fail it on the first move"
-    )
-
-
-def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: Judging) -> None:
-    job = ray(workers(), namespace="evictions")
-    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
-        "one that has ended can never be resumed"
-    )
-
-
-@pytest.mark.parametrize(
-    ("job", "why"),
-    [
-        (ray(workers()), "where any failure moves a job on, admission raises its limit"),
-        (ray(workers(), namespace="evictions", spec={"backoffLimit": 3}), "it has retries of its own"),
-        (
-            ray(workers(), namespace="evictions", annotations={RECREATE: "true"}),
-            "it is recreated after an eviction ended it",
-        ),
-        (
-            ray(workers(), namespace="evictions", spec={"submissionMode": "InteractiveMode"}),
-            "KubeRay gives one that is driven by hand no retries",
-        ),
-        (ray(workers(training(cpu="97")), labels={QUEUE_NAME: "team"}), "Kueue decides where it runs"),
-        (ray(workers(training(cpu="97")), labels={FOLLOWS: "false"}), "its author keeps it off the ladder"),
-        (ray(workers(), head=pod_template(spec=claiming("scratch"))), "a head stays on the default pool"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_rayjob_that_can_follow_or_need_not_is_accepted(judging: Judging, job: Json, why: str) -> None:
-    assert admitted_job(judging.client, job), why
 
 
 @pytest.fixture

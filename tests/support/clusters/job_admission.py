@@ -304,6 +304,11 @@ def training(
     return pod_template(selected, spec={"containers": [container], **(spec or {})})
 
 
+def mounting(claim: str) -> Json:
+    """The fields of a pod that mounts a volume claim."""
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
 def gang(template: Json, pods: int = 4, name: str = "worker", job: Json | None = None) -> Json:
     """One of a JobSet's jobs, of so many pods."""
     return replicated_job(template, name, job={"parallelism": pods, "completions": pods, **(job or {})})
