@@ -1,7 +1,12 @@
-"""The files of a control plane have the required content and can be read back."""
+"""The local control plane: its configuration, its processes and its ports."""
 
+import os
+import subprocess
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 from hypothesis import given
@@ -22,11 +27,21 @@ from holdfast.simulator.control_plane.configuration import (
     render_egress,
     render_kubeconfig,
 )
+from holdfast.simulator.control_plane.control_plane import Launcher, PortTakenError
+from holdfast.simulator.control_plane.processes import (
+    end_processes,
+    exclusive_lock,
+    free_ports,
+    processes_in,
+    python_modules_in,
+)
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS
 from holdfast.simulator.paths import Workspace
 
 PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}
+
+
 PORTS = Ports.of([1, 2, 3, 4, 5, 6])
 
 
@@ -169,3 +184,113 @@ def test_second_write_removes_pid_files_and_keeps_the_data(tmp_path: Path) -> No
     assert not paths.saved_configuration.exists(), "kwokctl would use the old ports"
     assert data.exists(), "the data of the cluster remains"
     assert key.exists(), "the key that signs tokens remains"
+
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+
+
+@pytest.fixture
+def component(tmp_path: Path) -> Generator["subprocess.Popen[str]"]:
+    """A process named kwok-controller in its own folder that ignores SIGTERM."""
+    program = tmp_path / "kwok-controller"
+    program.symlink_to(sys.executable)
+    with subprocess.Popen(
+        [str(program), "-S", "-c", STUBBORN],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONHOME": sys.base_prefix},
+    ) as process:
+        assert process.stdout is not None, "stdout is a pipe"
+        assert process.stdout.readline() == "up\n", "the process runs"
+        yield process
+        process.kill()
+
+
+def pids_in(folder: Path, *names: str) -> list[int]:
+    return [each.process.pid for each in processes_in(folder, names)]
+
+
+def test_process_is_found_in_its_folder_and_killed(
+    component: "subprocess.Popen[str]", tmp_path: Path
+) -> None:
+    assert pids_in(tmp_path, "kwok-controller") == [component.pid], "no pid file is needed"
+    assert pids_in(tmp_path, "etcd") == [], "another program in the folder is not found"
+    assert pids_in(tmp_path.parent, "kwok-controller") == [], "another folder is not searched"
+    end_processes(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
+    assert not psutil.pid_exists(component.pid) or component.poll() is not None, "it has exited"
+    assert pids_in(tmp_path, "kwok-controller") == [], "it is not found again"
+
+
+def test_process_in_a_deleted_folder_is_found(component: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    (tmp_path / "kwok-controller").unlink()
+    tmp_path.rmdir()
+    found = pids_in(tmp_path, "kwok-controller")
+    tmp_path.mkdir()
+    assert found == [component.pid], "a process in a removed .rehearsal can still be ended"
+
+
+def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            found = [each.process.pid for each in python_modules_in(tmp_path, "http.server")]
+            assert found == [process.pid], "python -m http.server runs there"
+            assert python_modules_in(tmp_path, "holdfast.simulator.operator_runner") == [], "another module"
+        finally:
+            process.kill()
+
+
+def test_second_run_is_refused_while_the_first_holds_the_lock(tmp_path: Path) -> None:
+    with (
+        exclusive_lock(tmp_path / "lock", doing="start it"),
+        pytest.raises(RehearsalError, match="cannot stop it: another run"),
+        exclusive_lock(tmp_path / "lock", doing="stop it"),
+    ):
+        pass
+    with exclusive_lock(tmp_path / "lock", doing="stop it"):
+        assert (tmp_path / "lock").exists(), "the file remains, the lock is released"
+
+
+def test_free_ports_differ_from_each_other() -> None:
+    assert len(set(free_ports(6))) == 6, "two listeners cannot share a port"
+
+
+def launcher(stack_dir: Path) -> Launcher:
+    paths = Layout(stack="local", stack_dir=stack_dir, kubeconfig=stack_dir / "kubeconfig")
+    return Launcher(kwokctl=Path("/tools/kwokctl"), layout=paths)
+
+
+def launcher_of_exited_etcd(stack_dir: Path, log: str) -> Launcher:
+    found = launcher(stack_dir)
+    for folder in (found.layout.pids_dir, found.layout.logs_dir):
+        folder.mkdir(parents=True)
+    # The largest possible pid on Linux is 2^22, so no process has this one.
+    (found.layout.pids_dir / "etcd.pid").write_text(str(2**22 + 1))
+    (found.layout.logs_dir / "etcd.log").write_text(log)
+    return found
+
+
+def test_process_that_has_not_started_is_no_failure(tmp_path: Path) -> None:
+    launcher(tmp_path).raise_if_exited("etcd")
+    assert not (tmp_path / "control-plane").exists(), "the check changes nothing"
+
+
+def test_taken_port_has_its_own_error(tmp_path: Path) -> None:
+    log = "listen tcp 127.0.0.1:2: bind: address already in use"
+    with pytest.raises(PortTakenError, match="etcd"):
+        launcher_of_exited_etcd(tmp_path, log).raise_if_exited("etcd")
+
+
+def test_exited_process_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
+    with pytest.raises(RehearsalError) as caught:
+        launcher_of_exited_etcd(tmp_path, "line\n" * 50 + "panic: data is damaged").raise_if_exited("etcd")
+    message = str(caught.value)
+    assert "etcd exited right after its start" in message, "it names the process"
+    assert "panic: data is damaged" in message, "it quotes the log"
+    assert message.count("line\n") < 10, "it does not quote the whole log"
+    assert f"remove {tmp_path / 'control-plane'} and start again" in message, "it says what to do"

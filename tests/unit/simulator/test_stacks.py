@@ -1,16 +1,59 @@
-"""A program of another project is found, checked before anything starts, and imported from its own folder."""
+"""The cluster of a stack, its nodes, and the programs of users."""
 
 import sys
+import threading
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 from holdfast.__main__ import main
 from holdfast.rehearsal.lifecycle.program_run import read_existing
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi import Audience
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from holdfast.simulator.stacks.stack import api_server_profile
 from holdfast.simulator.stacks.user_program import UserProgram
+
+
+def test_second_process_waits_for_the_nodes_of_a_cloud(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    locked = threading.Event()
+
+    def lock() -> None:
+        with ClusterNodes(kubeconfig, "gcp").held():
+            locked.set()
+
+    with ClusterNodes(kubeconfig, "gcp").held():
+        waiting = threading.Thread(target=lock)
+        waiting.start()
+        with ClusterNodes(kubeconfig, "aws").held():
+            assert not locked.wait(0.2), "the lock of another cloud does not matter"
+    waiting.join(timeout=10)
+    assert locked.is_set(), "the second process gets the lock"
+
+
+def test_profile_of_gke_has_the_toleration_plugin_and_its_objects() -> None:
+    profile = api_server_profile("gcp")
+    assert profile.arguments == (("enable-admission-plugins", "ExtendedResourceToleration"),), (
+        "GKE enables this plugin"
+    )
+    text = files("holdfast.simulator.stacks").joinpath(profile.objects).read_text(encoding="utf-8")
+    kinds = [document["kind"] for document in yaml.safe_load_all(text)]
+    assert kinds == [
+        "CustomResourceDefinition",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    ], "the ComputeClass, and the admission of its pods"
+
+
+@pytest.mark.parametrize("cloud", ["aws", "local", ""])
+def test_profile_of_another_cloud_is_empty(cloud: str, tmp_path: Path) -> None:
+    profile = api_server_profile(cloud)
+    assert (profile.arguments, profile.objects) == ((), ""), "only GKE has a profile"
+    profile.apply_to(tmp_path / "no-kubeconfig")
 
 
 def a_project(folder: Path, *, project: str = "name: features\nruntime: python\n", **files: str) -> Path:
