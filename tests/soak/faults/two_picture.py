@@ -59,24 +59,42 @@ def picture_of_stay(cluster: str, pairs: Iterable[tuple[JobTrace, JobTrace]]) ->
         *home.pods.values(),
         *(replace(pod, pool=pool_in(cluster, pod.pool)) for pod in there.pods.values()),
     ]
-    shown = [
-        replace(
-            pod,
-            pool=_short(pod.pool),
-            born_at=max(pod.born_at, since),
-            ended_at=min(pod.ended_at or until, until),
-        )
-        for pod in pods
-        if pod.born_at < until and (pod.ended_at is None or pod.ended_at > since)
+    # The copy may move on the ladder there.
+    inner = [
+        replace(move, source=pool_in(cluster, move.source), target=pool_in(cluster, move.target))
+        for move in _moves(there.changes)
+        if go.suspended_at < move.suspended_at < back.suspended_at
     ]
+    back = replace(back, source=[go, *inner][-1].target)
+    reasons = [_reason(home, go), *(_reason(there, move) for move in inner), _reason(home, back)]
     lanes = (POOLS[0], *(pool_in(cluster, pool) for pool in POOLS[1:]), POOLS[-1])
     return picture_of(
         f"JobSet {home.name} runs in another cluster, and returns",
         [_short(lane) for lane in lanes],
-        shown,
-        [replace(move, source=_short(move.source), target=_short(move.target)) for move in (go, back)],
-        [_reason(home, move) for move in (go, back)],
+        [
+            _shown(pod, since, until)
+            for pod in pods
+            if pod.born_at < until and (pod.ended_at is None or pod.ended_at > since)
+        ],
+        [
+            replace(move, source=_short(move.source), target=_short(move.target))
+            for move in (go, *inner, back)
+        ],
+        reasons,
         until,
+    )
+
+
+def _shown(pod: PodTrace, since: datetime, until: datetime) -> PodTrace:
+    """Return what there is of a pod between two times."""
+    bound_at = None if pod.bound_at is None or pod.bound_at > until else max(pod.bound_at, since)
+    return replace(
+        pod,
+        pool=_short(pod.pool),
+        born_at=max(pod.born_at, since),
+        bound_at=bound_at,
+        ended_at=min(pod.ended_at or until, until),
+        lost=pod.lost if pod.lost_at is not None and pod.lost_at <= until else "",
     )
 
 
