@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
-from holdfast.components.namespace_permissions import group_of, namespace_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.components.namespace_permissions import NamespaceRole
+from holdfast.components.namespace_permissions import NamespaceRole, group_of, namespace_rules
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable
+from typing import cast
 
-from pulumi import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pulumi import Resource
+from pulumi import Output, Resource
 
 
 def tied_to(value: Output[str], resources: Iterable[Resource]) -> Output[str]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_aws.ecr import PullThroughCacheRule
 from pulumi_aws.iam import RolePolicy
 
-from holdfast.components.iam.aws import Statement, document
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.components.iam.aws import Place
+from holdfast.components.iam.aws import Place, Statement, document
 
 
 @dataclass(frozen=True, kw_only=True)

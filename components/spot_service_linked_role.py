@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pulumi
-from pulumi import ComponentResource, ErrorHook, ResourceHookBinding, ResourceOptions
+from pulumi import ComponentResource, ErrorHook, ErrorHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi_aws.iam import ServiceLinkedRole
-
-if TYPE_CHECKING:
-    from pulumi import ErrorHookArgs
 
 #: The service that the role is linked to; it is part of the role's path.
 SERVICE: Final = "spot.amazonaws.com"

@@ -5,12 +5,10 @@ The preflight package of each cloud uses it before anything is registered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 

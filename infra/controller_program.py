@@ -12,17 +12,14 @@ import io
 import re
 import zipfile
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, PackagePath, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.fallback_controller.program import Archive
 from holdfast.scheduling.errors import ConfigError, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from importlib.metadata import PackagePath
 
 _HOLDFAST: Final = Path(__file__).parents[1]
 _OURS: Final = ("fallback", "scheduling")

@@ -7,14 +7,12 @@ creates: a component that took labels as an argument could forget one of its chi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import pulumi
+from pulumi import Input
 
 from holdfast.infra import naming
-
-if TYPE_CHECKING:
-    from pulumi import Input
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 STACK: Final = "holdfast.dev/stack"

@@ -6,11 +6,14 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NoReturn
+from types import FrameType
+from typing import Final, NoReturn
 
 from holdfast.plugin.check import check_file
+from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.command_line import JOB_HELP, access_of, add_access, open_cluster
 from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job
 from holdfast.plugin.drill import command as drill
@@ -19,12 +22,6 @@ from holdfast.plugin.job_view import ROW_HEADS, job_row, job_view, table
 from holdfast.plugin.ui import command as ui
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.quantities import DurationError, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import FrameType
-
-    from holdfast.plugin.cluster import Cluster
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _FAILED: Final = 1

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from holdfast.fallback.api.client import ApiError
 from holdfast.fallback.api.objects import count, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.pod_templates import pool_of, requests_of, selector_of
 from holdfast.fallback.jobs.rayjob import worker_groups
-from holdfast.plugin.cluster import JOB_KINDS, rejected
-from holdfast.plugin.connection import kubectl
+from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
+from holdfast.plugin.connection import Access, kubectl
 from holdfast.plugin.job_view import reference_of
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
@@ -30,18 +31,10 @@ from holdfast.scheduling.labels import (
     POOL,
 )
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
-from holdfast.scheduling.reachability.walk import Outcome, walk_together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from holdfast.plugin.cluster import Cluster
-    from holdfast.plugin.connection import Access
-    from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.walk import Step, Walk
+from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk_together
 
 _CONFLICT: Final = 409
 _MIB: Final = 2**20

@@ -13,18 +13,16 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 from urllib.parse import quote, urlencode
 
 from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
 
 JSON: Final = "application/json"
 _READ_SECONDS: Final = 60.0

@@ -6,28 +6,23 @@ A move stops the job, selects the other pool while no pod is left, and resumes i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.client import ApiError
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.actions import Suspend
-from holdfast.fallback.state_machine.state import Phase
-from holdfast.plugin.cluster import JOB_KINDS, rejected
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
 from holdfast.plugin.job_view import has_finished, reference_of, state_of
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.fallback.jobs.snapshot import JobKey
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.plugin.cluster import Cluster
 
 _POLL_SECONDS: Final = 0.5
 _ATTEMPTS: Final = 10

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
 
 from holdfast.fallback.api.objects import count, moment, text
-from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.state import FailbackStage, OutageKind, Phase, Purpose
-from holdfast.plugin.job_view import cost_text, duration_text, event_time, job_view, state_of, tier_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.plugin.job_view import JobView
-    from holdfast.scheduling.json import Json
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.state import FailbackStage, JobState, OutageKind, Phase, Purpose
+from holdfast.plugin.job_view import (
+    JobView,
+    cost_text,
+    duration_text,
+    event_time,
+    job_view,
+    state_of,
+    tier_of,
+)
+from holdfast.scheduling.json import Json
 
 #: The API server keeps Events for an hour unless it is configured otherwise; only the record remains after that.
 NO_EVENTS: Final = (

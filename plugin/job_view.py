@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.state_machine.failback import failback_due_at
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
@@ -19,11 +20,6 @@ from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpo
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FINISH_BY, FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from holdfast.fallback.policy.policy import NoPolicy, PolicyTier
 
 #: What is shown where there is nothing to show.
 NOTHING: Final = "-"

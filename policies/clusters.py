@@ -6,15 +6,11 @@ An object of Kubernetes belongs to the cluster of its provider, a pool of a clou
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from holdfast.policies.resources import at, once, text_at
+from holdfast.policies.resources import StackResource, at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
 
 _CLUSTER: Final = re.compile(
     r"aws:eks/cluster:Cluster|gcp:container/cluster:Cluster|azure-native:containerservice(/v\w+)?:ManagedCluster"

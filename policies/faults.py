@@ -7,9 +7,10 @@ their ladders and the pools that these name, and other pools. Everything else is
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import is_cluster
 from holdfast.policies.inputs.aks import is_agent_pool
@@ -18,15 +19,10 @@ from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.inputs.karpenter import is_node_pool
 from holdfast.policies.inputs.ladders import NAMESPACE_TYPES, is_fallback_policy
 from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import STOP_ON_FAULT, Finding, Group
+from holdfast.policies.rule import STOP_ON_FAULT, Finding, Group, Rule, Settings
 from holdfast.policies.rules import verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.rule import Rule, Settings
 
 #: A rule that raises with more resources than this raises with any: it is not tried further, and proves nothing.
 _MOST_AT_FAULT: Final = 30

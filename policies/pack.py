@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from pulumi_policy import (
     EnforcementLevel,
@@ -13,7 +14,7 @@ from pulumi_policy import (
 )
 
 from holdfast.policies.remediation import remediations
-from holdfast.policies.rule import PACK_SETTINGS, Finding
+from holdfast.policies.rule import PACK_SETTINGS, Finding, Rule, Settings
 from holdfast.policies.rules import (
     accelerators,
     aks_scaling,
@@ -34,12 +35,7 @@ from holdfast.policies.rules import (
     spot_taints,
     verdicts,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from holdfast.policies.rule import Rule, Settings
-    from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import JsonValue
 
 #: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
 RULES: Final[Sequence[Rule]] = (

@@ -7,17 +7,13 @@ conflicts and on later updates, and a program does not show that: the field is U
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.resources import Value, at, is_object, text_at
+from holdfast.policies.resources import StackResource, Value, at, is_object, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
 
 _OBJECT: Final = re.compile(r"kubernetes:(?:([^:/]+)/)?v\d\w*:(\w+)")
 _SUFFIX: Final = "Patch"

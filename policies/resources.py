@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeGuard, TypeVar, cast
 
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, Unknown, mapping
 from holdfast.scheduling.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 Value: TypeAlias = bool | int | float | str | Unknown | Sequence["Value"] | Mapping[str, "Value"] | None
 Found = TypeVar("Found")

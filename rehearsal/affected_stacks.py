@@ -11,11 +11,8 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Words in a path that name one cloud; other paths belong to all clouds.
 CLOUD_WORDS = {

@@ -6,14 +6,12 @@ The fallback controller, the policies and the simulated autoscalers count with t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 Amounts: TypeAlias = dict[str, Fraction]
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.analysis.replay.baselines import Baseline, replay_baseline, restart_cost
 from holdfast.analysis.replay.comparison import MOST_STARTS, mean
-from holdfast.analysis.replay.market import Market
+from holdfast.analysis.replay.ladders import NamedPolicy
+from holdfast.analysis.replay.market import Market, Workload
 from holdfast.analysis.replay.replay import Replayed, hindsight, horizon, on_demand, replay
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from holdfast.analysis.replay.ladders import NamedPolicy
-    from holdfast.analysis.replay.market import Workload
-    from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import Policy
 
 _HOUR: Final = timedelta(hours=1)
 

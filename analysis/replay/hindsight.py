@@ -14,13 +14,11 @@ but not its restart, so the best schedule may cost about one restart more.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 _HOUR: Final = timedelta(hours=1)
 

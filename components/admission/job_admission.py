@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicyBindingSpecArgsDict,
+    MutatingAdmissionPolicySpecArgsDict,
+)
 
 from holdfast.components.admission.job_expressions import JobKind, variables
 from holdfast.components.admission.job_patches import as_json_patches, reapplication_variables
 from holdfast.components.admission.jobset import JOBSET, jobset_patches, jobset_repairs
 from holdfast.components.admission.rayjob import RAYJOB, rayjob_patches, rayjob_repairs
-from holdfast.components.admission.rules import TolerationRule
+from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from pulumi_kubernetes.admissionregistration.v1 import (
-        MutatingAdmissionPolicyBindingSpecArgsDict,
-        MutatingAdmissionPolicySpecArgsDict,
-    )
-
-    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-    from holdfast.scheduling.json import Json
-
 
 _PATCHES: Final = "patches"
 

@@ -5,13 +5,16 @@ docs/adr/0024-reachability.md describes what is checked, when, and what is allow
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicyBindingSpecArgsDict,
+    ValidatingAdmissionPolicySpecArgsDict,
 )
 
 from holdfast.components.admission import job_faults as faults
@@ -19,13 +22,14 @@ from holdfast.components.admission import shape_checks as walk
 from holdfast.components.admission import tier_checks as links
 from holdfast.components.admission.expressions import text
 from holdfast.components.admission.job_admission import Manifest, match_constraints
-from holdfast.components.admission.job_expressions import QUEUE_NAME, variables
+from holdfast.components.admission.job_expressions import QUEUE_NAME, JobKind, variables
 from holdfast.components.admission.job_warnings import job_warning
 from holdfast.components.admission.jobset import JOBSET
 from holdfast.components.admission.rayjob import RAYJOB
+from holdfast.components.admission.rules import AdmissionRule, NodeSelection
 from holdfast.components.admission.shape_checks import jobset_pods, rayjob_pods, shapes
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.scheduling.json import mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
@@ -34,19 +38,6 @@ from holdfast.scheduling.labels import (
     LADDER,
     RECREATE,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pulumi_kubernetes.admissionregistration.v1 import (
-        ValidatingAdmissionPolicyBindingSpecArgsDict,
-        ValidatingAdmissionPolicySpecArgsDict,
-    )
-
-    from holdfast.components.admission.job_expressions import JobKind
-    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-    from holdfast.scheduling.json import Json
-
 
 #: The message if the detailed one is too long for the API server or cannot be evaluated.
 GENERIC_MESSAGE: Final = "the job cannot follow the ladder of its namespace"

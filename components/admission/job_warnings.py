@@ -7,22 +7,18 @@ creates the job, such as `kubectl apply`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from holdfast.components.admission.expressions import text
 from holdfast.components.admission.job_admission import Manifest, match_constraints
-from holdfast.components.admission.job_expressions import variables
+from holdfast.components.admission.job_expressions import JobKind, variables
+from holdfast.components.admission.rules import NodeSelection
 from holdfast.components.admission.tier_checks import fill_sentence
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.reachability import messages
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.components.admission.job_expressions import JobKind
-    from holdfast.components.admission.rules import NodeSelection
-    from holdfast.scheduling.json import Json
 
 # If the detailed message cannot be evaluated.
 _NOT_FOLLOWING: Final = "the job selects spot, but does not follow the ladder of its namespace"

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicyBindingSpecArgsDict,
+    MutatingAdmissionPolicySpecArgsDict,
+)
 
 from holdfast.components.admission.expressions import (
     ASKS_VARIABLE,
@@ -23,6 +29,7 @@ from holdfast.components.admission.expressions import (
     toleration_patch,
 )
 from holdfast.components.admission.rules import (
+    AdmissionRule,
     AnnotationRule,
     LabelRule,
     OneZoneRule,
@@ -30,18 +37,8 @@ from holdfast.components.admission.rules import (
     version_problem,
 )
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pulumi_kubernetes.admissionregistration.v1 import (
-        MutatingAdmissionPolicyBindingSpecArgsDict,
-        MutatingAdmissionPolicySpecArgsDict,
-    )
-
-    from holdfast.components.admission.rules import AdmissionRule
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 def policy_name(rule: AdmissionRule) -> str:

@@ -6,10 +6,11 @@ A shape is a template that follows the ladder: its pods and their requests. The 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from holdfast.components.admission.expressions import text, texts
-from holdfast.components.admission.job_expressions import HERE
+from holdfast.components.admission.job_expressions import HERE, JobKind
 from holdfast.components.admission.tier_checks import (
     IS_LAST,
     at_most_requested,
@@ -26,11 +27,6 @@ from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE, ON_DEMAND
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.shape import DEVICE_FIELDS, MOST_REQUESTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.components.admission.job_expressions import JobKind
 
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"

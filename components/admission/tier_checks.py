@@ -7,15 +7,17 @@ a check. Messages are the templates of the Python checks, filled by expressions.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from string import Formatter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.admission.expressions import affinity_terms, text, texts
-from holdfast.components.admission.rules import TolerationRule
+from holdfast.components.admission.rules import AdmissionRule, TolerationRule
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, ON_DEMAND, POOL
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.machine_capacity import NOT_IN_TABLES
+from holdfast.scheduling.reachability.messages import MessageTemplate
 from holdfast.scheduling.reachability.shape import (
     EPHEMERAL_STORAGE,
     HUGE_PAGES,
@@ -23,14 +25,7 @@ from holdfast.scheduling.reachability.shape import (
     MOST_COUNTED,
     MOST_REQUESTED,
 )
-from holdfast.scheduling.taints import REPELLING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from holdfast.components.admission.rules import AdmissionRule
-    from holdfast.scheduling.reachability.messages import MessageTemplate
-    from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.taints import REPELLING, Taint
 
 
 def fill_template(template: str, **values: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 from pulumi_azure_native.resources import ResourceGroup
 from pulumi_azure_native.storage import (
@@ -14,7 +15,11 @@ from pulumi_azure_native.storage import (
     BlobContainer,
     BlobServiceProperties,
     DefaultAction,
+    EncryptionArgsDict,
+    IPRuleArgsDict,
     ManagementPolicy,
+    ManagementPolicyRuleArgsDict,
+    NetworkRuleSetArgsDict,
     PublicAccess,
     StorageAccount,
 )
@@ -23,18 +28,6 @@ from holdfast.components.azure_names import is_container_name
 from holdfast.components.checkpoints.private_endpoint import BlobPrivateEndpoint, BlobPrivateEndpointArgs
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input
-    from pulumi_azure_native.storage import (
-        EncryptionArgsDict,
-        IPRuleArgsDict,
-        ManagementPolicyRuleArgsDict,
-        NetworkRuleSetArgsDict,
-    )
-
 
 #: The fewest and the most days for which Blob Storage keeps deleted data.
 RETAIN_DAYS: Final = (1, 365)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_kubernetes.core.v1 import PersistentVolume
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-from pulumi_kubernetes.core.v1 import PersistentVolumeClaim
+from pulumi_kubernetes.core.v1 import PersistentVolume, PersistentVolumeClaim
 
 #: The name of the PersistentVolumeClaim in each training namespace.
 CLAIM: Final = "checkpoints"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_gcp.kms import CryptoKeyIAMMember
-from pulumi_gcp.storage import Bucket, ManagedFolder, ManagedFolderIamMember
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input, Resource
-    from pulumi_gcp.storage import BucketEncryptionArgsDict, BucketLifecycleRuleArgsDict
+from pulumi_gcp.storage import (
+    Bucket,
+    BucketEncryptionArgsDict,
+    BucketLifecycleRuleArgsDict,
+    ManagedFolder,
+    ManagedFolderIamMember,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

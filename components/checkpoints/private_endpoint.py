@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.network import PrivateDnsZoneGroup, PrivateEndpoint
 from pulumi_azure_native.privatedns import PrivateZone, VirtualNetworkLink
-
-if TYPE_CHECKING:
-    from pulumi import Input
 
 #: The zone in which Azure's DNS looks for a blob endpoint in a private network.
 BLOB_ZONE: Final = "privatelink.blob.core.windows.net"

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import Role, RolePolicy
 from pulumi_aws.kms import Key
 from pulumi_aws.s3 import (
     Bucket,
     BucketLifecycleConfiguration,
+    BucketLifecycleConfigurationRuleArgsDict,
     BucketPolicy,
     BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration,
+    BucketServerSideEncryptionConfigurationRuleArgsDict,
     BucketVersioning,
 )
 
 from holdfast.components.iam.aws import Statement, Workload, document, pod_identity_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input
-    from pulumi_aws.s3 import (
-        BucketLifecycleConfigurationRuleArgsDict,
-        BucketServerSideEncryptionConfigurationRuleArgsDict,
-    )
 
 
 def bucket_policy(bucket_arn: str) -> str:

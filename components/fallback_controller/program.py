@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.operators.pod_settings import image
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
 
 #: The module that the container runs.
 MODULE: Final = "holdfast.fallback"

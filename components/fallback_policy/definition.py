@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
+from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition, CustomResourceDefinitionSpecArgsDict
 
 from holdfast.components.fallback_policy.schema import policy_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinitionSpecArgsDict
-
-    from holdfast.scheduling.json import Json
-
+from holdfast.scheduling.json import Json
 
 GROUP = "holdfast.dev"
 VERSION = "v1alpha1"

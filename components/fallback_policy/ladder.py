@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 
-from holdfast.scheduling.ladder import NEVER
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.ladder import NEVER, Ladder, Tier
+from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
-from holdfast.scheduling.reachability.machine_capacity import listed_label_values, non_dominated
-from holdfast.scheduling.reachability.shape import format_device, is_in_bytes
-from holdfast.scheduling.windows import ALWAYS, format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from datetime import timedelta
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.scheduling.ladder import Ladder, Tier
-    from holdfast.scheduling.pools import PoolSummary
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-    from holdfast.scheduling.reachability.shape import Resources, Shape
-    from holdfast.scheduling.taints import Toleration
-    from holdfast.scheduling.windows import CapacityWindow
+from holdfast.scheduling.reachability.machine_capacity import (
+    MachineCapacity,
+    listed_label_values,
+    non_dominated,
+)
+from holdfast.scheduling.reachability.shape import Resources, Shape, format_device, is_in_bytes
+from holdfast.scheduling.taints import Toleration
+from holdfast.scheduling.windows import ALWAYS, CapacityWindow, format_time
 
 
 def facts_object(facts: PoolSummary) -> Json:

@@ -8,7 +8,7 @@ with an unbounded list. The status is a summary for users; the controller never 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from holdfast.components.fallback_policy.shape_schema import shapes_schema
 from holdfast.components.fallback_policy.tier_schema import (
@@ -18,6 +18,7 @@ from holdfast.components.fallback_policy.tier_schema import (
     tier_schema,
     tiers_rules,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import (
     MOST_FAILURES,
@@ -26,12 +27,6 @@ from holdfast.scheduling.ladder import (
     UNLIMITED,
     Failures,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
-
 
 MOST_PROBLEMS = 16
 

@@ -5,7 +5,7 @@ The API server only stores them; the policies and the stack's configuration chec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from holdfast.components.fallback_policy.tier_schema import (
     DNS_LABEL,
@@ -14,6 +14,7 @@ from holdfast.components.fallback_policy.tier_schema import (
     LONGEST_AMOUNT,
     devices,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import Architecture
 from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
 from holdfast.scheduling.reachability.shape import (
@@ -28,9 +29,6 @@ from holdfast.scheduling.reachability.shape import (
     WIDEST_GANG,
     Placement,
 )
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 def shapes_schema() -> Json:

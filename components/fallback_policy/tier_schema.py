@@ -6,8 +6,10 @@ cannot read nodes. Each `up` writes them with the pools; a ladder that a user ap
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import ON_DEMAND, POOL, CapacityType
 from holdfast.scheduling.ladder import (
     ELSEWHERE_NEEDS_TIMEOUT,
@@ -31,12 +33,6 @@ from holdfast.scheduling.reachability.machine_capacity import (
 )
 from holdfast.scheduling.reachability.shape import MOST_DEVICES
 from holdfast.scheduling.windows import TIME_PATTERN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
-
 
 _MAX_DURATION_LENGTH = len("999999h999999m999999s")
 

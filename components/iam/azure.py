@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
-
-from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_azure_native.authorization import RoleAssignment
-
-if TYPE_CHECKING:
-    from pulumi import Input
-
+from typing import Final, Literal
 from uuid import UUID, uuid5
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_azure_native.authorization import RoleAssignment
 
 #: Reads, writes, deletes and lists blobs, but not their old versions, and without changing permissions.
 STORAGE_BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.admission.job_validation import CAN_FALL_BACK
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 #: The name of the rule group, the PrometheusRule and the ServiceMonitor.
 NAME: Final = CONTROLLER

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -13,12 +14,8 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 from holdfast.components.fallback_controller.component import LABELS
 from holdfast.components.monitoring.alerts import NAME, rule_group
 from holdfast.components.monitoring.dashboard import dashboard
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
 
 #: The API version of the Prometheus operator's kinds.
 OPERATOR_API: Final = "monitoring.coreos.com/v1"

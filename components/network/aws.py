@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_aws import ec2
 
 from holdfast.components.network.cidrs import plan_subnets
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 #: The services that nodes, add-ons and Karpenter call: EC2 and SSM (machines, images), EKS and Pod Identity,
 #: STS, the interruption queue, and the image registry. The registry's layers come from S3 through the gateway

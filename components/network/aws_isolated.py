@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws import ec2, vpc
 
 from holdfast.components.network.aws import ISOLATED_SERVICES, PrivateVpc, PrivateVpcArgs, interface_service
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.network import NatGateway, PublicIPAddress, Subnet, VirtualNetwork
 
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input
-
 
 #: How nodes reach the internet: by a NAT gateway on their subnet, or by its route table. AKS checks on
 #: creation that it exists.

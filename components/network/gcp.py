@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_gcp.compute import Firewall, Network, Router, RouterNat, Subnetwork
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_gcp.compute import (
+    Firewall,
+    Network,
+    Router,
+    RouterNat,
+    Subnetwork,
+    SubnetworkSecondaryIpRangeArgsDict,
+)
 
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input
-    from pulumi_gcp.compute import SubnetworkSecondaryIpRangeArgsDict
 
 
 class VpcNativeNetwork(Protocol):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from holdfast.components.operators.charted_operator import chart_reference, repository_opts
+from holdfast.components.operators.charted_operator import ChartReference, chart_reference, repository_opts
 from holdfast.components.operators.pod_settings import image
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import EFA_NODE, EFA_NODE_VALUE, GPU_NODE, GPU_NODE_VALUE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.components.operators.charted_operator import ChartReference
-    from holdfast.scheduling.json import Json
-
 
 # The account of the first regions; later regions and each partition have their own.
 _ACCOUNT: Final = "602401143452"

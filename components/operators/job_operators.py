@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
@@ -14,10 +14,7 @@ from holdfast.components.operators.pod_settings import (
     image,
     spread_over_zones,
 )
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
+from holdfast.scheduling.json import Json
 
 # The labels that the chart puts on its pods.
 _KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}

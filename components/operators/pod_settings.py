@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE, ZONE
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.scheduling.json import Json
 
 SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.ec2 import PlacementGroup, SecurityGroup
 from pulumi_aws.vpc import SecurityGroupEgressRule, SecurityGroupIngressRule
 
-from holdfast.components.pools.karpenter import NodeClass
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pulumi import Input, Output
-
-    from holdfast.components.pools.karpenter import Spec
+from holdfast.components.pools.karpenter import NodeClass, Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, objects, stamp, text, uid_of
 from holdfast.fallback.jobs.jobset import JobSetKind, templates_with_pool
@@ -10,12 +12,13 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
-from holdfast.fallback.state_machine.state import JobState, Phase, read_record
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, read_record
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
     HomeView,
     Permit,
     RemoteView,
+    SetPermit,
     Stage,
     TransferRecord,
     may_run,
@@ -35,13 +38,6 @@ from holdfast.scheduling.labels import (
     TIER,
     TRANSFER,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from holdfast.fallback.state_machine.state import Ledger
-    from holdfast.fallback.state_machine.transfer import SetPermit
 
 _VERSION: Final = "v1"
 _PARTS: Final = 4

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
 
 from holdfast.fallback.api.objects import EARLIEST, LATEST, metadata_of, moment, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
@@ -10,10 +12,6 @@ from holdfast.fallback.state_machine.observation import Deadline
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime, timedelta
 
 _TIME_ALLOWED: Final = (
     f"a time with its zone between {EARLIEST:%Y} and {LATEST:%Y}, such as 2030-05-03T18:00:00Z"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
@@ -10,9 +11,6 @@ from holdfast.fallback.state_machine.observation import MaxCost
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
 from holdfast.scheduling.ladder import AFTER_MAX_COST_VALUES, GIVE_UP_AFTER_MAX_COST, parse_max_cost
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _QUOTED: Final = 60
 

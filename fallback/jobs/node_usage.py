@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.pods_and_nodes import bound_at, has_ended, node_of
-from holdfast.fallback.policy.policy import capacity_of, tier_of
+from holdfast.fallback.policy.policy import NoPolicy, Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import NodeKind
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
@@ -32,12 +33,6 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.pod_requests import effective_requests
 from holdfast.scheduling.quantities import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import NoPolicy, Policy
 
 K = TypeVar("K")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, moment, objects, stamp
-from holdfast.fallback.state_machine.state import write_marker
+from holdfast.fallback.state_machine.state import JobState, write_marker
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
@@ -15,12 +17,6 @@ from holdfast.scheduling.labels import (
     SUSPENDED_FOR,
     TIER,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from holdfast.fallback.state_machine.state import JobState
 
 _DISRUPTED: Final = "DisruptionTarget"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import reservation_toleration
@@ -13,9 +13,6 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
 from holdfast.scheduling.pod_requests import effective_requests
 from holdfast.scheduling.quantities import format_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

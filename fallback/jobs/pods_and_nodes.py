@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.objects import (
     EARLIEST,
@@ -20,10 +21,6 @@ from holdfast.fallback.api.objects import (
 )
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 # A kubelet that evicts because of memory or disk pressure writes "Evicted"; the pod requested too little.
 _PRESSURE: Final = "Evicted"

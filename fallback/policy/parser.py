@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
 from holdfast.fallback.policy.policy import (
     Machine,
@@ -23,6 +24,7 @@ from holdfast.fallback.policy.policy import (
     pool_there,
 )
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     ELSEWHERE_BETWEEN,
@@ -35,12 +37,6 @@ from holdfast.scheduling.ladder import (
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import TIME_ALLOWED, CapacityWindow, parse_time
-
-if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
-    from holdfast.scheduling.json import Json, JsonValue
-
 
 # Longer values are cut when a problem quotes them.
 _QUOTED: Final = 60

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures
+from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.labels import CapacityType
-    from holdfast.scheduling.taints import Taint
 
 # A reclaim notice is 30 s (Azure, GCP) to 2 min (AWS), and the surviving pods need a restart after it.
 DEFAULT_OUTAGE_WINDOW: Final = timedelta(minutes=4)

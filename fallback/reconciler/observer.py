@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
+from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.copies import may_run_here
@@ -42,11 +44,6 @@ from holdfast.fallback.state_machine.observation import (
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import LADDER, STATE, SUSPENDED_FOR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from holdfast.fallback.api.cache import Change
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

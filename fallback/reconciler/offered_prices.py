@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,10 +21,6 @@ from holdfast.fallback.api.objects import metadata_of, objects, text
 from holdfast.fallback.reconciler.caches import pool_made_by
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
 
 #: The metrics of Karpenter's provider for AWS. Both have the labels instance_type, capacity_type and zone.
 PRICE_METRIC: Final = "karpenter_cloudprovider_instance_type_offering_price_estimate"

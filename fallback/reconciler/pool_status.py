@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.pods_and_nodes import node_of
-from holdfast.fallback.reconciler.caches import IN_POOL, pool_made_by
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.reconciler.caches import IN_POOL, Caches, pool_made_by
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from datetime import datetime
-
-    from holdfast.fallback.api.cache import Change
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.reconciler.caches import Caches
 
 
 def pool_statuses(

@@ -7,40 +7,36 @@ the steps that depend on it wait.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Unreachable
+from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.objects import metadata_of, name_of, uid_of
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
-from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.reconciler.caches import pod_selectors
 from holdfast.fallback.state_machine.ledger import includes_copy
+from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.transfer import (
     CreateCopy,
     DeleteCopy,
     Look,
     RecordOutcome,
+    RemoteView,
     SetPermit,
     SuspendAtHome,
+    TransferAction,
+    TransferRecord,
     WriteRecord,
     decide_leftover,
     decide_transfer,
 )
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
-    from holdfast.fallback.api.client import Client
-    from holdfast.fallback.jobs.snapshot import JobKey
-    from holdfast.fallback.state_machine.observation import CopyStatus
-    from holdfast.fallback.state_machine.transfer import RemoteView, TransferAction, TransferRecord
-    from holdfast.scheduling.json import Json
 
 _log = logging.getLogger(__name__)
 

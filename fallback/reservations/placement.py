@@ -6,15 +6,13 @@ own pods become terms about its placeholders. A placement that cannot be transla
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.objects import objects, text
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_KEYS, POOL, RESERVED_FOR, SHAPE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -5,17 +5,12 @@ Two gangs that each hold half of a pool's free nodes would both run into their t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from holdfast.fallback.reservations.pod_shapes import gang_size
-from holdfast.fallback.state_machine.observation import ContendingGang
-from holdfast.fallback.state_machine.state import FailbackStage, JobState
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import UnreadableState
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation
+from holdfast.fallback.state_machine.state import FailbackStage, JobState, UnreadableState
 
 K = TypeVar("K")
 

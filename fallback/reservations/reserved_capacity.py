@@ -5,18 +5,15 @@ Without the taint another pod takes the node 0.07 s after the placeholder is del
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.objects import metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.pods_and_nodes import NodeState, has_ended, is_terminating, state_of_node
 from holdfast.fallback.state_machine.observation import Reservation
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVED_FOR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
 
 _EFFECT: Final = "NoSchedule"
 

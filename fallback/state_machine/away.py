@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from holdfast.fallback.policy.policy import cluster_of, pool_there
+from holdfast.fallback.policy.policy import Policy, cluster_of, pool_there
 from holdfast.fallback.state_machine.actions import Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import track_wait
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
@@ -16,19 +15,13 @@ from holdfast.fallback.state_machine.failover import (
     fail_over,
     failover_event,
 )
-from holdfast.fallback.state_machine.observation import CopyStatus
+from holdfast.fallback.state_machine.observation import CopyStatus, Observation
 from holdfast.fallback.state_machine.pacing import paced_policy, slack_event
 from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_event
-from holdfast.fallback.state_machine.state import Phase
-from holdfast.fallback.state_machine.tier_visit import new_tier_visit, tier_below
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.tier_visit import RankedTier, new_tier_visit, tier_below
 from holdfast.scheduling.labels import LOST_COPY
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.fallback.state_machine.tier_visit import RankedTier
 
 
 def go_away(state: JobState, observation: Observation) -> Step:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
+from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import ContendingGang
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation
+from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import NO_WAIT
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy, PolicyTier
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 # The first half of the wait lets the gangs resolve the conflict, the second half is for the gang that keeps its nodes.
 # Without a timeout: as long as machines need to boot, so that gangs that are merely slow do not yield.

@@ -6,11 +6,12 @@ Also: why a job is left alone, how recorded times follow jumps of the clock, and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.actions import (
+    Action,
     ForceDelete,
     Recreate,
     ReleaseReservation,
@@ -25,7 +26,7 @@ from holdfast.fallback.state_machine.events import EventReason, JobEvent, standi
 from holdfast.fallback.state_machine.failback import failback_deadlines
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER, failover_deadlines
 from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_at, with_ledger
-from holdfast.fallback.state_machine.observation import NO_JUMP
+from holdfast.fallback.state_machine.observation import NO_JUMP, Observation
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from holdfast.fallback.state_machine.phases import (
@@ -44,12 +45,6 @@ from holdfast.fallback.state_machine.tier_visit import (
     with_expected_restart,
 )
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.state_machine.actions import Action
-    from holdfast.fallback.state_machine.observation import Observation
 
 
 def next_requeue(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> datetime | None:

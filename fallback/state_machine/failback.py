@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
+from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.reservations.placement import placement_problem
 from holdfast.fallback.reservations.pod_shapes import gang_size, machines_needed
 from holdfast.fallback.state_machine.actions import (
@@ -22,18 +23,10 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT, fail_back
-from holdfast.fallback.state_machine.observation import ContendingGang, PoolStatus
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase
-from holdfast.fallback.state_machine.tier_visit import is_past_deadline, tiers_above
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
+from holdfast.fallback.state_machine.tier_visit import RankedTier, is_past_deadline, tiers_above
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.fallback.state_machine.tier_visit import RankedTier
 
 # A job that waits for its turn to reserve capacity looks this often, up to twice as long.
 QUEUE_INTERVAL: Final = timedelta(minutes=1)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.policy.policy import home_pool
+from holdfast.fallback.policy.policy import Policy, PolicyTier, home_pool
 from holdfast.fallback.state_machine.actions import RequestCheckpoint, Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
+from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.outages import counted_failures
-from holdfast.fallback.state_machine.state import FailbackStage, Phase, Purpose
+from holdfast.fallback.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     MISSING_POOL_GRACE,
     NO_WAIT,
+    RankedTier,
     current_tier,
     pool_exists,
     pool_missing_deadline,
@@ -23,15 +25,6 @@ from holdfast.fallback.state_machine.tier_visit import (
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from holdfast.scheduling.quantities import format_duration
 from holdfast.scheduling.windows import format_time
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy, PolicyTier
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
-    from holdfast.fallback.state_machine.tier_visit import RankedTier
-
 
 # A checkpoint that takes longer is written on SIGTERM, which every job receives after this time.
 CHECKPOINT_TIMEOUT: Final = timedelta(minutes=2)

@@ -7,19 +7,20 @@ change is written once an hour, so a replica that dies costs the ledger nothing 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.policy.policy import DEFAULT_RESTART_COST, Policy, capacity_of, pool_in, tier_of
-from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.policy.policy import (
+    DEFAULT_RESTART_COST,
+    NoPolicy,
+    Policy,
+    capacity_of,
+    pool_in,
+    tier_of,
+)
+from holdfast.fallback.state_machine.observation import CopyStatus, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.scheduling.labels import CapacityType
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.observation import CopyStatus, Observation
 
 #: How much of a ledger is not written yet at most.
 LEDGER_INTERVAL: Final = timedelta(hours=1)

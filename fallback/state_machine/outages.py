@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.state_machine.observation import Cause
-from holdfast.fallback.state_machine.state import OutageKind, TimedFailure
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.observation import Cause, Loss, Observation
+from holdfast.fallback.state_machine.state import JobState, OutageKind, TimedFailure
 from holdfast.fallback.state_machine.tier_visit import latest_loss_at
 from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.observation import Loss, Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 # A node that answers again within this time has cost nothing: a kubelet reports every 10 s, and the node controller
 # itself waits 40 to 50 s before it calls a node unreachable. The Job controller needs another minute.

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.fallback.policy.policy import Policy, cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import DeleteChildren, DeletePlaceholders, Recreate, Resume, Step
+from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
+from holdfast.fallback.state_machine.actions import (
+    Action,
+    DeleteChildren,
+    DeletePlaceholders,
+    Recreate,
+    Resume,
+    Step,
+)
 from holdfast.fallback.state_machine.away import go_away, slow_return_event, step_away
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
@@ -34,7 +41,7 @@ from holdfast.fallback.state_machine.failover import (
     yield_event,
 )
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
-from holdfast.fallback.state_machine.observation import Cause, Outcome
+from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
 from holdfast.fallback.state_machine.spending_limits import (
@@ -48,7 +55,7 @@ from holdfast.fallback.state_machine.spending_limits import (
     spending_event,
     spending_warnings,
 )
-from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
+from holdfast.fallback.state_machine.state import JobState, OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.stops import step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
@@ -58,12 +65,6 @@ from holdfast.fallback.state_machine.tier_visit import (
     resume_tier_visit,
     tier_below,
 )
-
-if TYPE_CHECKING:
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.actions import Action
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 _COUNTED_REASONS: Final = {
     OutageKind.EVICTION: EventReason.EVICTION_COUNTED,

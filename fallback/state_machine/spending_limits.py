@@ -8,15 +8,17 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
+from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reservations.pod_shapes import machines_needed
 from holdfast.fallback.state_machine.capacity_wait import is_reached, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.ledger import price_of, use_of
+from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.pacing import pacing_of
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
     RankedTier,
@@ -26,13 +28,6 @@ from holdfast.fallback.state_machine.tier_visit import (
     tier_below,
 )
 from holdfast.scheduling.labels import MAX_COST, CapacityType
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy, PolicyTier
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 _HOUR: Final = timedelta(hours=1)
 

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.state_values import (
@@ -23,10 +23,8 @@ from holdfast.fallback.state_machine.state_values import (
     read_text,
     read_time,
 )
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 class Phase(StrEnum):

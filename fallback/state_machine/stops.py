@@ -5,12 +5,11 @@ From then on the controller neither resumes nor moves the job, at whatever point
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     first_tier_visit,
@@ -18,10 +17,6 @@ from holdfast.fallback.state_machine.tier_visit import (
     with_expected_restart,
 )
 from holdfast.scheduling.labels import FOLLOWS, STOP
-
-if TYPE_CHECKING:
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 _MOVES = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
 

@@ -6,18 +6,12 @@ Covers the tiers above and below although the ladder may be edited, and how a vi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.state_machine.observation import Observation, PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Phase
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy, PolicyTier
-    from holdfast.fallback.state_machine.observation import Observation
-
 
 NO_WAIT = timedelta(0)
 

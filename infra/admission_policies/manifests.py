@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.components.admission.job_admission import capacity_selections, job_manifests
 from holdfast.components.admission.job_validation import job_validations
 from holdfast.components.admission.rules import (
+    AdmissionRule,
     NodeSelection,
     TolerationRule,
     aks_rules,
@@ -15,23 +17,15 @@ from holdfast.components.admission.rules import (
 )
 from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
 from holdfast.infra.admission_policies.facts import tier_facts
+from holdfast.policies.inputs import DeclaredPool
 from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import ladders_of
-from holdfast.policies.resources import is_list, is_object
+from holdfast.policies.inputs.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.resources import StackResource, Value, is_list, is_object
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
 from holdfast.scheduling.reachability.node_labels import Provisioner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.components.admission.rules import AdmissionRule
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.inputs.ladders import DeclaredLadder
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.json import Json, JsonValue
 
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import yaml
 
 from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack, StackResource, is_list, is_object, text_at
+from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, text_at
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.policies.resources import Value
 
 #: What the engine writes for a value that only an update knows, and how it marks a secret.
 _UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from holdfast.infra.labels import transform
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ROLE: Final = "aws:iam/role:Role"
 _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"

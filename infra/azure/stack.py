@@ -8,7 +8,7 @@ object, and the network goes last, because nodes drain through it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pulumi import Input
 
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
@@ -21,6 +21,7 @@ from holdfast.components.checkpoints.blob import (
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
 from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.azure.preflight import check_subscription
@@ -29,11 +30,6 @@ from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
-
-if TYPE_CHECKING:
-    from pulumi import Input
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
 
 
 def compose(platform: AzurePlatform, stack: str) -> None:

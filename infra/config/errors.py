@@ -5,17 +5,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, EnumType
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import WITH_FIX
 from holdfast.scheduling.errors import Problem
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 Place = Sequence[str | int]
 

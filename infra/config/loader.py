@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 import yaml
 from pydantic import ValidationError
@@ -14,12 +14,7 @@ from holdfast.infra import naming
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.errors import shape_problems
 from holdfast.scheduling.errors import ConfigError, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from holdfast.scheduling.json import Json, JsonValue
-
+from holdfast.scheduling.json import Json, JsonValue
 
 #: The key of the structured value in a stack file, and the root of every path in a problem.
 PLATFORM: Final = "holdfast:platform"

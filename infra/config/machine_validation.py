@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue, regions_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.network.cidrs import PRIVATE
 from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.scheduling.json import JsonValue
-
+from holdfast.scheduling.json import JsonValue
 
 ADDRESS_BITS: Final = 32
 

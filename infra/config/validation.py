@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config.base import Section
@@ -18,17 +18,13 @@ from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, Parts, read_parts
 from holdfast.infra.config.namespace import NamespaceSection, TierSection
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
 from holdfast.scheduling.ladder import tier_problems, timing_problems
+from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.quotas import quota_problems
 from holdfast.scheduling.reachability.shape import shape_problems
-from holdfast.scheduling.taints import GPU, SPOT
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.scheduling.pools import Pool
-    from holdfast.scheduling.taints import Taint
-
+from holdfast.scheduling.taints import GPU, SPOT, Taint
 
 POOLS = f"{PLATFORM}.pools"
 NAMESPACES = f"{PLATFORM}.namespaces"

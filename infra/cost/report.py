@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from holdfast.scheduling.cost import gang_cost
-from holdfast.scheduling.prices import least_spot_share, price_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.cost import StackCost, TierCost
-    from holdfast.scheduling.prices import CostRange
+from holdfast.scheduling.cost import StackCost, TierCost, gang_cost
+from holdfast.scheduling.prices import CostRange, least_spot_share, price_region
 
 #: What no estimate has, because it depends on use.
 NOT_COUNTED: Final = "Not counted: traffic, storage, logs, keys, taxes and discounts of your contract."

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
 
-from holdfast.infra.determined.parser import POOLS, ConvertedPool, Report, read_pool
+from holdfast.infra.determined.parser import POOLS, ConvertedPool, MasterFile, Report, read_pool
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.infra.determined.parser import MasterFile
-
 
 #: The default pool that is added if none of Determined's pools can be the default.
 _DEFAULT_NAME: Final = "cpu"

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import yaml
 
 from holdfast.infra import naming
 from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
-
 
 #: Fields of a pool and of its provider that a stack's pool has too.
 CONVERTED: Final = frozenset({"pool_name", "provider"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.admission.rules import ALLOWED_VERSIONS, OLDEST_VERSION
 from holdfast.infra.config.errors import format_value
@@ -11,9 +12,6 @@ from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: The field with the cluster's name.
 EXISTING: Final = f"{PLATFORM}.cluster.existing"

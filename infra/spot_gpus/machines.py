@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.machines import (
+    Machine,
     attachable_to,
     is_sold_in,
     machine_catalogue,
     regions_of,
     with_attached,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.machines import Machine
 
 #: GPUs that Compute Engine attaches get as many vCPUs each as the machines that bring theirs.
 _VCPUS_PER_ATTACHED: Final = 8

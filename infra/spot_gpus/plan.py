@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import yaml
 
 from holdfast.infra.config.loader import PLATFORM, load_yaml
-from holdfast.infra.spot_gpus.machines import select
+from holdfast.infra.spot_gpus.machines import Selection, select
 from holdfast.infra.template.files import source
-from holdfast.scheduling.machines import is_sold_in, machine_catalogue, select_machines, select_vm_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.infra.spot_gpus.machines import Selection
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.machines import (
+    Machine,
+    is_sold_in,
+    machine_catalogue,
+    select_machines,
+    select_vm_sizes,
+)
 
 REGION_KEY: Final[Mapping[str, str]] = {
     "aws": "aws:region",

@@ -7,17 +7,15 @@ the user knows is marked.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.infra.naming import is_dns_label
 from holdfast.infra.template.workflows import project_workflow
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: The clouds that a new project can use.
 CLOUDS: Final = ("aws", "azure", "gcp")

@@ -6,10 +6,8 @@ The steps of the composite action stand in the workflow itself, for one cloud; a
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 #: Installs the wheel for the program, and the policy pack beside it with the same packages.
 _INSTALL: Final = (

@@ -7,30 +7,24 @@ what the job could not get back.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.api.objects import count, metadata_of, name_of, text
 from holdfast.fallback.jobs.pod_history import part_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating, node_of
-from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.observation import Part
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.observation import Observation, Part
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.pacing import pacing_of
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.plugin.cluster import Right
 from holdfast.plugin.job_view import limit_of, reference_of, state_of, tier_of
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import PROGRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.state import JobState
 
 # An interruption costs one restart; below two more a job with a deadline leaves spot.
 _RESTARTS_KEPT: Final = 3

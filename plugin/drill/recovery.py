@@ -6,17 +6,14 @@ report of the new ones is what was lost.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import metadata_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, has_started, is_terminating, node_of
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import PROGRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

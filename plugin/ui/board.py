@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from holdfast.fallback.api.objects import objects, text, uid_of
-from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.plugin.history import history_lines
-from holdfast.plugin.job_view import duration_text, event_time, job_row, job_view
+from holdfast.plugin.job_view import JobView, duration_text, event_time, job_row, job_view
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import NoPolicy, PolicyTier
-    from holdfast.plugin.job_view import JobView
 
 #: Longer timelines are cut at their beginning.
 MOST_SPANS: Final = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from holdfast.policies.inputs.aks import aks_pools
 from holdfast.policies.inputs.daemon_sets import with_daemons
@@ -10,12 +10,7 @@ from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import once
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource
+from holdfast.policies.resources import StackResource, once
 
 __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 

@@ -6,20 +6,16 @@ A MutatingAdmissionPolicy is CEL, which is not evaluated here: its annotation co
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from holdfast.policies.inputs.pool import taint_of
-from holdfast.policies.resources import at, is_list, items_at, once, text_at
+from holdfast.policies.resources import StackResource, Value, at, is_list, items_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
 from holdfast.scheduling.reachability.facts import AddedToleration
 from holdfast.scheduling.taints import Taint, Toleration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 _GROUP: Final = "kubernetes:admissionregistration.k8s.io/"
 _POLICY: Final = ":MutatingAdmissionPolicy"

@@ -6,13 +6,15 @@ Each is a scale set of one VM size.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import NO_DRIVER, WINDOWS, DeclaredPool, known_taints, machines_named
 from holdfast.policies.resources import (
+    StackResource,
     Value,
     at,
     count,
@@ -26,16 +28,10 @@ from holdfast.policies.resources import (
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, RESERVED, SPOT
+from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
 from holdfast.scheduling.taints import AKS_SPOT, Taint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.affinity import LabelFact
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 # With or without an API version between the module and the type.
 _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")

@@ -6,25 +6,20 @@ charts take is reserved as a fixed amount (`machine_capacity`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.pod_templates import PodTemplate
-from holdfast.policies.resources import at, once, text_at
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.inputs.pool import DeclaredPool
+from holdfast.policies.resources import StackResource, at, once, text_at
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.facts import PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.node_selection import matches
 from holdfast.scheduling.reachability.shape import Resources, Shape, total
 from holdfast.scheduling.taints import untolerated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.inputs.pool import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Unknown
-    from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
 _NOTHING: Final = Resources(cpu_millis=0, memory_mib=0)

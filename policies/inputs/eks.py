@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import (
@@ -15,17 +16,22 @@ from holdfast.policies.inputs.pool import (
     machines_named,
     taint_of,
 )
-from holdfast.policies.resources import at, count, items_at, labels_at, once, text_at, texts_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    count,
+    items_at,
+    labels_at,
+    once,
+    text_at,
+    texts_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, POOL, SPOT
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import Taint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _CLUSTER: Final = "aws:eks/cluster:Cluster"

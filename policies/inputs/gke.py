@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
@@ -18,6 +19,7 @@ from holdfast.policies.inputs.pool import (
     taint_of,
 )
 from holdfast.policies.resources import (
+    StackResource,
     Value,
     at,
     count,
@@ -44,17 +46,11 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, regions, with_attached, zones_of
+from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, Taint, Toleration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.affinity import LabelFact
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 

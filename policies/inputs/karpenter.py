@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
+    StackResource,
     Value,
     at,
     count,
@@ -34,19 +36,13 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED
+from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import machine_capacity
 from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.reachability.node_pool_requirements import NodePoolRequirement, NodePoolRequirements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.affinity import LabelFact
-    from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.taints import Taint
 
 #: Karpenter may launch any of these if a NodePool requires none: a NodePool without a capacity type is not on-demand.
 CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, RESERVED})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.pool import DeclaredPool
 from holdfast.policies.inputs.shapes import shape_of
 from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import (
+    StackResource,
     Value,
     at,
     items_at,
@@ -17,18 +21,10 @@ from holdfast.policies.resources import (
     text_at,
     whole_number,
 )
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, Unknown
 from holdfast.scheduling.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow, parse_time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from holdfast.policies.inputs.pool import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json, JsonValue
 
 #: A patch that labels an existing namespace makes it a training namespace, too.
 NAMESPACE_TYPES: Final = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"})

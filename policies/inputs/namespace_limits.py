@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.resources import at, is_object, items_at, once, text_at
+from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 _QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
 _LIMIT_RANGES: Final = frozenset({"kubernetes:core/v1:LimitRange", "kubernetes:core/v1:LimitRangePatch"})

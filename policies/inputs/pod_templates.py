@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.inputs.shapes import selector_at, tolerations_at
 from holdfast.policies.resources import Value, at, is_list, is_object, items_at, text_at
@@ -24,7 +25,7 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.pod_requests import effective_requests
-from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.affinity import Requirement, Term
 from holdfast.scheduling.reachability.shape import (
     MOST_REQUESTED,
     MOVED_LABELS,
@@ -33,11 +34,6 @@ from holdfast.scheduling.reachability.shape import (
     Shape,
     is_in_bytes,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.scheduling.reachability.affinity import Term
 
 _MIB: Final = 2**20
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, get_args
+from collections.abc import Mapping, Sequence
+from typing import Final, get_args
 
 from holdfast.policies.resources import (
     Value,
@@ -27,9 +28,6 @@ from holdfast.scheduling.reachability.shape import (
     is_in_bytes,
 )
 from holdfast.scheduling.taints import Toleration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _ARCHITECTURES: Final[tuple[Architecture, ...]] = get_args(Architecture)
 _PLACEMENTS: Final = {each.value: each for each in Placement}

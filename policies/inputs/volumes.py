@@ -6,20 +6,16 @@ pod and outlives it: a lower tier may have no nodes there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.pod_templates import terms_of
-from holdfast.policies.resources import at, items_at, text_at, texts_at
+from holdfast.policies.resources import StackResource, Value, at, items_at, text_at, texts_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
 from holdfast.scheduling.reachability.node_labels import ALIASES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 _CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
 _VOLUME: Final = "kubernetes:core/v1:PersistentVolume"

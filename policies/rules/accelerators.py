@@ -5,21 +5,16 @@ A job for A100s that falls back to T4s runs out of memory, or takes weeks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
+from holdfast.policies.inputs import DeclaredPool
 from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import ladders_of
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.inputs.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.resources import StackResource
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.inputs.ladders import DeclaredLadder
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -7,21 +7,16 @@ Node pools that autoscale beside node auto-provisioning are advised against, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.inputs.aks import is_agent_pool, is_cluster
 from holdfast.policies.inputs.karpenter import is_node_pool
 from holdfast.policies.inputs.ladders import ladders_of
-from holdfast.policies.resources import at, items_at, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, at, items_at, text_at
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 _NODE_CLASS: Final = "AKSNodeClass"
 

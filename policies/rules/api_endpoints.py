@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
-from holdfast.policies.resources import at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, at, is_list, is_object, items_at
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 _FIX: Final = (

@@ -5,10 +5,20 @@ A bucket is taken to hold checkpoints if its name contains `checkpoint`, or if t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.policies.resources import amount, at, is_list, is_object, items_at, text_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    amount,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    text_at,
+)
 from holdfast.policies.rule import (
     NAMES_SCHEMA,
     Finding,
@@ -17,15 +27,10 @@ from holdfast.policies.rule import (
     Rule,
     RuleSeverity,
     Setting,
+    Settings,
     names_setting,
 )
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
 
 _BUCKETS: Final = "buckets"
 _PROTECTED: Final = "protectedStacks"

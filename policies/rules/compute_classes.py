@@ -6,18 +6,13 @@ on both, without its ladder. GKE rejects pods that select a class and GKE's spot
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.policies.inputs.gke import gke_pools
-from holdfast.policies.resources import at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
 
 _SPOT_LABELS: Final = (GKE_SPOT, GKE_PROVISIONING)
 

@@ -5,12 +5,13 @@ Ray heads, submitters and helpers select nothing. Without such a pool they stay 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
-from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs import DeclaredPool, all_pools
 from holdfast.policies.inputs.ladders import training_namespaces
-from holdfast.policies.resources import once
+from holdfast.policies.resources import StackResource, once
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     Elsewhere,
@@ -19,17 +20,11 @@ from holdfast.policies.rule import (
     Level,
     Rule,
     RuleSeverity,
+    Settings,
     is_made_elsewhere,
 )
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.taints import REPELLING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -7,20 +7,15 @@ out of the drain on the interruption notice: it receives neither SIGTERM nor `Di
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_label
 from holdfast.policies.inputs.ladders import ladders_of
-from holdfast.policies.resources import at, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
 
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 

@@ -5,10 +5,11 @@ Without them nothing drains a node in its last two minutes: pods die with the ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from holdfast.policies.inputs.karpenter import is_on_aws, may_buy_spot, node_pools
-from holdfast.policies.resources import at, text_at
+from holdfast.policies.resources import StackResource, at, text_at
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     Elsewhere,
@@ -17,15 +18,10 @@ from holdfast.policies.rule import (
     Level,
     Rule,
     RuleSeverity,
+    Settings,
     is_made_elsewhere,
 )
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 RELEASES: Final = (
     "kubernetes:helm.sh/v3:Release",

@@ -6,16 +6,11 @@ A job that can write everywhere can overwrite what another team has trained for 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
-from holdfast.policies.resources import at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
+from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 
 _S3_OBJECTS: Final = (
     "s3:*",

@@ -6,31 +6,35 @@ Without one, a job that has used up its spot tiers waits forever, or restarts on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import candidates, training_namespaces
+from holdfast.policies.inputs.ladders import (
+    DeclaredLadder,
+    DeclaredTier,
+    LadderCandidates,
+    TrainingNamespace,
+    candidates,
+    training_namespaces,
+)
 from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import is_object
-from holdfast.policies.rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, is_object
+from holdfast.policies.rule import (
+    ON_DEMAND_POOLS,
+    PACK_DEFAULTS,
+    Finding,
+    Level,
+    Rule,
+    RuleSeverity,
+    Settings,
+)
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.elsewhere import ENDS_ELSEWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from holdfast.policies.inputs.ladders import (
-        DeclaredLadder,
-        DeclaredTier,
-        LadderCandidates,
-        TrainingNamespace,
-    )
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 END: Final = "training-ladder-ends-on-demand"
 END_UNKNOWN: Final = "training-ladder-end-unknown"

@@ -8,19 +8,14 @@ its values are checked.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from holdfast.policies.resources import at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules.disruption import pod_templates
 from holdfast.policies.rules.interruption_queue import RELEASES
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
 
 _EXACT: Final = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.+-]+)?")
 _CONTAINERS: Final = ("containers", "initContainers")

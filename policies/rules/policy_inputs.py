@@ -6,7 +6,8 @@ on preview it has not been asked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.policies.inputs.admission import is_admission_policy, unreadable_tolerations
 from holdfast.policies.inputs.aks import is_agent_pool
@@ -14,15 +15,9 @@ from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.inputs.karpenter import is_node_pool
 from holdfast.policies.inputs.ladders import is_fallback_policy
 from holdfast.policies.inputs.shapes import toleration_of
-from holdfast.policies.resources import amount, at, is_list, is_object, whole_number
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, Value, amount, at, is_list, is_object, whole_number
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _LIMITS: Final = ("nodes", "cpu", "memory", "nvidia.com/gpu")

@@ -5,28 +5,24 @@ A quota that is too small for a shape keeps its jobs from running: some pods of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.policies.inputs.jobs import JobKind, jobs_on
-from holdfast.policies.inputs.ladders import candidates, training_namespaces
-from holdfast.policies.inputs.namespace_limits import limit_ranges_near, quotas_of
-from holdfast.policies.resources import at, count, cpu_millis, memory_mib
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.inputs.jobs import DeclaredJob, JobKind, jobs_on
+from holdfast.policies.inputs.ladders import (
+    DeclaredLadder,
+    TrainingNamespace,
+    candidates,
+    training_namespaces,
+)
+from holdfast.policies.inputs.namespace_limits import LimitRange, Quota, limit_ranges_near, quotas_of
+from holdfast.policies.inputs.pod_templates import PodTemplate
+from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
 from holdfast.scheduling.reachability.shape import Resources, Shape, is_in_bytes, total
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.policies.inputs.jobs import DeclaredJob
-    from holdfast.policies.inputs.ladders import DeclaredLadder, TrainingNamespace
-    from holdfast.policies.inputs.namespace_limits import LimitRange, Quota
-    from holdfast.policies.inputs.pod_templates import PodTemplate
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.policies.rule import Settings
-    from holdfast.scheduling.json import Unknown
 
 _PREFIX: Final = "requests."
 _OBJECTS: Final = "count/"

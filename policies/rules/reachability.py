@@ -7,15 +7,23 @@ turned off or lowered is the repetition shown.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import candidates, first_tier_pools, shapes_of, training_namespaces
+from holdfast.policies.inputs.ladders import (
+    DeclaredLadder,
+    DeclaredTier,
+    candidates,
+    first_tier_pools,
+    shapes_of,
+    training_namespaces,
+)
 from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, at
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules.ladder_end import (
     END,
     END_UNKNOWN,
@@ -25,7 +33,7 @@ from holdfast.policies.rules.ladder_end import (
     find_ladder_ends,
     tier_title,
 )
-from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
+from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.prices import never_below
 from holdfast.scheduling.reachability import messages
@@ -34,14 +42,6 @@ from holdfast.scheduling.reachability.elsewhere import check_checkpoints
 from holdfast.scheduling.reachability.facts import Exported
 from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
-    from holdfast.policies.rules.program_jobs import JobVerdict
 
 #: The worst result of replaying two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = (

@@ -5,19 +5,23 @@ A pool of one type in one zone is reclaimed as a whole, and sold out as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from holdfast.policies.inputs import declared_pools
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Setting, number_setting
+from holdfast.policies.inputs import DeclaredPool, declared_pools
+from holdfast.policies.resources import StackResource
+from holdfast.policies.rule import (
+    Finding,
+    Group,
+    Level,
+    Rule,
+    RuleSeverity,
+    Setting,
+    Settings,
+    number_setting,
+)
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 _MARKETS: Final = "markets"
 _ZONES: Final = "zones"

@@ -7,20 +7,15 @@ machines repel the very pods that fall back to them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from holdfast.policies.inputs import declared_pools
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
+from holdfast.policies.inputs import DeclaredPool, declared_pools
+from holdfast.policies.resources import StackResource
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 from holdfast.scheduling.taints import REPELLING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:

@@ -5,16 +5,20 @@ A pass says so, too: a report without violations must not look like a proof wher
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs import DeclaredPool, all_pools
 from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import (
+    DeclaredLadder,
+    DeclaredTier,
+    TrainingNamespace,
     candidates,
     first_tier_pools,
     ladders_of,
@@ -22,8 +26,8 @@ from holdfast.policies.inputs.ladders import (
     training_namespaces,
 )
 from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import unshown_components
-from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
+from holdfast.policies.resources import StackResource, unshown_components
+from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules import accelerators, aks_scaling, quotas
 from holdfast.policies.rules.ladder_end import (
     KNOWN_LATER,
@@ -31,30 +35,17 @@ from holdfast.policies.rules.ladder_end import (
     tier_title,
     waits_indefinitely,
 )
-from holdfast.policies.rules.program_jobs import STAYS, is_on_spot, job_verdicts
+from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
 from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import Failed, Undetermined
+from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
 from holdfast.scheduling.reachability.elsewhere import check_checkpoints, check_elsewhere
-from holdfast.scheduling.reachability.facts import Exported
+from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.reachability.walk import Outcome
-from holdfast.scheduling.windows import format_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.policies.inputs import DeclaredPool
-    from holdfast.policies.inputs.ladders import DeclaredLadder, DeclaredTier, TrainingNamespace
-    from holdfast.policies.resources import StackResource
-    from holdfast.policies.rule import Settings
-    from holdfast.policies.rules.program_jobs import JobVerdict
-    from holdfast.scheduling.reachability.checks import CheckResult
-    from holdfast.scheduling.reachability.facts import TierFacts
-    from holdfast.scheduling.reachability.walk import Step, Walk
-    from holdfast.scheduling.windows import CapacityWindow
+from holdfast.scheduling.reachability.walk import Outcome, Step, Walk
+from holdfast.scheduling.windows import CapacityWindow, format_time
 
 
 class Word(StrEnum):

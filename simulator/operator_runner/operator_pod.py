@@ -1,12 +1,17 @@
 """Runs the process of one pod while the pod exists, and reports the status of the pod."""
 
 import asyncio
+import contextlib
+import hashlib
 import logging
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.controllers import (
     Prepared,
@@ -17,25 +22,16 @@ from holdfast.simulator.operator_runner.controllers import (
 from holdfast.simulator.operator_runner.pod_files import PodFiles, PodSources
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
+    PodIdentity,
     grace_seconds_of,
     identity_of,
+    main_container,
+    readiness_probe,
     restarts_of,
     service_account_of,
     volumes_of,
 )
-from holdfast.simulator.operator_runner.process import SupervisedProcess, delay_seconds, failures_after
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-import contextlib
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.pod_spec import PodIdentity, main_container, readiness_probe
-from holdfast.simulator.operator_runner.process import now
+from holdfast.simulator.operator_runner.process import SupervisedProcess, delay_seconds, failures_after, now
 
 _OURS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from holdfast.components.cluster.aks.access import kubeconfig
-
-if TYPE_CHECKING:
-    from holdfast.components.cluster.aks.access import ApiServer, Login
+from holdfast.components.cluster.aks.access import ApiServer, Login, kubeconfig
 
 
 @dataclass(frozen=True, kw_only=True)

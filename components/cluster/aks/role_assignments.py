@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import UserAssignedIdentity
 
 from holdfast.components.iam.azure import (
@@ -17,11 +17,6 @@ from holdfast.components.iam.azure import (
     AssignmentArgs,
 )
 from holdfast.components.ordering import tied_to
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input
 
 
 @dataclass(frozen=True, kw_only=True)

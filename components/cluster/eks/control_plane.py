@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.cloudwatch import LogGroup
-from pulumi_aws.eks import Cluster
+from pulumi_aws.eks import Cluster, ClusterVpcConfigArgsDict
 from pulumi_aws.kms import Key
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
 from holdfast.components.cluster.eks.access import RoleWithPolicies, RoleWithPoliciesArgs
-from holdfast.components.iam.aws import service_trust
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi import Input, Output
-    from pulumi_aws.eks import ClusterVpcConfigArgsDict
-
-    from holdfast.components.iam.aws import Place
-
+from holdfast.components.iam.aws import Place, service_trust
 
 #: Days during which a key's deletion can be canceled: KMS's longest and shortest period.
 _LONGEST_WINDOW: Final = 30

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
 from holdfast.components.cluster.eks.access import ApiServer, Caller, kubeconfig
-
-if TYPE_CHECKING:
-    from pulumi import Input
 
 
 @dataclass(frozen=True, kw_only=True)

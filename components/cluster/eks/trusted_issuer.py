@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_aws.eks import IdentityProviderConfig
 
 from holdfast.components.fallback_controller.transfer_policy import account_prefix
 from holdfast.components.fallback_controller.write_policy import ACCOUNT
-
-if TYPE_CHECKING:
-    from pulumi import Input
 
 
 @dataclass(frozen=True, kw_only=True)

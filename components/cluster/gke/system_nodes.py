@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_gcp.container import NodePool
 from pulumi_gcp.projects import IAMMember
 from pulumi_gcp.serviceaccount import Account
 
 from holdfast.components.ordering import tied_to
 from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pulumi import Input, Output
-
 
 #: The longest ID of a service account.
 _LONGEST_ID: Final = 30

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_kubernetes.flowcontrol.v1 import FlowSchema
+from pulumi_kubernetes.flowcontrol.v1 import (
+    FlowSchema,
+    FlowSchemaSpecArgsDict,
+    ResourcePolicyRuleArgsDict,
+    SubjectArgsDict,
+)
 
 from holdfast.components.iam.aws import Place, Workload
 from holdfast.components.karpenter.eks.iam_roles import (
@@ -18,18 +24,7 @@ from holdfast.components.karpenter.eks.iam_roles import (
 from holdfast.components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pulumi_kubernetes.flowcontrol.v1 import (
-        FlowSchemaSpecArgsDict,
-        ResourcePolicyRuleArgsDict,
-        SubjectArgsDict,
-    )
-
-    from holdfast.scheduling.json import Json
-
+from holdfast.scheduling.json import Json
 
 #: The release's service account, which is associated with the controller's IAM role.
 SERVICE_ACCOUNT: Final = "karpenter"

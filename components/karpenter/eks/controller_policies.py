@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from holdfast.components.iam.aws import Statement, document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from holdfast.components.iam.aws import Place
+from holdfast.components.iam.aws import Place, Statement, document
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import InstanceProfile, Role, RolePolicy, RolePolicyAttachment
 
-from holdfast.components.iam.aws import NODE_POLICIES, pod_identity_trust, service_trust
+from holdfast.components.iam.aws import NODE_POLICIES, Place, Workload, pod_identity_trust, service_trust
 from holdfast.components.karpenter.eks.controller_policies import (
     CONTROLLER_POLICIES,
     ControllerScope,
     controller_policy,
 )
-
-if TYPE_CHECKING:
-    from holdfast.components.iam.aws import Place, Workload
 
 
 @dataclass(frozen=True, kw_only=True)

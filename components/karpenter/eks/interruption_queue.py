@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_aws.cloudwatch import EventRule, EventTarget
 from pulumi_aws.sqs import Queue, QueuePolicy
 
-from holdfast.components.iam.aws import Statement, document
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.components.iam.aws import Place
-
+from holdfast.components.iam.aws import Place, Statement, document
 
 #: Event → its source and its detail type.
 _EVENTS: Final[Mapping[str, tuple[str, str]]] = {

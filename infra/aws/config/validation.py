@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
@@ -42,20 +43,14 @@ from holdfast.infra.config import validation
 from holdfast.infra.config.clusters import AcceptedClusterSection
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
-from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
+from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import covers_internet, private_block_problems
 from holdfast.infra.config.stack import CloudMirror
 from holdfast.infra.config.validation import pool_and_ladder_problems, training_namespace_problems
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import GPU, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.config.loader import Parts
-    from holdfast.scheduling.json import Json
-
 
 _CLUSTER: Final = f"{PLATFORM}.cluster"
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.azure_names import LENGTHS, is_container_name
-from holdfast.infra.azure.config.cluster import AzureCluster, Scaling, cluster_variant
+from holdfast.infra.azure.config.cluster import (
+    AzureAccess,
+    AzureCluster,
+    AzureMaintenance,
+    AzureMaintenanceExclusion,
+    Scaling,
+    cluster_variant,
+)
 from holdfast.infra.azure.config.fields import (
     SUBSCRIPTION,
     location_problem,
@@ -18,7 +25,12 @@ from holdfast.infra.azure.config.fields import (
     tenant_problem,
     zones_here,
 )
-from holdfast.infra.azure.config.network import AzureClusterNetwork, AzureNewNetwork, network_variant
+from holdfast.infra.azure.config.network import (
+    AzureClusterNetwork,
+    AzureExistingNetwork,
+    AzureNewNetwork,
+    network_variant,
+)
 from holdfast.infra.azure.config.pool import AzurePoolSection, FixedPool, NapPool
 from holdfast.infra.azure.config.pool_validation import (
     fixed_pool_problems,
@@ -28,6 +40,7 @@ from holdfast.infra.azure.config.pool_validation import (
 )
 from holdfast.infra.azure.config.stack import (
     AzureCheckpoints,
+    AzurePlatform,
     FixedDocument,
     FixedPlatform,
     NapDocument,
@@ -51,16 +64,8 @@ from holdfast.infra.config.network_validation import (
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance, AzureMaintenanceExclusion
-    from holdfast.infra.azure.config.network import AzureExistingNetwork
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.json import Json
-
 
 _A_DEFAULT_NAP_POOL: Final = (
     "`{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}`"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pulumi
 
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_problems, preflight_warnings
 from holdfast.infra.azure.preflight.queries import query_subscription
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from holdfast.infra.azure.config.stack import AzurePlatform
 
 __all__ = ["Subscription", "check_subscription"]
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
+from holdfast.components.pools.aks import ExistingPool
+from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
-from holdfast.infra.azure.preflight.quotas import quota_uses, size_warnings
+from holdfast.infra.azure.preflight.quotas import LocationLimits, quota_uses, size_warnings
 from holdfast.infra.azure.preflight.subnet import subnet_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.preflight.quotas import advice
 from holdfast.scheduling.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from holdfast.components.pools.aks import ExistingPool
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.azure.preflight.quotas import LocationLimits
 
 
 @dataclass(frozen=True, kw_only=True)

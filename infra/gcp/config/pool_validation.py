@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.reservation import reservation_problems
 from holdfast.infra.config.validation import NAMESPACES, POOLS
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of
-from holdfast.infra.gcp.config.pool import Upgrades
+from holdfast.infra.gcp.config.pool import GcpAccelerator, GcpFlexStart, GcpPool, Upgrades
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue, zones_of
+from holdfast.scheduling.machines import (
+    Machine,
+    attachable_to,
+    can_be_placed_compactly,
+    machine_catalogue,
+    zones_of,
+)
 from holdfast.scheduling.quantities import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.pool import GcpAccelerator, GcpFlexStart, GcpPool
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.scheduling.machines import Machine
-
 
 #: GKE's limit for the name of a node pool.
 _LONGEST_NAME: Final = 40

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
@@ -23,9 +24,23 @@ from holdfast.infra.config.network_validation import (
     service_range_problems,
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
-from holdfast.infra.gcp.config.cluster import GcpCluster, GcpExistingCluster, cluster_variant
+from holdfast.infra.gcp.config.cluster import (
+    DnsEndpoint,
+    GcpAccess,
+    GcpCluster,
+    GcpExistingCluster,
+    GcpMaintenance,
+    MaintenanceExclusion,
+    MaintenanceWindow,
+    cluster_variant,
+)
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem
-from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork, network_variant
+from holdfast.infra.gcp.config.network import (
+    GcpClusterNetwork,
+    GcpExistingNetwork,
+    GcpNewNetwork,
+    network_variant,
+)
 from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
 from holdfast.infra.gcp.config.pool_validation import (
     class_problems,
@@ -36,21 +51,8 @@ from holdfast.infra.gcp.config.pool_validation import (
 )
 from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform, Recovery
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import GKE_SPOT_TAINT, GPU
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.cluster import (
-        DnsEndpoint,
-        GcpAccess,
-        GcpMaintenance,
-        MaintenanceExclusion,
-        MaintenanceWindow,
-    )
-    from holdfast.infra.gcp.config.network import GcpClusterNetwork
-    from holdfast.scheduling.json import Json
-
 
 _A_DEFAULT_POOL: Final = (
     "`{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from holdfast.infra import versions
 from holdfast.infra.config import machine_validation, validation
@@ -10,13 +10,9 @@ from holdfast.infra.config.loader import PLATFORM, read_parts, read_section
 from holdfast.infra.config.reservation import reservation_problems
 from holdfast.infra.config.validation import pool_and_ladder_problems
 from holdfast.infra.local.config.stack import CATALOGUE, LocalPlatform, LocalPool
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import machine_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
 
 
 def local_problems(document: Json) -> Iterator[Problem]:

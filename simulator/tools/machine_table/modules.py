@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.tools.catalog import pinned_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _PINS: Final = "karpenter"
 
