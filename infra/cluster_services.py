@@ -94,8 +94,7 @@ class ClusterServices:
             OperatorsArgs(
                 charts=self.charts,
                 images=self.images,
-                jobset_version=versions.JOBSET,
-                kuberay_version=versions.KUBERAY,
+                versions=versions.JOB_OPERATORS,
                 replicas=self.replicas,
             ),
             opts=self.after(),

@@ -11,6 +11,9 @@ JOBSET: Final = "0.12.0"
 # renovate: datasource=github-releases depName=ray-project/kuberay
 KUBERAY: Final = "1.6.2"
 
+#: The operators of jobs, by the names of their charts.
+JOB_OPERATORS: Final = {"jobset": JOBSET, "kuberay-operator": KUBERAY}
+
 # The image that the fallback controller's program runs in, with the digest of the index of all platforms.
 # renovate: datasource=docker depName=docker.io/library/python
 PYTHON_IMAGE: Final = (

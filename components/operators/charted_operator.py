@@ -11,6 +11,8 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
+from holdfast.scheduling.operators import OPERATORS
+
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
@@ -20,10 +22,8 @@ _OWN_CHARTS: Final = Path(__file__).parents[1] / "charts"
 #: Where each project publishes its chart.
 UPSTREAM: Final[Mapping[str, str]] = {
     "aws-efa-k8s-device-plugin": "https://aws.github.io/eks-charts",
-    "jobset": "oci://registry.k8s.io/jobset/charts",
-    "karpenter": "oci://public.ecr.aws/karpenter",
-    "kuberay-operator": "https://ray-project.github.io/kuberay-helm",
     "nvidia-device-plugin": "https://nvidia.github.io/k8s-device-plugin",
+    **{chart: operator.charts for chart, operator in OPERATORS.items()},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from holdfast.components.operators.pod_settings import (
     spread_over_zones,
 )
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.operators import OPERATORS
 
 # The labels that the chart puts on its pods.
 _KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
@@ -65,17 +67,23 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
     }
 
 
+#: The values of each chart, of its version, its images and its replicas.
+_VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
+    "jobset": jobset_values,
+    "kuberay-operator": kuberay_values,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class OperatorsArgs:
     """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
 
-    The versions are the operators'. With more than one replica they elect a leader.
+    `versions` are the operators', by the names of their charts. With more than one replica they elect a leader.
     """
 
     charts: str | None
     images: str | None = None
-    jobset_version: str
-    kuberay_version: str
+    versions: Mapping[str, str]
     replicas: int
 
 
@@ -88,34 +96,21 @@ class Operators(ComponentResource):
 
     def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:Operators", name, None, opts)
-        ChartedOperator(
-            f"{name}-jobset",
-            ChartedOperatorArgs(
-                namespace="jobset-system",
-                release="jobset",
-                crds_release="jobset-crds",
-                crds_chart="jobset-crds",
-                charts=args.charts,
-                chart="jobset",
-                version=args.jobset_version,
-                chart_version=args.jobset_version,
-                values=jobset_values(args.jobset_version, args.images, args.replicas),
-            ),
-            opts=ResourceOptions(parent=self),
-        )
-        ChartedOperator(
-            f"{name}-kuberay",
-            ChartedOperatorArgs(
-                namespace="kuberay-system",
-                release="kuberay-operator",
-                crds_release="kuberay-crds",
-                crds_chart="kuberay-crds",
-                charts=args.charts,
-                chart="kuberay-operator",
-                version=args.kuberay_version,
-                chart_version=args.kuberay_version,
-                values=kuberay_values(args.kuberay_version, args.images, args.replicas),
-            ),
-            opts=ResourceOptions(parent=self),
-        )
+        for chart, values in _VALUES.items():
+            operator, version = chart.removesuffix("-operator"), args.versions[chart]
+            ChartedOperator(
+                f"{name}-{operator}",
+                ChartedOperatorArgs(
+                    namespace=OPERATORS[chart].namespace,
+                    release=chart,
+                    crds_release=f"{operator}-crds",
+                    crds_chart=f"{operator}-crds",
+                    charts=args.charts,
+                    chart=chart,
+                    version=version,
+                    chart_version=version,
+                    values=values(version, args.images, args.replicas),
+                ),
+                opts=ResourceOptions(parent=self),
+            )
         self.register_outputs({})

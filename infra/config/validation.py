@@ -21,6 +21,7 @@ from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
 from holdfast.scheduling.ladder import tier_problems, timing_problems
+from holdfast.scheduling.operators import OPERATORS
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.quotas import quota_problems
 from holdfast.scheduling.reachability.shape import shape_problems
@@ -34,7 +35,7 @@ A_DEFAULT_POOL: Final = (
 )
 
 RESERVED_NAMESPACES: Final = frozenset(
-    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
+    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", *(each.namespace for each in OPERATORS.values())}
 )
 
 S = TypeVar("S", bound=Section)

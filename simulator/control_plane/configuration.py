@@ -19,6 +19,8 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.scheduling.operators import OPERATORS
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 
@@ -256,7 +258,10 @@ def _extra_argument(component: str, key: str, value: str, *, override: bool = Fa
 
 
 def _stages() -> str:
-    return files("holdfast.simulator.control_plane").joinpath("stages.yaml").read_text(encoding="utf-8")
+    """The stages of nodes and pods, without those of the pods that the operator runner runs."""
+    text = files("holdfast.simulator.control_plane").joinpath("stages.yaml").read_text(encoding="utf-8")
+    own = (f"{operator.namespace}/{name}" for name, operator in OPERATORS.items())
+    return text.replace("[OPERATORS]", f"[{', '.join((*own, f'{CONTROLLER_NAMESPACE}/{CONTROLLER}'))}]")
 
 
 @dataclass(frozen=True, kw_only=True)

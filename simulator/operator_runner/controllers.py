@@ -14,6 +14,7 @@ import yaml
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.scheduling.operators import OPERATORS
 from holdfast.simulator.control_plane.configuration import Cluster
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -190,12 +191,20 @@ CONTROLLERS: Mapping[str, SimulatedController] = MappingProxyType(
         CONTROLLER: SimulatedController(
             namespace=CONTROLLER_NAMESPACE, tool=CONTROLLER, adapt=_fallback, module=FALLBACK
         ),
-        "jobset": SimulatedController(namespace="jobset-system", tool="jobset-controller", adapt=_jobset),
+        "jobset": SimulatedController(
+            namespace=OPERATORS["jobset"].namespace, tool="jobset-controller", adapt=_jobset
+        ),
         "kuberay-operator": SimulatedController(
-            namespace="kuberay-system", tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)
+            namespace=OPERATORS["kuberay-operator"].namespace,
+            tool="kuberay-operator",
+            adapt=_kuberay,
+            extra_ports=(8082,),
         ),
         "karpenter": SimulatedController(
-            namespace="karpenter", tool="karpenter-kwok", adapt=_karpenter, buys_from=INSTANCE_TYPES
+            namespace=OPERATORS["karpenter"].namespace,
+            tool="karpenter-kwok",
+            adapt=_karpenter,
+            buys_from=INSTANCE_TYPES,
         ),
     }
 )

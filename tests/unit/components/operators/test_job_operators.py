@@ -10,7 +10,7 @@ from tests.support.builders import aks_components, gke_components
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
-ARGS = OperatorsArgs(charts="/charts", jobset_version="0.12.0", kuberay_version="1.6.2", replicas=1)
+ARGS = OperatorsArgs(charts="/charts", versions={"jobset": "0.12.0", "kuberay-operator": "1.6.2"}, replicas=1)
 
 
 def recorded(args: OperatorsArgs = ARGS, *, preview: bool = False) -> Recording:

@@ -1,0 +1,23 @@
+"""The operators that run in every cluster: where they are installed, and where their projects publish them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """An operator: the namespace of its pods, and the address of the charts of its project."""
+
+    namespace: str
+    charts: str
+
+
+#: By the name of the chart, which is also the `app.kubernetes.io/name` of the pods.
+OPERATORS: Final[Mapping[str, Operator]] = {
+    "jobset": Operator(namespace="jobset-system", charts="oci://registry.k8s.io/jobset/charts"),
+    "karpenter": Operator(namespace="karpenter", charts="oci://public.ecr.aws/karpenter"),
+    "kuberay-operator": Operator(
+        namespace="kuberay-system", charts="https://ray-project.github.io/kuberay-helm"
+    ),
+}
