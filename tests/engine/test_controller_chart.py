@@ -1,10 +1,9 @@
 """The chart of the fallback controller: the real Helm renders from it what the components register."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -25,6 +24,7 @@ from holdfast.infra.controller_chart import (
     write_chart,
 )
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CONTROLLER
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.simulator.paths import Workspace
@@ -32,11 +32,6 @@ from holdfast.simulator.tools.locate import find_tool
 from tests.support.command_line import command
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 pytestmark = pytest.mark.engine
 

@@ -3,12 +3,12 @@
 What EKS is asked for is given to the API server as an AuthenticationConfiguration, which has the same fields.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -26,6 +26,7 @@ from holdfast.components.training_namespace import TrainingNamespace, TrainingNa
 from holdfast.fallback.api.access import from_kubeconfig
 from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client
 from holdfast.fallback.api.connection import Connection
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.simulator.control_plane.configuration import Cluster, read_cluster, render_kubeconfig
@@ -38,12 +39,6 @@ from tests.support.clusters.reconciler import jobset
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

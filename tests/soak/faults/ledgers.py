@@ -4,25 +4,19 @@ Each time between two written ledgers is compared alone. What the controller can
 killed misses nodes that were gone before it started again, and one that was cut off counts lost nodes until it learns of them.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from holdfast.fallback.policy.policy import cluster_of
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.labels import CapacityType
-    from tests.soak.faults.nodes import NodeTimeline
-    from tests.soak.faults.observations import Record
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import CapacityType
+from tests.soak.faults.nodes import NodeTimeline
+from tests.soak.faults.observations import Record
 
 #: How long a controller that was killed or cut off may learn nothing.
 _BLIND: Final = timedelta(minutes=2)

@@ -1,9 +1,8 @@
 """Runs jobs on a ladder while the components around them fail; `make chaos` runs it longer."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -16,9 +15,6 @@ from tests.soak.faults.two_clusters import run_two_clusters, two_environments
 from tests.soak.faults.two_plan import draw_two_clusters
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.clusters.fallback import ladder_cluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(1800)]
 

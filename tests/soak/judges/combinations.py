@@ -1,15 +1,16 @@
 """Draws stacks with any combination of the optional features, and records what they register."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from types import ModuleType
+from typing import Final, TypeAlias, cast
 
 from pulumi import output
 
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
@@ -27,13 +28,7 @@ from tests.support.builders.configurations import (
     nap_platform,
     section,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import ModuleType
-
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 #: A feature: its name, and how it changes a document.
 Feature: TypeAlias = "tuple[str, Callable[[Document], object]]"

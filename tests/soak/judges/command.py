@@ -1,32 +1,25 @@
 """`python -m tests.soak judges`: judges what drawn stacks register, by what others publish."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, cast
 
 from holdfast.rehearsal.output import say
 from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.values import UNKNOWN
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties
 from tests.soak.judges import openapi, terraform
-from tests.soak.judges.combinations import draw, plain
+from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
 from tests.soak.judges.provider_judge import FOLDER, Missed, binary_name, judge, provider_of
 from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.published import AZURE, Published
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.pulumi.values import Properties
-    from tests.soak.judges.combinations import Combination
-    from tests.support.fakes.pulumi_engine import Recorded
 
 #: The packages of the three clouds.
 _CLOUDS: Final = ("aws", "gcp", "azure-native")

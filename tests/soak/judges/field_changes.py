@@ -1,22 +1,17 @@
 """Changes of single fields: what the simulator and the real provider say of each, in place or replaced."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from holdfast.simulator.clouds.catalogue import ResourceType, Rules, catalogue_of
 from holdfast.simulator.clouds.provider import resource_diff, with_name
 from holdfast.simulator.clouds.schema import Schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from holdfast.simulator.pulumi.values import Properties
-    from tests.support.fakes.pulumi_engine import Recorded
+from holdfast.simulator.pulumi.values import Properties
+from tests.support.fakes.pulumi_engine import Recorded
 
 Inputs: TypeAlias = "Mapping[str, object]"
 Path: TypeAlias = "tuple[str | int, ...]"

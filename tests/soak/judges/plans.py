@@ -4,20 +4,16 @@
 planned resources, where a made-up value replaces what only the cloud knows.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from pathlib import Path
+from typing import Final, TypeAlias, cast
 
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.judges.provider_schema import ADDRESS, Block, ProviderSchema, terraform_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 Inputs: TypeAlias = "Mapping[str, object]"
 Document: TypeAlias = "dict[str, object]"

@@ -1,25 +1,20 @@
 """Judges drawn stacks by the plans of the real Terraform provider, where its binary is on this machine."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.soak.judges.combinations import Combination, plain
 from tests.soak.judges.field_changes import FieldChange, field_changes, is_replaced, named, with_own_name
 from tests.soak.judges.plans import PROVIDERS, Inputs, Planned, Planner, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from tests.soak.judges.planted import Mistake
-    from tests.support.fakes.pulumi_engine import Recorded
+from tests.soak.judges.planted import Mistake
+from tests.support.fakes.pulumi_engine import Recorded
 
 #: Where the providers' binaries are looked for; git ignores the folder.
 FOLDER: Final = Path(__file__).parents[3] / ".tools/judges"

@@ -1,12 +1,8 @@
 """Which request of an API creates each resource of AWS and Google Cloud, and where the provider's fields are in it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Final
 
 #: A field that the provider keeps for itself, or sends in a form that the API's model does not describe.
 PROVIDER_ONLY: Final = ""

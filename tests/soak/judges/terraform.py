@@ -1,23 +1,17 @@
 """Which fields replace a resource, from the sources of the Terraform providers that pulumi-aws and pulumi-gcp wrap."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from holdfast.simulator.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, argument_properties
+from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.diff import Change, ChangeKind
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.simulator.clouds.sdk import Property, PropertyType
 
 _IAM_MEMBER: Final = "google-beta/tpgiamresource/resource_iam_member.go:IamMemberBaseSchema"
 #: Token → the files, each with the declaration of the schema if that is not the resource itself.

@@ -1,25 +1,18 @@
 """AWS stacks as a whole, composed under mocks in an account that answers: those of `stacks/`, and other ways to write one."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from holdfast.components.cluster.eks.access import Caller
+from holdfast.infra.aws.config.stack import AwsPlatform
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.builders.configurations import aws_platform, entry, list_of
+from holdfast.scheduling.json import Json, JsonValue
+from tests.support.builders.configurations import Document, aws_platform, entry, list_of
 from tests.support.fakes.aws_account import ROLES, answers
-from tests.support.fakes.pulumi_engine import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders.configurations import Document
-    from tests.support.fakes.pulumi_engine import Recording
+from tests.support.fakes.pulumi_engine import Recording, record
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"

@@ -1,16 +1,18 @@
 """The examples of a cloud on the ladders of one of its stacks, as a real API server with that stack's admission sees them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import Final, cast
 
 import yaml
 
+from holdfast.infra.local.config.stack import LocalPlatform
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -20,16 +22,8 @@ from tests.support.builders.training_jobs import marked, templates_of
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, is_judged
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from holdfast.infra.local.config.stack import LocalPlatform
-    from holdfast.scheduling.json import Json
-    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 #: Of every such stack.
 NAMESPACES: Final = ("tabular", "vision")

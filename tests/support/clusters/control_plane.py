@@ -1,11 +1,12 @@
 """A control plane in a temporary folder, built from the tools of the checkout, and the kinds that it serves."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import psutil
 import yaml
 
 from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
@@ -16,13 +17,6 @@ from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-import os
-
-import psutil
 
 KIND = "CustomResourceDefinition"
 API_VERSION = "apiextensions.k8s.io/v1"

@@ -1,17 +1,10 @@
 """Invalid documents of Azure stacks, each with one mistake and the problem that it causes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.infra import versions
+from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import ADMIN, DISK_ENCRYPTION_SET, EXISTING_AZURE_NETWORK, SUBNET
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, changed, missing, reserved, wrong
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.invalid_configs.mistakes import Mistake
+from tests.support.invalid_configs.mistakes import ENDED, Mistake, changed, missing, reserved, wrong
 
 KEY = {
     "url": "https://my-keys.vault.azure.net/keys/checkpoints",

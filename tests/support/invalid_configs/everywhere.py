@@ -1,16 +1,9 @@
 """Mistakes that are the same in the documents of every cloud."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.infra import versions
-from tests.support.invalid_configs.mistakes import missing, wrong
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import JsonValue
-    from tests.support.builders.configurations import Document
-    from tests.support.invalid_configs.mistakes import Mistake
+from holdfast.scheduling.json import JsonValue
+from tests.support.builders.configurations import Document
+from tests.support.invalid_configs.mistakes import Mistake, missing, wrong
 
 FINETUNE: Document = {"name": "finetune", "pods": 4, "cpu": 48, "memory": "512Gi", "gpus": 8}
 
@@ -19,6 +12,7 @@ def shape(field: str, value: JsonValue, fix: str, **others: JsonValue) -> Mistak
     """A mistake in the only shape of the namespace of the GPU ladder."""
     at = ".namespaces[0].shapes"
     return wrong(f"{at}[0].{field}", [{**FINETUNE, field: value, **others}], fix, at=at)
+
 
 #: A ladder with a tier in another cluster, and the cluster.
 AWAY: JsonValue = [

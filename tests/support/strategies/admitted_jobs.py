@@ -1,11 +1,10 @@
 """Draws pods, jobs and ladders, and states without CEL what admission must decide about them."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hypothesis import strategies as st
 
@@ -14,8 +13,9 @@ from holdfast.components.admission.job_validation import (
     MOST_SENTENCES,
     job_validations,
 )
-from holdfast.components.admission.rules import DO_NOT_DISRUPT
+from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection
 from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -66,13 +66,6 @@ from tests.support.builders.training_jobs import (
     required_affinity,
 )
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from holdfast.components.admission.rules import NodeSelection
-    from holdfast.scheduling.json import Json, JsonValue
-
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"
 

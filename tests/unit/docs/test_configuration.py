@@ -1,12 +1,9 @@
 """The configuration page documents how jobs move along their ladder, shapes and quotas."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from holdfast.fallback.policy.policy import Policy
+from holdfast.infra.config.base import Section
 from holdfast.infra.config.clusters import AcceptedClusterSection, OtherClusterSection
 from holdfast.infra.config.ladder import ControllerSection, FallbackSection, MonitoringSection
 from holdfast.infra.config.namespace import NamespaceSection, QuotaSection
@@ -21,9 +18,6 @@ from holdfast.scheduling.reachability.shape import (
     WIDEST_GANG,
 )
 from tests.support.doc_pages import DocPage
-
-if TYPE_CHECKING:
-    from holdfast.infra.config.base import Section
 
 PAGE = DocPage.read("docs/configuration.md")
 

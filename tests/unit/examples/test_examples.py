@@ -1,20 +1,15 @@
 """The examples of every cloud: manifests as their users were promised they may write them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from holdfast.components.training_namespace import SERVICE_ACCOUNT, service_account_of
 from holdfast.rehearsal.scenarios.aks import NOTICE_SECONDS
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CHECKPOINTS
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 CLOUDS = ["aws", "azure", "gcp"]

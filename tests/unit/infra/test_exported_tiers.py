@@ -1,20 +1,15 @@
 """What a stack exports becomes the facts of another stack's tier, and warnings about it; whatever the other stack is."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from holdfast.components.fallback_policy.ladder import facts_object
 from holdfast.infra.clouds import pool_summaries
+from holdfast.infra.config.namespace import NamespaceSection, TierSection
 from holdfast.infra.exported_tiers import exported_fields, tier_warnings
-from holdfast.scheduling.json import mapping
+from holdfast.scheduling.json import Json, mapping
 from tests.support.builders.configurations import aws_platform
-
-if TYPE_CHECKING:
-    from holdfast.infra.config.namespace import NamespaceSection, TierSection
-    from holdfast.scheduling.json import Json
 
 URI: Final = "s3://checkpoints-0a1b2c3/vision"
 PLATFORM: Final = aws_platform()

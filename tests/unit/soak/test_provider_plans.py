@@ -1,9 +1,9 @@
 """Resources are written in the words of a Terraform provider, and its plans are compared with the simulator's replacements."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,12 +14,7 @@ from tests.soak.judges.field_changes import field_changes
 from tests.soak.judges.plans import Planned, Planner, Subject, Verdicts
 from tests.soak.judges.planted import Mistake
 from tests.soak.judges.provider_schema import ProviderSchema, terraform_type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from tests.support.fakes.pulumi_engine import Recorded
+from tests.support.fakes.pulumi_engine import Recorded
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 #: A cut of what `terraform providers schema -json` prints.

@@ -1,8 +1,6 @@
 """The fields that replace a resource are read from the sources of the Terraform providers, and the simulator uses them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ from holdfast.simulator.clouds.catalogue import recorded_replacing
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.diff import Change, ChangeKind
 from tests.soak.judges.terraform import SOURCES, differences, replacing, simulated_replacing
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 GO = """package eks

@@ -1,7 +1,5 @@
 """What the data of a job costs on a tier in another region, alone and in replays."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 

@@ -1,8 +1,6 @@
 """The fallback controller's permissions: those of the calls that it makes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
@@ -17,14 +15,10 @@ from holdfast.components.fallback_controller.access import (
     ControllerAccessArgs,
 )
 from holdfast.fallback.api import client
+from holdfast.scheduling.json import Json
 from tests.support.controller_calls import CALLS, Place
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from holdfast.scheduling.json import Json
 
 ROLES = {
     Place.EVERYWHERE: CLUSTER_RULES,

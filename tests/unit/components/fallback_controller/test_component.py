@@ -1,9 +1,8 @@
 """What `FallbackController` registers."""
 
-from __future__ import annotations
-
 from base64 import b64encode
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -16,13 +15,9 @@ from holdfast.components.fallback_controller.component import (
 from holdfast.components.fallback_controller.program import ControllerImages
 from holdfast.fallback.api.access import from_kubeconfig
 from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
 
 IMAGES = ControllerImages(
     controller="registry.example.com/controller:1", placeholder="registry.example.com/pause:1"

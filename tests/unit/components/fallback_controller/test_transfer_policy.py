@@ -1,7 +1,5 @@
 """The policies of transfers, as they are registered; tests on two clusters hold what they refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from holdfast.components.fallback_controller.transfer_policy import (

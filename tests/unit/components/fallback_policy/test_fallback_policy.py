@@ -1,11 +1,8 @@
 """The CustomResourceDefinition of FallbackPolicy, and ladders as its objects."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +16,7 @@ from holdfast.components.fallback_policy.schema import spec_schema
 from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, CapacityType
 from holdfast.scheduling.ladder import NEVER, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import summarize_pool
@@ -28,11 +26,6 @@ from holdfast.scheduling.taints import GPU, SPOT, Toleration
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import A100_SPOT, CONDUCT, FACTS, MACHINES, SHAPES, TIERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.json import Json, JsonValue
 
 
 def schemas(value: JsonValue) -> Iterator[Json]:

@@ -1,11 +1,10 @@
 """Transfers are carried out from one API server to another, whichever request fails."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -13,19 +12,13 @@ from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client, Unr
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
 from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
-from holdfast.fallback.state_machine.transfer import CreateCopy, Stage
+from holdfast.fallback.state_machine.transfer import CreateCopy, Stage, TransferAction
 from holdfast.scheduling.labels import COPY_OF, PERMIT, STATE, TRANSFER
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, child_job, condition, jobset, worker
 from tests.support.builders.job_states import running
 from tests.support.coroutines import in_event_loop
-from tests.support.fakes.api_server import FakeApi
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.fallback.state_machine.transfer import TransferAction
-    from tests.support.fakes.api_server import Sent
 
 KEY: Final = JobKey("JobSet", NAMESPACE, "train")
 

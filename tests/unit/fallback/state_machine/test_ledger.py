@@ -1,10 +1,8 @@
 """The ledger of a job: what is counted, at which prices, when it is written, and how it is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final, Unpack
 
 import pytest
 
@@ -28,6 +26,7 @@ from tests.support.builders.job_states import (
     MINUTE,
     SPOT,
     T0,
+    ObservationFields,
     kinds,
     observed,
     policy,
@@ -36,11 +35,6 @@ from tests.support.builders.job_states import (
     suspending,
     waiting,
 )
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from tests.support.builders.job_states import ObservationFields
 
 NODES = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LADDER = policy(

@@ -1,10 +1,8 @@
 """Jobs with a deadline: never late where on-demand is available, left alone while their slack suffices, warned in time."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +14,7 @@ from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Deadline, Outcome
 from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
-from holdfast.fallback.state_machine.state import Pace, Phase, read_state, write_state
+from holdfast.fallback.state_machine.state import JobState, Pace, Phase, read_state, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,
@@ -35,11 +33,6 @@ from tests.support.builders.job_states import (
     waiting,
 )
 from tests.support.soak import sized
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.fallback.state_machine.state import JobState
 
 COST = 12 * MINUTE
 PACED = policy(tiers=(SPOT, LAST), return_after=HOUR, restart_cost=COST, hold_timeout=MINUTE)

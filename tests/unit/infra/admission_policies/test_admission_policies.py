@@ -1,9 +1,7 @@
 """The manifests that check jobs in the API server, from the files of any program."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,17 +12,12 @@ from holdfast.infra.admission_policies.manifests import admission_manifests
 from holdfast.infra.admission_policies.program import read_program
 from holdfast.policies.inputs import all_pools
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import ZONE
+from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from tests.support.builders.reachability import on_demand, spot
 from tests.support.json_objects import obj, objects
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.facts import PoolFacts
 
 LADDER: Json = {
     "apiVersion": "holdfast.dev/v1alpha1",

@@ -1,9 +1,7 @@
 """The resources of AWS stacks: roles, versions, nodes, checkpoints, protection, tags."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pulumi
 import pytest
@@ -13,19 +11,15 @@ from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.outputs import CHECKPOINT_KEY, OUTPUTS
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import recorded_replacing
 from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders.configurations import aws_platform, entry, section
+from tests.support.builders.configurations import Document, aws_platform, entry, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from tests.support.builders.configurations import Document
-
 
 DEPLOYER = "arn:aws:iam::123456789012:role/deployer"
 

@@ -1,12 +1,11 @@
 """A tier in another cluster is judged by what its stack exports, and by no pool of this program that has its name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pytest
 
-from holdfast.policies.resources import items_at
+from holdfast.policies.resources import StackResource, Value, items_at
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_ends
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
@@ -14,11 +13,6 @@ from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.policy_programs import program
 from tests.support.builders.stack_resources import A100, A100_SPOT, ladder, namespace, pools, resource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from holdfast.policies.resources import StackResource, Value
 
 URI: Final = "s3://checkpoints-1a2b3c/vision"
 MACHINE: Final[Value] = {

@@ -1,26 +1,26 @@
 """What another cluster has never decides whether jobs arrive at home, and stored facts prove nothing wrong that holds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.ladder import facts_object
 from holdfast.infra.reachability import pool_facts
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
+from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
 from holdfast.scheduling.reachability.walk import Outcome, walk_together
-from tests.support.strategies.admitted_jobs import facts, known_ladders, shapes_of, tiers_of, walking_jobs
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pools import PoolSummary
-    from tests.support.strategies.admitted_jobs import KnownLadder
+from tests.support.strategies.admitted_jobs import (
+    KnownLadder,
+    facts,
+    known_ladders,
+    shapes_of,
+    tiers_of,
+    walking_jobs,
+)
 
 EXPORTS = st.sampled_from(
     (None, UNKNOWN, Exported(stack="s", ladder=None), Exported(stack="s", ladder=("a100", "cpu")))
