@@ -147,6 +147,6 @@ def test_changes_are_in_place_where_aks_allows_it(stack: CloudProgram) -> None:
         f"pool-{what}-agent-pool": operation for what, (_, operation) in CHANGES.items()
     }, "the preview says what a change costs, and nothing else changes"
     stack.up(program(*after))
-    assert {pool.inputs["agentPoolName"] for pool in stack.objects(AGENT_POOL)} == set(CHANGES), (
+    assert {str(pool.inputs["agentPoolName"]) for pool in stack.objects(AGENT_POOL)} == set(CHANGES), (
         "under the names they had, and AKS refused none of it"
     )
