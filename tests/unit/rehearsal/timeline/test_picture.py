@@ -11,7 +11,7 @@ from holdfast.rehearsal.timeline.traces import Move, PodTrace
 
 START = datetime(2026, 11, 23, 12, tzinfo=UTC)
 SVG = "{http://www.w3.org/2000/svg}"
-DRAWN = Path(__file__).resolve().parents[4] / "docs" / "pictures" / "ladder.svg"
+PICTURES = Path(__file__).resolve().parents[4] / "docs" / "pictures"
 
 
 def at(seconds: float) -> datetime:
@@ -80,10 +80,24 @@ def test_a_text_that_is_not_a_picture_is_refused() -> None:
 
 
 def test_the_picture_in_the_documentation_was_drawn_by_a_run_as_expected() -> None:
-    svg = DRAWN.read_text(encoding="utf-8")
+    svg = (PICTURES / "ladder.svg").read_text(encoding="utf-8")
     picture = read_svg(svg)
     assert render_svg(picture) == svg, "run `make picture` again: the drawing has changed since"
     assert [(arrow.source, arrow.target) for arrow in picture.arrows] == [(0, 1), (1, 2), (2, 0)], (
         "down two tiers and back to the first"
     )
     assert sum(bar.lost for bar in picture.bars) >= 3, "three evictions cost three pods"
+
+
+def test_the_picture_of_a_job_in_another_cluster_was_drawn_by_a_run_in_which_it_came_back() -> None:
+    svg = (PICTURES / "elsewhere.svg").read_text(encoding="utf-8")
+    picture = read_svg(svg)
+    assert render_svg(picture) == svg, "run `make chaos TWO=1 PICTURE=…` again: the drawing has changed since"
+    first, *_, last = picture.arrows
+    assert "/" in picture.pools[first.target], "a copy ran in the other cluster"
+    assert "/" not in picture.pools[last.target], "and the job came home"
+    at_home = [bar for bar in picture.bars if "/" not in picture.pools[bar.lane]]
+    there = [bar for bar in picture.bars if "/" in picture.pools[bar.lane]]
+    assert not any(
+        home.begins < copy.ends and copy.begins < home.ends for home in at_home for copy in there
+    ), "it never had pods in both"
