@@ -134,7 +134,7 @@ def test_a_ledger_at_home_that_does_not_say_what_the_copy_used_is_found(told: fl
 def test_pods_in_both_clusters_at_once_and_nodes_that_no_ledger_has_are_found() -> None:
     found = problems(run(left_there_at=239))
     assert any("ran at home and" in each for each in found), "two generations write one checkpoint"
-    assert any("and the nodes" in each for each in found), "nobody counted its last 20 s"
+    assert any("and the nodes" in each for each in found), "no ledger has its last 20 s"
 
 
 def test_a_plan_has_as_many_faults_as_asked_for_and_is_drawn_again_from_its_seed() -> None:
