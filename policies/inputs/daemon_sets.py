@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.pod_templates import PodTemplate
+from holdfast.policies.inputs.pod_templates import PodTemplate, host_ports
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import StackResource, at, once, text_at
+from holdfast.policies.resources import StackResource, Value, at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
@@ -44,6 +44,16 @@ def with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Decl
         _less(machine, [template for _, template in daemons], facts) for machine in facts.machines
     )
     return replace(pool, facts=replace(facts, machines=machines, unknown_daemons=unknown))
+
+
+def held_ports(spec: Value, job: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield which host ports of a job's pods a DaemonSet takes on the nodes that it runs on."""
+    wanted = host_ports(spec)
+    for resource, template in _daemons(resources) if wanted else ():
+        taken = wanted & host_ports(at(template.template, "spec"))
+        if taken and is_same_cluster(resource, job, resources) is not False:
+            ports = ", ".join(map(str, sorted(taken)))
+            yield f"whether DaemonSet {_name(resource)} takes host port {ports} on the same nodes is not judged"
 
 
 def _name(resource: StackResource) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, pool_limits, pool_zones
 from holdfast.policies.inputs.pool import (
     NO_DRIVER,
     WINDOWS,
@@ -28,7 +28,6 @@ from holdfast.policies.resources import (
     labels_at,
     once,
     text_at,
-    texts_at,
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
@@ -45,16 +44,15 @@ from holdfast.scheduling.labels import (
     SPOT,
     ZONE,
 )
-from holdfast.scheduling.machines import attachable_to, machine_catalogue, regions, with_attached, zones_of
+from holdfast.scheduling.machines import attachable_to, machine_catalogue, with_attached
 from holdfast.scheduling.reachability.affinity import LabelFact
-from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
+from holdfast.scheduling.reachability.facts import AddedToleration, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.taints import GPU, Taint, Toleration
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 
-_CLUSTER: Final = "gcp:container/cluster:Cluster"
 _DEFAULT_POOL: Final = "default-pool"
 
 #: GKE ends such nodes without asking their pods: at any time, after a day at the latest, or after a week.
@@ -90,9 +88,6 @@ _COMPUTE_UNITS: Final = 7
 _MEMORY_UNITS: Final = 8
 _STRATEGIES: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 
-#: A regional node pool without `nodeLocations` has nodes in so many zones.
-_ZONES_OF_A_REGION: Final = 3
-
 # GKE's machine type for node pools that set none.
 _DEFAULT_MACHINE_TYPE: Final = "e2-medium"
 
@@ -101,7 +96,7 @@ _DEFAULT_MACHINE_TYPE: Final = "e2-medium"
 def gke_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return the pools of the stack's GKE node pools, and those inside its clusters."""
     own = [_pool(each, resources) for each in resources if each.type == NODE_POOL]
-    inline = [pool for each in resources if each.type == _CLUSTER for pool in _inline(each, resources)]
+    inline = [pool for each in resources if each.type == CLUSTER for pool in _inline(each, resources)]
     return (*own, *inline)
 
 
@@ -132,7 +127,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     declared = text_at(node_pool.props, "name")
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
-    machines = _machines(node_pool)
+    machines, zones = _machines(node_pool), pool_zones(node_pool, resources)
     image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
     driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
@@ -149,15 +144,15 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             title=f"node pool {name!r}",
             capacity_types=kinds,
             is_decided=decided,
-            labels=_labels(node_pool, is_spot=kinds == frozenset({SPOT})),
+            labels=_labels(node_pool, zones, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
             machines=_with_most_pods(_most_pods(node_pool, resources), machines.capacities),
             unmodeled=(WINDOWS,) if "WINDOWS" in image.upper() else (),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
-            limits=Limits(nodes=_max_nodes(node_pool), nodes_in_zone=_max_nodes_in_zone(node_pool)),
-            zones=_zones(node_pool),
+            limits=pool_limits(node_pool, resources),
+            zones=zones,
             is_compact=True if at(node_pool.props, "placementPolicy", "type") == "COMPACT" else None,
             added_tolerations=_tolerations(node_pool, label, resources),
         ),
@@ -235,15 +230,15 @@ def _partitions(kind: str, size: str) -> int | Unknown:
     return min(_COMPUTE_UNITS // max(1, int(named["compute"])), _MEMORY_UNITS // memory)
 
 
-def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelFact] | Unknown:
+def _labels(
+    node_pool: StackResource, zones: frozenset[str] | Unknown, *, is_spot: bool
+) -> Mapping[str, LabelFact] | Unknown:
     known = labels_at(node_pool.props, "nodeConfig", "labels")
     if known is UNKNOWN:
         return known
     spot = {GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT} if is_spot else {}
     sandbox = {_SANDBOX.key: _SANDBOX.value} if _is_sandboxed(node_pool) else {}
-    named = texts_at(node_pool.props, "nodeLocations")
-    # A pool that names no zones has those of its cluster.
-    zone = LabelValues(values=named) if isinstance(named, frozenset) and named else UNKNOWN
+    zone = UNKNOWN if zones is UNKNOWN else LabelValues(values=zones)
     return {**known, **spot, **sandbox, ZONE: zone, **_sharing_labels(_accelerator(node_pool))}
 
 
@@ -274,8 +269,7 @@ def _most_pods(node_pool: StackResource, resources: Sequence[StackResource]) -> 
         return own
     of_clusters = [
         whole_number(at(cluster.props, "defaultMaxPodsPerNode"))
-        for cluster in clusters(resources)
-        if cluster.type == _CLUSTER and is_same_cluster(cluster, node_pool, resources) is True
+        for cluster in clusters_of(node_pool, resources)
     ]
     return next((most for most in of_clusters if most is not None), None)
 
@@ -310,56 +304,6 @@ def _taint(value: Value) -> Taint | Unknown | None:
     return (
         replace(taint, effect=_EFFECTS.get(taint.effect, taint.effect)) if isinstance(taint, Taint) else taint
     )
-
-
-def _zones(node_pool: StackResource) -> frozenset[str] | Unknown | None:
-    """Return the zones of its nodes: those it names, or that of its location; UNKNOWN if GKE chooses some of a region's."""
-    named, location = texts_at(node_pool.props, "nodeLocations"), text_at(node_pool.props, "location")
-    if named or named is UNKNOWN or location is None or location is UNKNOWN:
-        return UNKNOWN if named is UNKNOWN or location is UNKNOWN else named or None
-    if location not in regions("gcp"):
-        return frozenset({location})
-    zones = zones_of(location)
-    return frozenset(zones) if len(zones) == _ZONES_OF_A_REGION else UNKNOWN
-
-
-def _zone_count(node_pool: StackResource) -> int | Unknown:
-    """Return in how many zones it has nodes: GKE chooses three of a region's unless the pool names them."""
-    named, location = texts_at(node_pool.props, "nodeLocations"), text_at(node_pool.props, "location")
-    if named is UNKNOWN or (location is UNKNOWN and not named):
-        return UNKNOWN
-    if named:
-        return len(named)
-    return _ZONES_OF_A_REGION if location in regions("gcp") else 1
-
-
-def _max_nodes(node_pool: StackResource) -> int | Unknown | None:
-    """Return how many nodes it may have in all its zones; None: any number."""
-    scaling = at(node_pool.props, "autoscaling")
-    if scaling is UNKNOWN:
-        return UNKNOWN
-    total = count(at(scaling, "totalMaxNodeCount"))
-    return total if total is not None else _times(_in_zone(node_pool, scaling), _zone_count(node_pool))
-
-
-def _max_nodes_in_zone(node_pool: StackResource) -> int | Unknown | None:
-    """Return how many nodes it may have in one zone; None if it limits only their total."""
-    scaling = at(node_pool.props, "autoscaling")
-    if scaling is UNKNOWN or at(scaling, "totalMaxNodeCount") is not None:
-        return None
-    return _in_zone(node_pool, scaling)
-
-
-def _in_zone(node_pool: StackResource, scaling: Value) -> int | Unknown | None:
-    if scaling is not None:
-        return count(at(scaling, "maxNodeCount"))
-    # A pool that names neither has nodes only where someone has resized it since.
-    fixed = count(at(node_pool.props, "nodeCount"))
-    return count(at(node_pool.props, "initialNodeCount")) if fixed is None else fixed
-
-
-def _times(nodes: int | Unknown | None, zones: int | Unknown) -> int | Unknown | None:
-    return nodes * zones if isinstance(nodes, int) and isinstance(zones, int) else UNKNOWN
 
 
 def _tolerations(

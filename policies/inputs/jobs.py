@@ -12,12 +12,25 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.daemon_sets import held_ports
 from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
+from holdfast.policies.inputs.runtime_classes import with_runtime_class
 from holdfast.policies.inputs.volumes import volume_zones
-from holdfast.policies.resources import Value, at, count, items_at, labels_at, once, text_at
+from holdfast.policies.resources import (
+    Value,
+    at,
+    count,
+    is_list,
+    is_object,
+    items_at,
+    labels_at,
+    once,
+    text_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, RECREATE
+from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,12 +63,12 @@ class JobKind(StrEnum):
 class DeclaredJob:
     """A job of the program.
 
-    `label` says whether it follows the ladder, empty if its author left that to admission. `is_queued`: Kueue, or another
-    controller, decides where it runs.
+    `kind` is one of JobKind, or any other kind with pod templates. `label` says whether it follows the ladder, empty if its
+    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs.
     """
 
     resource: StackResource
-    kind: JobKind
+    kind: str
     name: str
     namespace: str | Unknown
     label: str | Unknown
@@ -65,7 +78,21 @@ class DeclaredJob:
     @property
     def title(self) -> str:
         """The job in a message."""
-        return f"{self.kind.value} {self.name!r}"
+        return f"{self.kind} {self.name!r}"
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """Why the API server rejects it as a job that follows a ladder, whatever its pods are."""
+        if self.kind != JobKind.RAY_JOB:
+            return ()
+        spec, found = at(self.resource.props, "spec"), list[str]()
+        recreated = at(self.resource.props, "metadata", "annotations", RECREATE) == "true"
+        if not at(spec, "backoffLimit") and not recreated and at(spec, "submissionMode") != "InteractiveMode":
+            found.append(messages.ENDS_ON_FAILURE.sentence)
+        for field in ("clusterSelector", "deletionStrategy.deletionRules"):
+            if at(spec, *field.split(".")):
+                found.append(messages.CANNOT_STOP.sentence.format(field=field))
+        return tuple(found)
 
     def start(self, pools: Sequence[str]) -> str:
         """Return the pool of the ladder's `pools` on which its templates start: the one that they select, or the first."""
@@ -107,6 +134,49 @@ def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple
     )
 
 
+def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredJob]:
+    """Yield the objects of other kinds in the namespace of a ladder, whose pods nothing moves: PyTorchJobs, CronJobs, …."""
+    for each in _fixed(resources):
+        specs = tuple(_pod_specs(at(each.props, "spec")))
+        is_here = text_at(each.props, "metadata", "namespace") == ladder.namespace
+        if is_here and is_same_cluster(each, ladder.resource, resources) is True:
+            kind = each.type.rpartition(":")[2]
+            yield DeclaredJob(
+                resource=each,
+                kind=kind,
+                name=str(text_at(each.props, "metadata", "name") or each.logical_name),
+                namespace=ladder.namespace,
+                label="",
+                is_queued=False,
+                templates=tuple(PodTemplate(name=kind, pods=1, template={"spec": spec}) for spec in specs),
+            )
+
+
+@once
+def _fixed(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    """Return the objects with pod templates that are no jobs of JobKind."""
+    return tuple(
+        each
+        for each in resources
+        if each.type.startswith("kubernetes:")
+        and not _KIND.fullmatch(each.type)
+        and any(True for _ in _pod_specs(at(each.props, "spec")))
+    )
+
+
+def _pod_specs(value: Value) -> Iterator[Value]:
+    """Yield the pod specifications anywhere in an object."""
+    if is_object(value):
+        if is_list(value.get("containers")):
+            yield value
+        else:
+            for each in value.values():
+                yield from _pod_specs(each)
+    elif is_list(value):
+        for each in value:
+            yield from _pod_specs(each)
+
+
 @once
 def declared_jobs(resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
     """Return the jobs of the program."""
@@ -140,17 +210,23 @@ def _admitted(
     defaults = {
         key: value for each in ranges if each.kind == "Container" for key, value in each.requests.items()
     }
-    named = template.priority
+    named, spec = template.priority, at(template.template, "spec")
     is_known = named is None or named in priority_classes(resources)
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
-    volumes = volume_zones(
-        at(template.template, "spec"), job, namespace, resources, is_gang=template.pods != 1
-    )
+    volumes = volume_zones(spec, job, namespace, resources, is_gang=template.pods != 1)
+    classed = with_runtime_class(spec, job, resources)
     return replace(
         template,
+        template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
         defaults=defaults,
         zones=volumes.zones,
-        unmodeled=(*template.unmodeled, *unmodeled, *volumes.open),
+        unmodeled=(
+            *template.unmodeled,
+            *unmodeled,
+            *volumes.open,
+            *classed.open,
+            *held_ports(spec, job, resources),
+        ),
     )
 
 

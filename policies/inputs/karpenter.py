@@ -6,6 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.node_classes import (
+    NODE_CLASSES,
+    class_of,
+    kubelet_of,
+    missing_class,
+    open_settings,
+)
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
@@ -39,22 +46,13 @@ from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import machine_capacity
+from holdfast.scheduling.reachability.machine_capacity import KubeletSettings, machine_capacity
 from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.reachability.node_pool_requirements import NodePoolRequirement, NodePoolRequirements
 from holdfast.scheduling.taints import Taint
 
 #: Karpenter may launch any of these if a NodePool requires none: a NodePool without a capacity type is not on-demand.
 CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, RESERVED})
-
-#: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
-_NODE_CLASSES: Final = {
-    "karpenter.k8s.aws": (Provisioner.EKS, "aws"),
-    "eks.amazonaws.com": (Provisioner.AUTO, "aws"),
-    "karpenter.azure.com": (Provisioner.NAP, "azure"),
-    "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
-}
-
 
 #: In place of the key of a requirement that is not known yet.
 _UNKNOWN_KEY: Final = ""
@@ -103,12 +101,14 @@ def karpenter_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, .
 
 def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
     group = text_at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group")
-    provisioner, cloud = _NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
+    provisioner, cloud = NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
     label, name = pool_label(node_pool), name_of(node_pool)
     kinds, decided = capacity_types(node_pool)
     adapters = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE) == EFA_NODE_VALUE
     read = _requirements(node_pool, name)
-    machines = _machines(read, cloud, provisioner, efa=adapters)
+    node_class = class_of(node_pool, resources)
+    settings = kubelet_of(node_pool, node_class, resources)
+    machines = _machines(read, cloud, provisioner, settings, efa=adapters)
     return DeclaredPool(
         resource=node_pool,
         provisioner=provisioner,
@@ -132,35 +132,14 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=_zones(read, provisioner),
-            unmodeled=(*_missing_class(node_pool, resources), *unshown_by_patches(node_pool)),
+            unmodeled=(
+                *missing_class(node_pool, resources),
+                *open_settings(node_pool, node_class, _zones(read, provisioner), resources),
+                *unshown_by_patches(node_pool),
+            ),
             added_tolerations=tolerations_for(label, resources),
         ),
     )
-
-
-@once
-def _node_classes(resources: Sequence[StackResource]) -> Mapping[tuple[str, str], set[str | Unknown]]:
-    """Return the names of the stack's node classes, by their API group and kind."""
-    found: dict[tuple[str, str], set[str | Unknown]] = {}
-    for each in resources:
-        group, _, kind = each.type.removeprefix("kubernetes:").partition("/")
-        if group in _NODE_CLASSES:
-            named = text_at(each.props, "metadata", "name") or each.logical_name
-            found.setdefault((group, kind.rpartition(":")[2]), set()).add(named)
-    return found
-
-
-def _missing_class(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
-    """Yield that Karpenter makes no node, if the stack has node classes, but not the one that the NodePool names."""
-    reference = at(node_pool.props, "spec", "template", "spec", "nodeClassRef")
-    group, kind, name = (text_at(reference, part) for part in ("group", "kind", "name"))
-    if not isinstance(group, str) or not isinstance(kind, str) or not isinstance(name, str):
-        return
-    made = _node_classes(resources).get((group, kind), {UNKNOWN})
-    # EKS Auto Mode and AKS make a class of this name themselves.
-    is_made_by_cloud = name == "default" and not is_on_aws(node_pool)
-    if name not in made and UNKNOWN not in made and not is_made_by_cloud:
-        yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
 
 
 def name_of(node_pool: StackResource) -> str:
@@ -201,11 +180,6 @@ def may_buy_spot(node_pool: StackResource) -> bool:
     """Whether its requirements certainly allow spot."""
     kinds, decided = capacity_types(node_pool)
     return decided and SPOT in kinds
-
-
-def is_on_aws(node_pool: StackResource) -> bool:
-    """Whether its node class is that of Karpenter's AWS provider."""
-    return at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group") == "karpenter.k8s.aws"
 
 
 def requirements(node_pool: StackResource) -> Iterator[Value]:
@@ -265,7 +239,12 @@ def _requirement(value: Value) -> NodePoolRequirement | None:
 
 
 def _machines(
-    read: NodePoolRequirements | Unknown, cloud: str, provisioner: Provisioner, *, efa: bool
+    read: NodePoolRequirements | Unknown,
+    cloud: str,
+    provisioner: Provisioner,
+    settings: KubeletSettings | None,
+    *,
+    efa: bool,
 ) -> Machines:
     """Return the machine types that its requirements allow, by any label that follows from the type."""
     if read is UNKNOWN or not cloud or {_UNKNOWN_KEY, INSTANCE_TYPE} & read.unknown_keys:
@@ -277,7 +256,9 @@ def _machines(
     unknown_types = tuple(sorted(name for name in named if name not in table))
     is_empty = not selected.machines and not unknown_types
     return Machines(
-        capacities=tuple(machine_capacity(each, provisioner, efa=efa) for each in selected.machines),
+        capacities=tuple(
+            machine_capacity(each, provisioner, efa=efa, settings=settings) for each in selected.machines
+        ),
         unknown_types=unknown_types,
         undecided_by=selected.undecided_by,
         unsatisfiable=read.contradictions(provisioner) or (_keys(read) if is_empty else ()),

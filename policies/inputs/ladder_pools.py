@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_cluster
 from holdfast.policies.inputs import all_pools
+from holdfast.policies.inputs.diversions import diversions
 from holdfast.policies.inputs.karpenter import pool_label
 from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import once, text_at, unshown_components
@@ -41,6 +42,7 @@ class LadderPools:
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
+    `diverted_by` are what else of the program decides where pods of the namespace run.
     """
 
     of_stack: Sequence[DeclaredPool]
@@ -50,6 +52,7 @@ class LadderPools:
     patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
     checkpoints: str | Unknown | None = None
+    diverted_by: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -57,7 +60,11 @@ class LadderPools:
     ) -> LadderPools:
         """Return the pools for a ladder."""
         near = cls.near(ladder.resource, resources, settings)
-        return replace(near, checkpoints=_checkpoints_of(ladder, resources))
+        return replace(
+            near,
+            checkpoints=_checkpoints_of(ladder, resources),
+            diverted_by=tuple(diversions(ladder.resource, ladder.namespace, resources)),
+        )
 
     @classmethod
     def near(
@@ -153,7 +160,11 @@ class LadderPools:
             ended_at=tier.window.ends if tier.window.is_over(at) else None,
         )
         if not tier.is_elsewhere:
-            named = tuple(pool.facts for pool in self.of_stack if pool.label == tier.pool)
+            named = tuple(
+                replace(pool.facts, unmodeled=(*pool.facts.unmodeled, *self.diverted_by))
+                for pool in self.of_stack
+                if pool.label == tier.pool
+            )
             return replace(here, node_pools=named, may_be_external=self._may_make(tier.pool))
         cluster = "(not known yet)" if tier.cluster is UNKNOWN else tier.cluster
         if tier.facts is UNKNOWN or tier.exported is UNKNOWN:

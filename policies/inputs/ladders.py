@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -26,8 +26,9 @@ from holdfast.scheduling.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VAL
 from holdfast.scheduling.reachability.shape import LEAST, Resources, Shape
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow, parse_time
 
+NAMESPACE_TYPE: Final = "kubernetes:core/v1:Namespace"
 #: A patch that labels an existing namespace makes it a training namespace, too.
-NAMESPACE_TYPES: Final = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"})
+NAMESPACE_TYPES: Final = frozenset({NAMESPACE_TYPE, f"{NAMESPACE_TYPE}Patch"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,14 @@ class TrainingNamespace:
     """A namespace with the training label, or one that only a FallbackPolicy of the program names.
 
     `resource` declares it: the namespace, or the FallbackPolicy if another program makes the namespace. Unless `proven`, only
-    the update will know whether it has the label.
+    the update will know whether it has the label. `label` is the one that it has beside a ladder: any other value is a
+    mistake, and without one (None) another program may set it.
     """
 
     resource: StackResource
     name: str | Unknown
     proven: bool
+    label: str | None = TRAINING_VALUE
 
     @property
     def is_declared(self) -> bool:
@@ -139,8 +142,19 @@ def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNam
     for ladder in ladders_of(resources):
         mine = [each for each in found if _is_of(ladder, each, resources) is not False]
         if ladder.name in (LADDER, UNKNOWN) and not mine:
-            found.append(TrainingNamespace(resource=ladder.resource, name=ladder.namespace, proven=True))
+            found.append(_of_ladder(ladder, resources))
     return tuple(found)
+
+
+def _of_ladder(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> TrainingNamespace:
+    """Return the namespace of a ladder that no namespace with the label has."""
+    found = TrainingNamespace(resource=ladder.resource, name=ladder.namespace, proven=True)
+    for each in resources:
+        named = each.type == NAMESPACE_TYPE and text_at(each.props, "metadata", "name") == ladder.namespace
+        if named and is_same_cluster(ladder.resource, each, resources) is True:
+            label = at(each.props, "metadata", "labels", TRAINING)
+            return replace(found, label=None if label is None else str(label))
+    return found
 
 
 def _is_of(
@@ -267,4 +281,4 @@ def _default_shape(pools: Sequence[DeclaredPool]) -> Shape:
     requests = Resources(
         cpu_millis=LEAST.cpu_millis, memory_mib=LEAST.memory_mib, gpus=min(counts, default=0)
     )
-    return Shape(requests=requests)
+    return Shape(requests=requests, is_declared=False)

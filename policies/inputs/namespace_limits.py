@@ -100,7 +100,8 @@ def _name(resource: StackResource) -> str:
 class LimitRange:
     """A limit of one type, `Pod` or `Container`, in a LimitRange.
 
-    `requests` and `limits` are what a container without its own gets; `most` is the most that is allowed.
+    `requests` and `limits` are what a container without its own gets; `most` and `least` are the most and the least that are
+    allowed.
     """
 
     title: str
@@ -108,6 +109,7 @@ class LimitRange:
     requests: Mapping[str, Value]
     limits: Mapping[str, Value]
     most: Mapping[str, Value]
+    least: Mapping[str, Value]
 
 
 def limit_ranges_near(
@@ -142,6 +144,7 @@ def _limits(resource: StackResource) -> Iterator[LimitRange]:
             requests={**least, **limits, **requests},
             limits=limits,
             most=most,
+            least=least,
         )
 
 

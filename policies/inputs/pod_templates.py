@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final
 
 from holdfast.policies.inputs.shapes import selector_at, tolerations_at
-from holdfast.policies.resources import Value, at, is_list, is_object, items_at, text_at
+from holdfast.policies.resources import Value, at, is_list, is_object, items_at, text_at, whole_number
 from holdfast.scheduling.json import UNKNOWN, JsonValue, Unknown, mapping
 from holdfast.scheduling.labels import (
     AKS_PRIORITY,
@@ -55,6 +55,9 @@ _UNMODELED: Final = {
     "resourceClaims": "whether its resource claims can be allocated is not judged",
     "schedulerName": "its pods are placed by another scheduler, which is not judged",
 }
+
+#: The taints of nodes that fail: pods that tolerate them for a while wait for the node to come back.
+_OF_NODE_STATES: Final = "node.kubernetes.io/"
 
 _EMPTY_TERM: Final = (
     "its node affinity starts with an empty term, for which Karpenter makes nodes that the scheduler rejects"
@@ -158,7 +161,7 @@ class PodTemplate:
             tolerations=tolerations,
             zones=self.zones,
             same_placement=Placement.ZONE if ZONE in together else None,
-            one_per_node=self.one_per_node or HOST in apart or _has_host_port(spec),
+            one_per_node=self.one_per_node or HOST in apart or bool(host_ports(spec)),
             unmodeled=(
                 *self.unmodeled,
                 *_unmodeled(spec),
@@ -272,19 +275,25 @@ def _items(value: Value, *path: str) -> Sequence[Value]:
     return () if found is UNKNOWN else found
 
 
-def _has_host_port(spec: Value) -> bool:
-    on_host = at(spec, "hostNetwork") is True
-    return any(
-        at(port, "hostPort") or (on_host and at(port, "containerPort"))
+def host_ports(spec: Value) -> frozenset[int]:
+    """Return the ports that a pod takes of its node."""
+    field = "containerPort" if at(spec, "hostNetwork") is True else "hostPort"
+    found = (
+        whole_number(at(port, "hostPort") or at(port, field))
         for each in _items(spec, "containers")
         for port in _items(each, "ports")
     )
+    return frozenset(each for each in found if isinstance(each, int))
 
 
 def _unmodeled(spec: Value) -> Iterator[str]:
     for name, reason in _UNMODELED.items():
         if at(spec, name) not in (None, "", "default-scheduler", []):
             yield reason
+    for each in _items(spec, "tolerations"):
+        seconds, key = whole_number(at(each, "tolerationSeconds")), text_at(each, "key") or ""
+        if seconds is not None and not str(key).startswith(_OF_NODE_STATES):
+            yield f"its pods tolerate {key or 'any taint'} for {seconds} seconds, after which they are evicted from nodes with it"
     spread = items_at(spec, "topologySpreadConstraints")
     if spread is UNKNOWN or any(at(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
         yield "whether its topologySpreadConstraints can be met is not judged"

@@ -65,6 +65,10 @@ def find_ladder_ends(
 def _of_namespace(
     namespace: TrainingNamespace, resources: Sequence[StackResource], settings: Settings
 ) -> Iterator[Finding]:
+    if namespace.label != TRAINING_VALUE:
+        yield _finding(
+            namespace, namespace.resource, without_label(namespace), proven=namespace.label is not None
+        )
     found = candidates(namespace, resources)
     ladders = found.certain or found.possible
     ends = [(each, fault_at_end(each, LadderPools.of(each, resources, settings))) for each in ladders]
@@ -92,6 +96,19 @@ def _finding(namespace: TrainingNamespace, about: StackResource, message: str, *
         urn=about.urn,
         message=f"{namespace.title}{undetermined}: {message}.",
         proven=proven and namespace.proven,
+    )
+
+
+def without_label(namespace: TrainingNamespace) -> str:
+    """Return why a namespace with a ladder is, or may be, none for training."""
+    if namespace.label is None:
+        return (
+            f"whether its jobs follow its ladder is not known: this program makes it without the label {TRAINING}. "
+            f'Set {TRAINING}: "{TRAINING_VALUE}"'
+        )
+    return (
+        f'it has the label {TRAINING}: "{namespace.label}", so its jobs do not follow its ladder, and nothing moves them to '
+        f'on-demand. Set {TRAINING}: "{TRAINING_VALUE}"'
     )
 
 

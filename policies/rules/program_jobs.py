@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs.jobs import JobKind, jobs_on, unreadable
+from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import SPOT
+from holdfast.scheduling.labels import POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.walk import walk_together
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.walk import Walk
 
-STAYS: Final = "nothing moves a Job to on-demand. Create a JobSet or a RayJob, which follow the ladder"
+STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob, which follow the ladder"
 _LATER: Final = "is known only after the update, which checks it again"
 
 
@@ -62,10 +62,19 @@ def job_verdicts(
         followers = job.followers(names) if names else ()
         if not followers:
             continue
-        if job.kind is not JobKind.JOB and not _is_suited(job, followers, ladder, pools):
+        if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
             continue
         yield _of_followers(job, followers, ladder, pools)
+    for job in fixed_workloads(ladder, resources):
+        spot = [
+            each
+            for each in ladder.pools
+            if any(pool.facts.is_on_demand is not True for pool in pools.named(each))
+        ]
+        templates = () if job.templates is UNKNOWN else job.templates
+        if any(each.selects_spot or each.selected(POOL) in spot for each in templates):
+            yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
 
 
 def _of_followers(
@@ -76,7 +85,7 @@ def _of_followers(
     start = job.start(ladder.pools)
     tiers = [*pools.tiers(ladder)]
     tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0) :]
-    if job.kind is JobKind.JOB:
+    if job.kind == JobKind.JOB:
         # It has no further tier, and is on this one for good.
         tiers = [replace(tiers[0], max_failures=-1, has_timeout=False)]
     return JobVerdict(
@@ -86,8 +95,9 @@ def _of_followers(
         broken=tuple(
             messages.PINNED.sentence.format(name=each.name, keys=", ".join(each.pinned_by))
             for each in followers
-            if each.pinned_by and job.kind is not JobKind.JOB
-        ),
+            if each.pinned_by and job.kind != JobKind.JOB
+        )
+        + job.rejected,
         open=unknown,
     )
 

@@ -18,7 +18,7 @@ from holdfast.policies.inputs.ladders import (
 )
 from holdfast.policies.inputs.namespace_limits import LimitRange, Quota, limit_ranges_near, quotas_of
 from holdfast.policies.inputs.pod_templates import PodTemplate
-from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib
+from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, items_at, memory_mib
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
@@ -29,6 +29,7 @@ _OBJECTS: Final = "count/"
 _JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
 _RAY_JOBS: Final = "rayjobs.ray.io"
 _JOBS: Final = "jobs.batch"
+_CLAIMS: Final = "persistentvolumeclaims"
 #: The resources that bound how much of the pools a job can use; those of limits do not.
 _BOUNDING: Final = frozenset(
     {
@@ -64,10 +65,11 @@ class _Gang:
 
     def uses(self, key: str) -> int | None:
         """How much of a quota's resource it uses; None if that is not known."""
-        if key.startswith(_OBJECTS):
-            return self.pods if key == f"{_OBJECTS}pods" else self.objects.get(key.removeprefix(_OBJECTS))
-        if key == "pods":
+        counted = key.removeprefix(_OBJECTS)
+        if counted == "pods":
             return self.pods
+        if counted in self.objects or counted != key:
+            return self.objects.get(counted)
         name, asked = key.removeprefix(_PREFIX), self.requests
         known = {
             "cpu": asked.cpu_millis,
@@ -137,7 +139,7 @@ def _gangs(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterat
 
 
 def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence[Shape]) -> _Gang:
-    own = {JobKind.JOB_SET: _JOB_SETS, JobKind.RAY_JOB: _RAY_JOBS, JobKind.JOB: _JOBS}[job.kind]
+    own = {JobKind.JOB_SET: _JOB_SETS, JobKind.RAY_JOB: _RAY_JOBS, JobKind.JOB: _JOBS}[JobKind(job.kind)]
     named = {each.priority for each in followers}
     deadlines = [at(each.template, "spec", "activeDeadlineSeconds") for each in followers]
     priority = named.pop() if len(named) == 1 else None
@@ -146,12 +148,24 @@ def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence
         pods=sum(shape.pods for shape in shapes),
         requests=total([shape.requests.times(shape.pods) for shape in shapes]),
         largest=tuple(shape.requests for shape in shapes),
-        # A JobSet needs a Job for each of its replicated jobs, one or more.
-        objects={own: 1, **({_JOBS: len(shapes)} if job.kind is JobKind.JOB_SET else {})},
+        # A JobSet needs a Job for each of its replicated jobs, one or more, and a Service; a RayJob a Service for its head.
+        objects={
+            own: 1,
+            _CLAIMS: sum(_claims_of(each) for each in followers),
+            **({_JOBS: len(shapes)} if job.kind == JobKind.JOB_SET else {}),
+            **({} if job.kind == JobKind.JOB else {"services": 1}),
+        },
         priority=priority if isinstance(priority, str) else None,
         has_deadline=None if UNKNOWN in deadlines else _common([each is not None for each in deadlines]),
         templates=followers,
     )
+
+
+def _claims_of(template: PodTemplate) -> int:
+    """Return how many volume claims its pods bring with them, as far as that is known."""
+    volumes = items_at(template.template, "spec", "volumes")
+    own = 0 if volumes is UNKNOWN else sum(at(each, "ephemeral") is not None for each in volumes)
+    return own * template.pods if isinstance(template.pods, int) else 0
 
 
 def _common(values: Sequence[bool]) -> bool | None:
@@ -165,7 +179,7 @@ def _rejected(quota: Quota, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterat
     for key, given in quota.hard.items():
         needed, bound = gang.uses(key), _amount(key, given)
         # Scopes select pods; objects are counted whatever the scopes are.
-        covers = key.startswith(_OBJECTS) or quota.covers(
+        covers = key.removeprefix(_OBJECTS) in gang.objects or quota.covers(
             priority=gang.priority, has_deadline=gang.has_deadline
         )
         if covers is not True:
@@ -201,26 +215,41 @@ def _without_required(key: str, gang: _Gang, ranges: Sequence[LimitRange]) -> It
 
 
 def _beyond(limit: LimitRange, gang: _Gang) -> Iterator[str]:
-    """Yield what of a gang is more than a LimitRange allows."""
+    """Yield what of a gang is more, or less, than a LimitRange allows."""
+    who, each_of = (
+        f"cannot run {gang.title}: {limit.title} allows",
+        f"for each {limit.kind.lower()}, so the API server",
+    )
     for key, given in limit.most.items():
         bound = _amount(key, given)
-        if not isinstance(bound, int):
-            continue
-        if limit.kind == "Pod":
-            asked = [each.uses(key) for each in map(_alone, gang.largest)]
-        elif limit.kind == "Container":
-            asked = [
-                _amount(key, at(limits, key) if at(limits, key) is not None else at(requests, key))
-                for template in gang.templates
-                for _, requests, limits in template.containers
-            ]
-        else:
-            continue
-        if any(isinstance(each, int) and each > bound for each in asked):
-            yield (
-                f"cannot run {gang.title}: {limit.title} allows at most `{key}: {given}` for each {limit.kind.lower()}, so the "
-                "API server rejects its pods. Raise it, or request less."
+        if any(
+            isinstance(bound, int) and each > bound for each in _asked(limit, gang, key, "limits", "requests")
+        ):
+            yield f"{who} at most `{key}: {given}` {each_of} rejects its pods. Raise it, or request less."
+    for key, given in limit.least.items():
+        bound = _amount(key, given)
+        if any(
+            isinstance(bound, int) and each < bound for each in _asked(limit, gang, key, "requests", "limits")
+        ):
+            yield f"{who} at least `{key}: {given}` {each_of} rejects its pods. Lower it, or request more."
+
+
+def _asked(limit: LimitRange, gang: _Gang, key: str, *fields: str) -> list[int]:
+    """Return what pods, or their containers, have in the first of these fields that they set."""
+    if limit.kind == "Pod":
+        asked = [each.uses(key) for each in map(_alone, gang.largest)]
+    elif limit.kind == "Container":
+        asked = [
+            _amount(
+                key, next((found for each in fields if (found := at(resources[each], key)) is not None), None)
             )
+            for template in gang.templates
+            for _, requests, limits in template.containers
+            for resources in ({"requests": requests, "limits": limits},)
+        ]
+    else:
+        asked = []
+    return [each for each in asked if isinstance(each, int)]
 
 
 def _alone(requests: Resources) -> _Gang:

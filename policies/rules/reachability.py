@@ -169,14 +169,14 @@ def problems_of_job(verdict: JobVerdict) -> Iterator[tuple[str, bool]]:
         yield f"{verdict.job.title}: {verdict.note}", False
     if found is None:
         return
-    if verdict.job.kind is not JobKind.JOB:
+    if verdict.job.kind != JobKind.JOB:
         yield from problems_of(found, who)
         return
     step = found.steps[-1]
     if step.failed:
         yield f"{who} can never run on {step.title}: {why(step)}", True
     elif is_on_spot(found):
-        yield f"{who} stays on {step.title}: {STAYS}.", False
+        yield f"{who} stays on {step.title}: {STAYS.format(kind=verdict.job.kind)}.", False
 
 
 def problems_of(found: Walk, who: str = "") -> Iterator[tuple[str, bool]]:

@@ -34,10 +34,12 @@ from holdfast.policies.rules.ladder_end import (
     fault_at_end,
     tier_title,
     waits_indefinitely,
+    without_label,
 )
 from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
 from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import TRAINING_VALUE
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
@@ -135,6 +137,9 @@ def _parts(
         yield Verdict(
             about="label", word=Word.NOT_JUDGED, reason=f"whether it is for training is unknown: {_LATER}"
         )
+    if namespace.label != TRAINING_VALUE:
+        word = Word.NOT_JUDGED if namespace.label is None else Word.BROKEN
+        yield Verdict(about="label", word=word, reason=without_label(namespace))
     ladders = candidates(namespace, resources)
     if not ladders.certain:
         later = ladders.possible or unshown_components(resources)
@@ -278,8 +283,12 @@ def _of_job(verdict: JobVerdict, ladder: DeclaredLadder, pools: LadderPools) -> 
         return Verdict(about=title, word=Word.ASSUMED, reason=verdict.note.rstrip("."))
     if found is None:
         return Verdict(about=title, word=Word.NOT_JUDGED, reason="; ".join(verdict.open) or "it has no pods")
-    if verdict.job.kind is JobKind.JOB and found.outcome is Outcome.STAYS and is_on_spot(found):
-        return Verdict(about=title, word=Word.ASSUMED, reason=f"it stays on {found.steps[-1].title}: {STAYS}")
+    if verdict.job.kind == JobKind.JOB and found.outcome is Outcome.STAYS and is_on_spot(found):
+        return Verdict(
+            about=title,
+            word=Word.ASSUMED,
+            reason=f"it stays on {found.steps[-1].title}: {STAYS.format(kind=verdict.job.kind)}",
+        )
     first, tiers = found.steps[0].tier.number, () if ladder.tiers is UNKNOWN else ladder.tiers
     endless = [
         number

@@ -117,7 +117,14 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         return
     tolerations = (*shape.tolerations, *pool.added_for(shape.requests, shape.selector))
     for taint in untolerated(pool.taints, tolerations):
-        yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
+        repels = f"{taint.key}={taint.value}:{taint.effect}"
+        if shape.is_declared:
+            yield Failed.by("taints", messages.TAINT, taint=repels)
+        else:
+            yield Undetermined(
+                check="taints",
+                reason=f"whether its jobs tolerate {repels} is not known: declare `shapes` with their tolerations",
+            )
     if len(shape.affinity) < 2 or (pool.labels is not UNKNOWN and OTHERS not in pool.labels):
         return
     # Karpenter drops all terms of the affinity but the last one before it tolerates a preference.

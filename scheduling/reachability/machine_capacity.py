@@ -102,11 +102,49 @@ class Reservation:
     has_all_devices: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class KubeletSettings:
+    """What an EC2NodeClass sets of the kubelet of its nodes; None: Karpenter's default.
+
+    `kube` and `system` are thousandths of a CPU and MiB that are reserved; `vm_share` is the part of the memory that Karpenter
+    takes for lost, which is a setting of its own.
+    """
+
+    max_pods: int | None = None
+    kube: tuple[int | None, int | None] = (None, None)
+    system: tuple[int, int] = (0, 0)
+    vm_share: float = 0.075
+
+    def reserved(self, machine: Machine) -> Resources:
+        """What Karpenter reserves on a machine (v1.14.1, pkg/providers/instancetype/types.go): by default, 11 MiB a pod.
+
+        Its number of pods is the number of addresses of the machine's network interfaces; for a machine without a known
+        number, the one that is usual for its size.
+        """
+        cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
+        usual = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
+        pods = self.max_pods or machine.max_pods or usual
+        millis, mib = self.kube
+        memory = 11 * pods + 255 if mib is None else mib
+        memory += self.system[1] + _EVICTION_MIB + machine.memory_mib * self.vm_share
+        return Resources(
+            cpu_millis=(round(cpu * 1000) if millis is None else millis) + self.system[0],
+            memory_mib=round(min(memory, machine.memory_mib)),
+        )
+
+
 def machine_capacity(
-    machine: Machine, provisioner: Provisioner, *, efa: bool | Unknown = False
+    machine: Machine,
+    provisioner: Provisioner,
+    *,
+    efa: bool | Unknown = False,
+    settings: KubeletSettings | None = None,
 ) -> MachineCapacity:
     """The capacity and the allocatable resources of a machine type; `efa`: the pool uses its fabric adapters."""
     reservation = RESERVATIONS[provisioner]
+    if settings is not None:
+        reservation = replace(reservation, kubelet=settings.reserved, hypervisor_share=settings.vm_share)
+        machine = replace(machine, max_pods=settings.max_pods or machine.max_pods)
     kubelet = reservation.kubelet(machine)
     whole = Resources(
         cpu_millis=machine.vcpus * 1000,
@@ -190,19 +228,6 @@ def _merged(capacities: Sequence[MachineCapacity]) -> MachineCapacity:
     )
 
 
-def _eks(machine: Machine) -> Resources:
-    """Karpenter v1.14.1, pkg/providers/instancetype/types.go: 11 MiB a pod, and 7.5 % for the hypervisor.
-
-    Its number of pods is the number of addresses of the machine's network interfaces; for a machine without a known number,
-    the one that is usual for its size.
-    """
-    cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
-    usual = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
-    pods = machine.max_pods or usual
-    memory = 11 * pods + 255 + _EVICTION_MIB + machine.memory_mib * 0.075
-    return Resources(cpu_millis=round(cpu * 1000), memory_mib=round(min(memory, machine.memory_mib)))
-
-
 def _gke(machine: Machine) -> Resources:
     """GKE's documented reservations, which grow with the machine."""
     cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
@@ -253,7 +278,7 @@ _AKS_CPU: Final = ((1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), 
 RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
     # kube-proxy 100m, aws-node 50m, the device plugins of NVIDIA and EFA, the identity agent.
     Provisioner.EKS: Reservation(
-        kubelet=_eks,
+        kubelet=KubeletSettings().reserved,
         daemons=Resources(cpu_millis=300, memory_mib=512),
         daemon_pods=6,
         hypervisor_share=0.075,
@@ -262,7 +287,7 @@ RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
     ),
     # What its nodes need besides the kubelet runs outside of pods; it counts them like Karpenter.
     Provisioner.AUTO: Reservation(
-        kubelet=_eks,
+        kubelet=KubeletSettings().reserved,
         daemons=Resources(cpu_millis=300, memory_mib=512),
         hypervisor_share=0.075,
         has_all_devices=True,

@@ -1,11 +1,14 @@
 """What EKS, GKE and AKS add to the nodes of their pools, and how far the pools grow."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
 from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.inputs.gke_zones import CLUSTER
 from holdfast.policies.resources import StackResource, Value, at
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import accelerators
@@ -26,35 +29,54 @@ from tests.support.builders.stack_resources import (
 )
 
 
-def gke(config: dict[str, Value] | None = None, /, **props: Value) -> PoolFacts:
-    """A node pool of GKE."""
-    node_config: Value = {"labels": {POOL: "p"}, "machineType": "n2-standard-8", **(config or {})}
-    (read,) = declared_pools([resource(NODE_POOL, "p", {"name": "p", "nodeConfig": node_config, **props})])
+def gke(*found: Mapping[str, Value] | StackResource, **props: Value) -> PoolFacts:
+    """A node pool of GKE with these fields of `nodeConfig`, beside a cluster if one is given."""
+    node_config: dict[str, Value] = {"labels": {POOL: "p"}, "machineType": "n2-standard-8"}
+    beside = [
+        replace(each, props={"removeDefaultNodePool": True, **each.props})
+        for each in found
+        if isinstance(each, StackResource)
+    ]
+    for each in found:
+        node_config |= {} if isinstance(each, StackResource) else each
+    (read,) = declared_pools(
+        [*beside, resource(NODE_POOL, "p", {"name": "p", "nodeConfig": node_config, **props})]
+    )
     return read.facts
 
 
 SCALING: Value = {"maxNodeCount": 4.0}
 
 
+THREE: Final = frozenset({"europe-west4-a", "europe-west4-b", "europe-west4-c"})
+
+
 @pytest.mark.parametrize(
-    ("props", "nodes", "zones"),
+    ("cluster", "props", "nodes", "zones"),
     [
-        ({"location": "us-central1-a"}, 4, frozenset({"us-central1-a"})),
-        ({"location": "us-central1"}, 12, UNKNOWN),
-        ({"location": "europe-west4"}, 12, frozenset({"europe-west4-a", "europe-west4-b", "europe-west4-c"})),
-        ({"location": "us-central1", "nodeLocations": ["us-central1-a", "us-central1-b"]}, 8, frozenset({"us-central1-a", "us-central1-b"})),
-        ({}, 4, None),
+        ({"location": "us-central1-a"}, {}, 4, frozenset({"us-central1-a"})),
+        ({"location": "us-central1-a", "nodeLocations": ["us-central1-b"]}, {}, 8, frozenset({"us-central1-a", "us-central1-b"})),
+        ({"location": "us-central1"}, {}, 12, UNKNOWN),
+        ({"location": "europe-west4"}, {}, 12, THREE),
+        ({"location": "europe-west4", "nodeLocations": ["europe-west4-a"]}, {}, 4, frozenset({"europe-west4-a"})),
+        ({"location": "us-central1"}, {"nodeLocations": ["us-central1-a", "us-central1-b"]}, 8, frozenset({"us-central1-a", "us-central1-b"})),
+        ({"location": "us-central1", "nodeLocations": UNKNOWN}, {}, UNKNOWN, UNKNOWN),
+        ({}, {}, UNKNOWN, UNKNOWN),
+        (None, {"location": "us-central1-a"}, UNKNOWN, UNKNOWN),
+        (None, {"nodeLocations": ["us-central1-a"]}, 4, frozenset({"us-central1-a"})),
     ],
+    ids=["zone", "several zones", "region of four", "region of three", "one of a region", "two of its own", "unknown", "region of the provider", "cluster elsewhere", "named"],
 )  # fmt: skip
-def test_node_pool_of_gke_grows_in_each_of_its_zones(
-    props: dict[str, Value], nodes: int, zones: object
+def test_node_pool_of_gke_has_the_zones_of_its_cluster_unless_it_names_some(
+    cluster: Mapping[str, Value] | None, props: dict[str, Value], nodes: object, zones: object
 ) -> None:
-    found = gke(autoscaling=SCALING, **props)
+    stack = [] if cluster is None else [resource(CLUSTER, "c", {"name": "c", **cluster})]
+    found = gke(*stack, cluster="c", autoscaling=SCALING, **props)
     assert (found.limits.nodes, found.limits.nodes_in_zone) == (nodes, 4), "maxNodeCount is for one zone"
     assert found.zones == zones, "GKE chooses three zones of a region"
     selected = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={ZONE: "us-central1-f"})
     stops = any(isinstance(each, Failed) for each in check_pool(selected, found))
-    assert stops is ("nodeLocations" in props), "only zones that the pool names are certain"
+    assert stops is (zones is not UNKNOWN), "a zone in which it has no nodes, if its zones are certain"
 
 
 def test_total_of_a_node_pool_limits_no_single_zone() -> None:
@@ -183,7 +205,7 @@ def test_pod_of_several_shared_gpus_is_not_judged() -> None:
     found = gke(
         {"machineType": "g2-standard-4", "guestAccelerators": [sharing("TIME_SHARING", 4.0)]},
         autoscaling={"maxNodeCount": 1.0},
-        location="us-central1-a",
+        nodeLocations=["us-central1-a"],
     )
     selector = {
         "cloud.google.com/gke-gpu-sharing-strategy": "time-sharing",

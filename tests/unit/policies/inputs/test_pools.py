@@ -152,7 +152,9 @@ def test_pools_inside_a_cluster_are_read() -> None:
     (inline,) = all_pools([resource(GKE_CLUSTER, "gke", {"nodePools": [spot]})])
     assert inline.labels_path == "nodePools[0].nodeConfig.labels", "where it is in the cluster"
     assert inline.facts.capacity_types == frozenset({SPOT}), "as a node pool of its own"
-    (default,) = all_pools([resource(GKE_CLUSTER, "gke", {"initialNodeCount": 3.0})])
+    (default,) = all_pools(
+        [resource(GKE_CLUSTER, "gke", {"initialNodeCount": 3.0, "location": "us-central1-a"})]
+    )
     assert (default.node_pool, default.facts.limits.nodes) == ("default-pool", 3), "GKE creates it"
     for gone in ({"removeDefaultNodePool": True}, {"enableAutopilot": True}):
         assert all_pools([resource(GKE_CLUSTER, "gke", gone)]) == (), f"{gone}: it has none"

@@ -69,7 +69,7 @@ VIOLATIONS = [
     ("a pool that nothing makes", with_ladder(A100_SPOT, {"pool": "a1000"}), ["pool 'a1000'", "no NodePool of this program makes", "'a100'", "onDemandPools"]),
     ("a pool that nothing makes, with unlimited failures", with_ladder({"pool": "a1000", "maxFailures": -1}), ["pool 'a1000'", "no NodePool of this program makes"]),
     ("a ladder whose namespace another program makes", [ladder([A100_SPOT], namespace="web"), *compliant()], ["namespace 'web'", "makes spot nodes"]),
-    ("a ladder whose namespace is not labelled here", [namespace(labels={}), ladder([A100_SPOT]), *pools()], ["namespace 'vision'", "makes spot nodes"]),
+    ("a ladder whose namespace has another label", [namespace(labels={TRAINING: "True"}), ladder(), *pools()], ["namespace 'vision'", '"True", so its jobs do not follow its ladder']),
     ("a pool whose nodes lack the label", with_pools(node_pool("a100", ON_DEMAND, labels={})), ["lack the label holdfast.dev/pool: a100", "spec.template.metadata.labels"]),
     ("a malformed NodePool", with_pools(resource(NODE_POOL_TYPE, "a100", {"spec": "on-demand", "metadata": ["a100"]})), ["lack the label holdfast.dev/pool: a100"]),
     ("spot with an unknown requirement, which only excludes", with_pools(node_pool("a100", capacity_requirement("spot"), UNKNOWN)), ["makes spot nodes"]),

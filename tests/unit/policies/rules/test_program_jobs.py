@@ -151,10 +151,13 @@ def test_rayjob_counts_the_workers_that_it_needs() -> None:
     five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 8}
     cluster: Json = {"workerGroupSpecs": [five], "enableInTreeAutoscaling": True}
     fixed: Json = {"workerGroupSpecs": [five]}
-    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster}))) is Word.PROVED, (
+    retried: Json = {"backoffLimit": 5}
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, **retried}))) is Word.PROVED, (
         "it needs one worker"
     )
-    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed}))) is Word.BROKEN, "it needs five"
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed, **retried}))) is Word.BROKEN, (
+        "it needs five"
+    )
 
 
 def test_job_starts_on_the_tier_that_it_selects() -> None:

@@ -1,0 +1,161 @@
+"""Reads the node classes of Karpenter: what they reserve on nodes, and in which zones they have subnets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from holdfast.policies.clusters import cluster_of, is_one_cluster
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    cpu_millis,
+    is_object,
+    items_at,
+    memory_mib,
+    once,
+    text_at,
+    whole_number,
+)
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.machine_capacity import KubeletSettings
+from holdfast.scheduling.reachability.node_labels import Provisioner
+
+#: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
+NODE_CLASSES: Final = {
+    "karpenter.k8s.aws": (Provisioner.EKS, "aws"),
+    "eks.amazonaws.com": (Provisioner.AUTO, "aws"),
+    "karpenter.azure.com": (Provisioner.NAP, "azure"),
+    "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
+}
+_SUBNET: Final = "aws:ec2/subnet:Subnet"
+_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+_SHARE: Final = "vmMemoryOverheadPercent"
+#: Settings of the kubelet that change what pods may use of a node, and that are not modeled.
+_OPEN: Final = ("podsPerCore", "evictionHard", "evictionSoft")
+
+
+def is_on_aws(node_pool: StackResource) -> bool:
+    """Whether its node class is that of Karpenter's AWS provider."""
+    return at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group") == "karpenter.k8s.aws"
+
+
+@once
+def _node_classes(
+    resources: Sequence[StackResource],
+) -> Mapping[tuple[str, str], Mapping[str | Unknown, StackResource]]:
+    """Return the stack's node classes by their API group and kind, and by name."""
+    found: dict[tuple[str, str], dict[str | Unknown, StackResource]] = {}
+    for each in resources:
+        group, _, kind = each.type.removeprefix("kubernetes:").partition("/")
+        if group in NODE_CLASSES:
+            named = text_at(each.props, "metadata", "name") or each.logical_name
+            found.setdefault((group, kind.rpartition(":")[2]), {})[named] = each
+    return found
+
+
+def class_of(node_pool: StackResource, resources: Sequence[StackResource]) -> StackResource | None:
+    """Return the node class that a NodePool names; None if the program does not make it."""
+    group, kind, name = _reference(node_pool)
+    return _node_classes(resources).get((group, kind), {}).get(name) if group and kind else None
+
+
+def missing_class(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield that Karpenter makes no node, if the stack has node classes, but not the one that the NodePool names."""
+    group, kind, name = _reference(node_pool)
+    made = _node_classes(resources).get((group, kind), {})
+    # EKS Auto Mode and AKS make a class of this name themselves.
+    is_made_by_cloud = name == "default" and not is_on_aws(node_pool)
+    if group and kind and name and made and not {name, UNKNOWN} & made.keys() and not is_made_by_cloud:
+        yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
+
+
+def _reference(node_pool: StackResource) -> tuple[str, str, str]:
+    reference = at(node_pool.props, "spec", "template", "spec", "nodeClassRef")
+    found = (text_at(reference, part) for part in ("group", "kind", "name"))
+    group, kind, name = (each if isinstance(each, str) else "" for each in found)
+    return group, kind, name
+
+
+def kubelet_of(
+    node_pool: StackResource, node_class: StackResource | None, resources: Sequence[StackResource]
+) -> KubeletSettings | None:
+    """Return what an EC2NodeClass, and the chart of Karpenter, set of what pods may use of nodes; None elsewhere."""
+    if not is_on_aws(node_pool):
+        return None
+    kubelet = at(node_class.props, "spec", "kubelet") if node_class is not None else None
+    kube, system = (
+        (cpu_millis(at(kubelet, field, "cpu")), memory_mib(at(kubelet, field, "memory")))
+        for field in ("kubeReserved", "systemReserved")
+    )
+    most, share = whole_number(at(kubelet, "maxPods")), _vm_share(resources, cluster_of(node_pool, resources))
+    return KubeletSettings(
+        max_pods=most if isinstance(most, int) else None,
+        kube=(_known(kube[0]), _known(kube[1])),
+        system=(_known(system[0]) or 0, _known(system[1]) or 0),
+        vm_share=share if isinstance(share, float) else KubeletSettings().vm_share,
+    )
+
+
+def _known(value: int | Unknown | None) -> int | None:
+    return None if value is UNKNOWN else value
+
+
+@once
+def _vm_share(resources: Sequence[StackResource], cluster: str) -> float | Unknown | None:
+    """Return the part of a machine's memory that the chart of Karpenter tells it to take for lost."""
+    for each in resources:
+        is_karpenter = (
+            each.type == _RELEASE and str(at(each.props, "chart")).rpartition("/")[2] == "karpenter"
+        )
+        if is_karpenter and is_one_cluster(resources, cluster, cluster_of(each, resources)) is True:
+            share = at(each.props, "values", "settings", _SHARE)
+            if share is not None:
+                return float(share) if isinstance(share, int | float) else UNKNOWN
+    return None
+
+
+def open_settings(
+    node_pool: StackResource,
+    node_class: StackResource | None,
+    zones: frozenset[str] | Unknown | None,
+    resources: Sequence[StackResource],
+) -> Iterator[str]:
+    """Yield what is set of the nodes of a class, and not judged."""
+    if _vm_share(resources, cluster_of(node_pool, resources)) is UNKNOWN:
+        yield f"what the chart of Karpenter sets as {_SHARE} is not known"
+    if node_class is None:
+        return
+    kubelet = at(node_class.props, "spec", "kubelet")
+    reserved = [
+        at(kubelet, kind, part) for kind in ("kubeReserved", "systemReserved") for part in ("cpu", "memory")
+    ]
+    if kubelet is UNKNOWN or UNKNOWN in reserved or any(at(kubelet, each) is not None for each in _OPEN):
+        yield f"what the kubelet settings of {node_class.logical_name!r} leave to pods is not judged"
+    there = _subnet_zones(node_class, resources)
+    if there and isinstance(zones, frozenset) and not zones & there:
+        yield (
+            f"its nodes are in {', '.join(sorted(zones))}, and the subnets of this program that "
+            f"{node_class.logical_name!r} selects are in {', '.join(sorted(there))}"
+        )
+
+
+def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the zones of the program's subnets that a class selects by tags; none if one of them is not known."""
+    terms = items_at(node_class.props, "spec", "subnetSelectorTerms")
+    wanted = [at(each, "tags") for each in terms] if terms is not UNKNOWN else []
+    found = [
+        text_at(each.props, "availabilityZone")
+        for each in resources
+        if each.type == _SUBNET and any(_has_tags(at(each.props, "tags"), tags) for tags in wanted)
+    ]
+    return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
+
+
+def _has_tags(tags: Value, wanted: Value) -> bool:
+    if not is_object(wanted):
+        return False
+    return is_object(tags) and all(
+        tags.get(key) == value or (value == "*" and key in tags) for key, value in wanted.items()
+    )

@@ -1,0 +1,58 @@
+"""Reads what a RuntimeClass adds to pods: the API server merges its selector, tolerations and overhead into each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, text_at
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability.shape import MOVED_LABELS
+
+_CLASS: Final = "kubernetes:node.k8s.io/v1:RuntimeClass"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassedPod:
+    """A pod specification with what its RuntimeClass adds; `open` is why that is not judged."""
+
+    spec: Value
+    open: tuple[str, ...] = ()
+
+
+def with_runtime_class(spec: Value, job: StackResource, resources: Sequence[StackResource]) -> ClassedPod:
+    """Return the specification of a job's pods as the API server admits them."""
+    name = text_at(spec, "runtimeClassName")
+    if not name or not is_object(spec):
+        return ClassedPod(spec=spec)
+    made = [
+        each.props
+        for each in resources
+        if each.type == _CLASS
+        and text_at(each.props, "metadata", "name") == name
+        and is_same_cluster(each, job, resources) is True
+    ]
+    if not made:
+        shown = "?" if name is UNKNOWN else name
+        reason = f"whether its RuntimeClass {shown} exists, and adds selectors, is not known: this program does not make it"
+        return ClassedPod(spec=spec, open=(reason,))
+    selector = at(made[0], "scheduling", "nodeSelector")
+    tolerations, own = items_at(made[0], "scheduling", "tolerations"), items_at(spec, "tolerations")
+    merged = {
+        **spec,
+        "nodeSelector": _merged(at(spec, "nodeSelector"), selector),
+        "tolerations": UNKNOWN if tolerations is UNKNOWN or own is UNKNOWN else [*own, *tolerations],
+        "overhead": at(made[0], "overhead", "podFixed") or at(spec, "overhead"),
+    }
+    moved = sorted({*MOVED_LABELS} & {*(selector if is_object(selector) else ())})
+    keeps = f"its RuntimeClass {name} selects {', '.join(moved)}, which no move of the job changes"
+    return ClassedPod(spec=merged, open=(keeps,) if moved else ())
+
+
+def _merged(own: Value, added: Value) -> Value:
+    if UNKNOWN in (own, added):
+        return UNKNOWN
+    both: Mapping[str, Value] = {**(own if is_object(own) else {}), **(added if is_object(added) else {})}
+    return both
