@@ -6,6 +6,7 @@ charts take is reserved as a fixed amount (`machine_capacity`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.pod_templates import PodTemplate, host_ports
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import StackResource, Value, at, once, text_at
+from holdfast.policies.resources import StackResource, Value, at, items_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
@@ -22,6 +23,8 @@ from holdfast.scheduling.reachability.shape import Resources, Shape, total
 from holdfast.scheduling.taints import untolerated
 
 DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
+#: The image of NVIDIA's device plugin.
+_GPU_PLUGIN: Final = re.compile(r"nvidia.*device-plugin")
 _NOTHING: Final = Resources(cpu_millis=0, memory_mib=0)
 
 
@@ -43,7 +46,33 @@ def with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Decl
     machines = tuple(
         _less(machine, [template for _, template in daemons], facts) for machine in facts.machines
     )
-    return replace(pool, facts=replace(facts, machines=machines, unknown_daemons=unknown))
+    unserved = () if pool.provisioner.has_device_plugin else _unserved(daemons, facts)
+    return replace(
+        pool,
+        facts=replace(
+            facts,
+            machines=machines,
+            unknown_daemons=unknown,
+            unmodeled_gpus=(*facts.unmodeled_gpus, *unserved),
+        ),
+    )
+
+
+def _unserved(daemons: Sequence[tuple[StackResource, PodTemplate]], facts: PoolFacts) -> Iterator[str]:
+    """Yield that no device plugin of the program, one or more, runs on its nodes with GPUs, so that pods can request none."""
+    plugins = [(_name(resource), template) for resource, template in daemons if _offers_gpus(template)]
+    machines = [each for each in (() if facts.machines is UNKNOWN else facts.machines) if each.capacity.gpus]
+    if plugins and any(
+        all(_runs_on(template, facts, each) is False for _, template in plugins) for each in machines
+    ):
+        names = ", ".join(sorted(name for name, _ in plugins))
+        yield f"DaemonSet {names}, which offers GPUs to pods, does not run on its nodes, by its selectors and tolerations"
+
+
+def _offers_gpus(template: PodTemplate) -> bool:
+    containers = items_at(template.template, "spec", "containers")
+    images = [] if containers is UNKNOWN else [str(text_at(each, "image")) for each in containers]
+    return any(_GPU_PLUGIN.search(each) for each in images)
 
 
 def held_ports(spec: Value, job: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:

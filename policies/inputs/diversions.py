@@ -1,5 +1,7 @@
 """Reads what else decides where the pods of a namespace run: Fargate profiles of EKS, and the admission of other teams.
 
+The latter are admission policies of the API server, and those of Kyverno.
+
 None of it is modeled: pods that it covers are not judged.
 """
 
@@ -11,12 +13,15 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.admission import is_admission_policy
-from holdfast.policies.resources import StackResource, Value, at, items_at, once, text_at
+from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 
 FARGATE: Final = "aws:eks/fargateProfile:FargateProfile"
-#: The fields of pods that decide where they run, in a CEL expression or the path of a JSON patch.
+_ADMISSION: Final = re.compile(
+    r"kubernetes:admissionregistration\.k8s\.io/v\w+:(?:Mutating|Validating)AdmissionPolicy"
+)
+_KYVERNO: Final = re.compile(r"kubernetes:kyverno\.io/v\w+:(?:ClusterPolicy|Policy)")
+#: The fields of pods that decide where they run, in a CEL expression, a pattern or the path of a JSON patch.
 _PLACING: Final = re.compile(
     r"\b(nodeSelector|nodeName|nodeAffinity|affinity|schedulerName|runtimeClassName)\b"
 )
@@ -29,14 +34,21 @@ def diversions(
 ) -> Iterator[str]:
     """Yield what decides where pods in the namespace of a ladder run, beside its pools."""
     for each in _deciding(resources):
-        reason = _fargate(each, namespace) if each.type == FARGATE else _admission(each)
+        if each.type == FARGATE:
+            reason = _fargate(each, namespace)
+        else:
+            reason = _kyverno(each, namespace) if _KYVERNO.fullmatch(each.type) else _admission(each)
         if reason and is_same_cluster(each, ladder, resources) is not False:
             yield reason
 
 
 @once
 def _deciding(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if each.type == FARGATE or is_admission_policy(each.type))
+    return tuple(
+        each
+        for each in resources
+        if each.type == FARGATE or _ADMISSION.fullmatch(each.type) or _KYVERNO.fullmatch(each.type)
+    )
 
 
 def _fargate(profile: StackResource, namespace: str | Unknown) -> str:
@@ -49,21 +61,51 @@ def _fargate(profile: StackResource, namespace: str | Unknown) -> str:
 
 
 def _admission(policy: StackResource) -> str:
-    """Say that a MutatingAdmissionPolicy sets fields by which pods are placed; those of Holdfast set only its own labels."""
-    spec = at(policy.props, "spec")
-    rules, mutations = items_at(spec, "matchConstraints", "resourceRules"), items_at(spec, "mutations")
-    if rules is UNKNOWN or mutations is UNKNOWN:
-        return ""
-    covered = [items_at(each, "resources") for each in rules]
+    """Say that an admission policy sets or tests fields by which pods are placed; those of Holdfast use only its own labels."""
+    spec, kind = at(policy.props, "spec"), policy.type.rpartition(":")[2]
+    rules = items_at(spec, "matchConstraints", "resourceRules")
+    covered = [] if rules is UNKNOWN else [items_at(each, "resources") for each in rules]
     covers = any(each in _PODS for listed in covered if listed is not UNKNOWN for each in listed)
-    expressions = [text for each in mutations for text in _expressions(each)]
-    if covers and any(_PLACING.search(each) and _OWN not in each for each in expressions):
-        return f"where the MutatingAdmissionPolicy {policy.logical_name!r} places its pods is not judged"
+    if covers and any(_places(at(spec, part)) for part in ("mutations", "validations", "variables")):
+        return f"where the {kind} {policy.logical_name!r} places its pods is not judged"
     return ""
 
 
-def _expressions(mutation: Value) -> Iterator[str]:
-    for kind in ("applyConfiguration", "jsonPatch"):
-        expression = text_at(mutation, kind, "expression")
-        if isinstance(expression, str):
-            yield expression
+def _kyverno(policy: StackResource, namespace: str | Unknown) -> str:
+    """Say that a policy of Kyverno sets such fields, or rejects pods by them; one that only audits does not."""
+    own = text_at(policy.props, "metadata", "namespace") if policy.type.endswith(":Policy") else None
+    if own not in (None, UNKNOWN, namespace) and namespace is not UNKNOWN:
+        return ""
+    spec = at(policy.props, "spec")
+    rules = items_at(spec, "rules")
+    for rule in () if rules is UNKNOWN else rules:
+        action = at(rule, "validate", "failureAction") or at(spec, "validationFailureAction")
+        rejects = str(action).lower() == "enforce" and _places(at(rule, "validate"))
+        if (rejects or _places(at(rule, "mutate"))) and _may_cover(at(rule, "match"), namespace):
+            return f"where the {policy.type.rpartition(':')[2]} {policy.logical_name!r} of Kyverno lets its pods run is not judged"
+    return ""
+
+
+def _may_cover(match: Value, namespace: str | Unknown) -> bool:
+    """Whether a rule of Kyverno may be about pods of a namespace; without a list of namespaces it is about all."""
+    filters = [match, *(each for key in ("any", "all") for each in _known_items(at(match, key)))]
+    named = [
+        str(each)
+        for found in filters
+        for each in _known_items(at(found, "resources", "namespaces"))
+        if each is not UNKNOWN
+    ]
+    return namespace is UNKNOWN or not named or any(fnmatchcase(namespace, each) for each in named)
+
+
+def _known_items(value: Value) -> Sequence[Value]:
+    return value if is_list(value) else ()
+
+
+def _places(value: Value) -> bool:
+    """Whether a key or a text in a value names a field by which pods are placed."""
+    if is_object(value):
+        return any(_PLACING.search(key) or _places(each) for key, each in value.items())
+    if isinstance(value, str):
+        return bool(_PLACING.search(value)) and _OWN not in value
+    return is_list(value) and any(_places(each) for each in value)

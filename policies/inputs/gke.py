@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, pool_limits, pool_zones
+from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, fewer_nodes, pool_limits, pool_zones
 from holdfast.policies.inputs.pool import (
     NO_DRIVER,
     WINDOWS,
@@ -128,6 +128,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
     machines, zones = _machines(node_pool), pool_zones(node_pool, resources)
+    most_pods = _most_pods(node_pool, resources)
     image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
     driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
@@ -146,8 +147,11 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_decided=decided,
             labels=_labels(node_pool, zones, is_spot=kinds == frozenset({SPOT})),
             taints=_taints(node_pool, machines),
-            machines=_with_most_pods(_most_pods(node_pool, resources), machines.capacities),
-            unmodeled=(WINDOWS,) if "WINDOWS" in image.upper() else (),
+            machines=_with_most_pods(most_pods, machines.capacities),
+            unmodeled=(
+                *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
+                *fewer_nodes(node_pool, resources, machines.capacities, most_pods),
+            ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,

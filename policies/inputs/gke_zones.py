@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
-from holdfast.policies.resources import StackResource, Value, at, count, text_at, texts_at
+from holdfast.policies.resources import StackResource, Value, at, count, items_at, text_at, texts_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import regions, zones_of
 from holdfast.scheduling.reachability.facts import Limits
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 
 #: A regional node pool has nodes in so many zones, unless it or its cluster names them.
 _ZONES_OF_A_REGION: Final = 3
+_SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
+#: So many pods may a node have, unless its pool or its cluster says otherwise.
+_MOST_PODS: Final = 110
 
 
 def clusters_of(node_pool: StackResource, resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
@@ -46,6 +51,81 @@ def pool_limits(node_pool: StackResource, resources: Sequence[StackResource]) ->
     in_zone, zones = _in_zone(node_pool, scaling), _zone_count(node_pool, resources)
     nodes = in_zone * zones if isinstance(in_zone, int) and isinstance(zones, int) else UNKNOWN
     return Limits(nodes=nodes, nodes_in_zone=in_zone)
+
+
+def fewer_nodes(
+    node_pool: StackResource,
+    resources: Sequence[StackResource],
+    machines: tuple[MachineCapacity, ...] | Unknown,
+    most_pods: int | Unknown | None,
+) -> Iterator[str]:
+    """Yield what of its cluster keeps the pool from having as many nodes as it declares."""
+    declared = pool_limits(node_pool, resources).nodes
+    if not isinstance(declared, int):
+        return
+    scales = at(node_pool.props, "autoscaling") is not None
+    bounds = [*_by_cluster_limits(node_pool, resources, machines)] if scales else []
+    addresses = _by_pod_range(node_pool, resources, _MOST_PODS if most_pods is None else most_pods)
+    for what, nodes in (*bounds, *addresses):
+        if nodes < declared:
+            yield f"{what} allows {nodes} of the {declared} nodes that it may have"
+
+
+def _by_cluster_limits(
+    node_pool: StackResource,
+    resources: Sequence[StackResource],
+    machines: tuple[MachineCapacity, ...] | Unknown,
+) -> Iterator[tuple[str, int]]:
+    """Yield how many nodes the resource limits of node auto-provisioning allow: they count the nodes of all pools."""
+    if machines is UNKNOWN or not machines:
+        return
+    for cluster in clusters_of(node_pool, resources):
+        scaling = at(cluster.props, "clusterAutoscaling")
+        limits = items_at(scaling, "resourceLimits")
+        for each in () if limits is UNKNOWN or at(scaling, "enabled") is False else limits:
+            kind, most = text_at(each, "resourceType"), count(at(each, "maximum"))
+            used = min(_used(machine, str(kind)) for machine in machines)
+            if isinstance(most, int) and used:
+                yield f"the limit of its cluster's autoscaling of {most} {kind}", int(most // used)
+
+
+def _used(machine: MachineCapacity, kind: str) -> Fraction:
+    """How much of a limit one machine uses: memory is in GB."""
+    whole = machine.capacity
+    known = {"cpu": Fraction(whole.cpu_millis, 1000), "memory": Fraction(whole.memory_mib, 1024)}
+    return known.get(kind, Fraction(whole.gpus if kind == machine.accelerator else 0))
+
+
+def _by_pod_range(
+    node_pool: StackResource, resources: Sequence[StackResource], most_pods: int | Unknown
+) -> Iterator[tuple[str, int]]:
+    """Yield how many nodes the range of its pods' addresses has room for: each takes twice its pods, in a power of two."""
+    name, block = (text_at(node_pool.props, "networkConfig", key) for key in ("podRange", "podIpv4CidrBlock"))
+    for cluster in clusters_of(node_pool, resources) if name is None and block is None else ():
+        policy = at(cluster.props, "ipAllocationPolicy")
+        if at(policy, "additionalPodRangesConfig") is None:
+            name, block = (
+                text_at(policy, key) for key in ("clusterSecondaryRangeName", "clusterIpv4CidrBlock")
+            )
+    ranges = [
+        text_at(each, "ipCidrRange")
+        for subnetwork in resources
+        if subnetwork.type == _SUBNETWORK and isinstance(name, str)
+        for each in _items(subnetwork.props, "secondaryIpRanges")
+        if text_at(each, "rangeName") == name
+    ]
+    sizes = {str(each).rpartition("/")[2] for each in (ranges or [block])}
+    if isinstance(most_pods, int) and all(each.isdecimal() and int(each) <= 32 for each in sizes):
+        each = 2 ** (2 * most_pods - 1).bit_length()
+        yield (
+            f"the range {name or block} of its pods' addresses",
+            max(2 ** (32 - int(size)) for size in sizes) // each,
+        )
+
+
+def _items(value: Value, *path: str) -> Sequence[Value]:
+    found = items_at(value, *path)
+    return () if found is UNKNOWN else found
 
 
 def _declared(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.daemon_sets import held_ports
 from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
+from holdfast.policies.inputs.pod_security import rejected_by_standard
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
 from holdfast.policies.inputs.runtime_classes import with_runtime_class
 from holdfast.policies.inputs.volumes import volume_zones
@@ -112,6 +113,14 @@ class DeclaredJob:
         if asking or self.label != FOLLOWS_VALUE:
             return asking
         return tuple(each for each in templates if not _selects_capacity(each))
+
+    def helpers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
+        """Return the templates of pods that have to run beside those that follow: the head of a RayJob, and others that stay."""
+        followers = self.followers(pools)
+        others = () if self.templates is UNKNOWN else self.templates
+        head = at(self.resource.props, "spec", "rayClusterSpec", "headGroupSpec", "template")
+        own = (_template("head", 1, head, {}),) if self.kind == JobKind.RAY_JOB and is_object(head) else ()
+        return tuple(each for each in (*own, *others) if each not in followers and not each.selects_spot)
 
 
 def _may_select(template: PodTemplate, pools: Sequence[str]) -> bool:
@@ -226,6 +235,7 @@ def _admitted(
             *volumes.open,
             *classed.open,
             *held_ports(spec, job, resources),
+            *rejected_by_standard(spec, job, namespace, resources),
         ),
     )
 

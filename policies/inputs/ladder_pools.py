@@ -39,7 +39,8 @@ class LadderPools:
     """The pools that a ladder may name.
 
     `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
-    `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too.
+    `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too,
+    `default_elsewhere`: the default pool.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
     `diverted_by` are what else of the program decides where pods of the namespace run.
@@ -51,6 +52,7 @@ class LadderPools:
     unshown: Sequence[StackResource] = ()
     patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
+    default_elsewhere: bool = False
     checkpoints: str | Unknown | None = None
     diverted_by: tuple[str, ...] = ()
 
@@ -77,6 +79,7 @@ class LadderPools:
             unplaced=unplaced,
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
+            default_elsewhere=is_made_elsewhere(settings, Elsewhere.DEFAULT_POOL),
             unshown=unshown_components(resources),
             patches=tuple(
                 each

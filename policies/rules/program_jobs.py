@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
+from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import POOL, SPOT
+from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
 from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.walk import walk_together
 
@@ -23,9 +25,13 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.inputs.pod_templates import PodTemplate
     from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.reachability.facts import PoolFacts
     from holdfast.scheduling.reachability.walk import Walk
 
 STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob, which follow the ladder"
+QUEUED: Final = (
+    "another controller, such as Kueue, decides when and where its pods run, so the ladder does not move it"
+)
 _LATER: Final = "is known only after the update, which checks it again"
 
 
@@ -59,6 +65,13 @@ def job_verdicts(
             yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
             continue
         names = ladder.pools
+        if (
+            job.is_queued
+            and job.label in {"", FOLLOWS_VALUE}
+            and any(each.selects_spot or each.selected(POOL) in names for each in job.templates)
+        ):
+            yield JobVerdict(job=job, open=(QUEUED,))
+            continue
         followers = job.followers(names) if names else ()
         if not followers:
             continue
@@ -81,7 +94,12 @@ def _of_followers(
     job: DeclaredJob, followers: Sequence[PodTemplate], ladder: DeclaredLadder, pools: LadderPools
 ) -> JobVerdict:
     unknown = tuple(f"{part} {_LATER}" for part in unreadable(followers))
-    shapes = tuple(shape for each in followers if isinstance(shape := each.shape, Shape) and shape.pods)
+    alone = tuple(_without_nodes(job, ladder, pools))
+    shapes = tuple(
+        replace(shape, unmodeled=(*shape.unmodeled, *alone))
+        for each in followers
+        if isinstance(shape := each.shape, Shape) and shape.pods
+    )
     start = job.start(ladder.pools)
     tiers = [*pools.tiers(ladder)]
     tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0) :]
@@ -100,6 +118,27 @@ def _of_followers(
         + job.rejected,
         open=unknown,
     )
+
+
+def _without_nodes(job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools) -> Iterator[str]:
+    """Yield the pods beside those that follow which no pool of the program takes, and without which the job does not begin."""
+    shown = bool(pools.of_stack) and not pools.unplaced and not pools.unshown
+    if not shown or pools.default_elsewhere or pools.others_elsewhere:
+        return
+    for each in job.helpers(ladder.pools):
+        shape, selector, terms = each.shape, each.selector, each.terms
+        if not isinstance(shape, Shape) or selector is UNKNOWN or terms is UNKNOWN:
+            continue
+        placed = replace(shape, pods=1, selector=selector, affinity=terms)
+        if not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
+            yield (
+                f"no pool of this program takes its pod {each.name!r} of {shape.requests}, without which it does not begin: add one, "
+                f"or declare `{MADE_ELSEWHERE}: [{Elsewhere.DEFAULT_POOL.value}]`"
+            )
+
+
+def _may_take(shape: Shape, pool: PoolFacts) -> bool:
+    return not any(isinstance(each, Failed) for each in check_pool(shape, pool))
 
 
 def _is_suited(

@@ -27,6 +27,11 @@ class Provisioner(StrEnum):
     AKS = "aks"  #: AKS' cluster autoscaler
     LOCAL = "local"  #: Karpenter's simulated provider
 
+    @property
+    def has_device_plugin(self) -> bool:
+        """Whether its nodes offer their GPUs without a DaemonSet of the program."""
+        return self in (Provisioner.GKE, Provisioner.AUTO)
+
 
 #: The value of a label on nodes of one machine type: None if they do not have it, UNKNOWN if no table has the value.
 MachineLabel: TypeAlias = str | Unknown | None

@@ -84,6 +84,42 @@ def test_total_of_a_node_pool_limits_no_single_zone() -> None:
     assert (found.limits.nodes, found.limits.nodes_in_zone) == (5, None), "all may be in one zone"
 
 
+def limited(kind: str, most: float, *, enabled: bool = True) -> dict[str, Value]:
+    return {"clusterAutoscaling": {"enabled": enabled, "resourceLimits": [{"resourceType": kind, "maximum": most}]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cluster", "props", "nodes"),
+    [
+        ({}, {}, None),
+        (limited("cpu", 40.0), {}, None),
+        (limited("cpu", 20.0), {}, 2),
+        (limited("memory", 100.0), {}, 3),
+        (limited("nvidia-l4", 0.0), {}, None),
+        (limited("cpu", 20.0, enabled=False), {}, None),
+        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, {}, 2),
+        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, {"maxPodsPerNode": 32.0}, None),
+        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "elsewhere"}}, {}, None),
+        ({"ipAllocationPolicy": {"clusterIpv4CidrBlock": "/24"}}, {}, 1),
+        ({"ipAllocationPolicy": {"clusterIpv4CidrBlock": "/14"}}, {"networkConfig": {"podRange": "pods"}}, 2),
+    ],
+)  # fmt: skip
+def test_pool_of_gke_is_not_judged_if_its_cluster_allows_fewer_nodes(
+    cluster: dict[str, Value], props: dict[str, Value], nodes: int | None
+) -> None:
+    ranges: Value = [{"rangeName": "pods", "ipCidrRange": "10.9.0.0/23"}]
+    subnetwork = resource("gcp:compute/subnetwork:Subnetwork", "s", {"secondaryIpRanges": ranges})
+    found = gke(
+        resource(CLUSTER, "c", {"name": "c", **cluster}),
+        subnetwork,
+        cluster="c",
+        autoscaling={"totalMaxNodeCount": 4.0},
+        **props,
+    )
+    told = [each for each in found.unmodeled if f"allows {nodes} of the 4 nodes" in each]
+    assert len(found.unmodeled) == len(told) == (nodes is not None), str(found.unmodeled)
+
+
 def failed(found: PoolFacts, **changes: object) -> list[str]:
     job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), **changes)  # pyright: ignore[reportArgumentType] - any field
     return [each.check for each in check_pool(job, found) if isinstance(each, Failed)]

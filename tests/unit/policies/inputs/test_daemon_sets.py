@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.policies.inputs import declared_pools
 from holdfast.policies.inputs.daemon_sets import DAEMON_SET
+from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
@@ -61,3 +62,25 @@ def test_job_that_fits_only_without_the_daemons_is_broken() -> None:
     assert word(daemons()) is Word.BROKEN, "the agent takes 0.5 of them"
     unknown = daemons(containers=[{"resources": {"requests": {"cpu": UNKNOWN}}}])
     assert word(unknown) is Word.NOT_JUDGED, "the update knows what it takes"
+
+
+@pytest.mark.parametrize(
+    ("group", "pod", "named"),
+    [
+        ({}, {"tolerations": ANY}, False),
+        ({}, {"tolerations": ANY, "nodeSelector": {"accelerator": "a100"}}, True),
+        ({}, {}, True),
+        ({"instanceTypes": ["m7i.xlarge"]}, {}, False),
+    ],
+    ids=["runs", "selects another label", "does not tolerate the nodes", "no GPUs"],
+)
+def test_pool_whose_gpus_no_device_plugin_of_the_program_offers_is_not_judged(
+    group: dict[str, Value], pod: dict[str, Value], named: bool
+) -> None:
+    plugin = daemons(containers=[{"image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"}], **pod)
+    taint: Value = {"key": "gpu", "value": "only", "effect": "NO_SCHEDULE"}
+    props: dict[str, Value] = {"labels": {POOL: "p"}, "instanceTypes": ["p4d.24xlarge"], "taints": [taint]}
+    (read,) = declared_pools([resource(NODE_GROUP, "p", {**props, **group}), plugin])
+    assert any("DaemonSet agent" in each for each in read.facts.unmodeled_gpus) is named, (
+        "by its selectors and tolerations"
+    )

@@ -36,6 +36,23 @@ def admission(expression: str) -> StackResource:
     return made("kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", "cost", spec=spec)
 
 
+def kyverno(action: str, *namespaces: str) -> StackResource:
+    """A policy of Kyverno by which pods of these namespaces, or of all, have to select spot."""
+    rule: Value = {
+        "match": {"any": [{"resources": {"kinds": ["Pod"], **({"namespaces": [*namespaces]} if namespaces else {})}}]},
+        "validate": {"failureAction": action, "pattern": {"spec": {"nodeSelector": {CAPACITY_TYPE: "spot"}}}},
+    }  # fmt: skip
+    return made("kubernetes:kyverno.io/v1:ClusterPolicy", "spot", spec={"rules": [rule]})
+
+
+def validation(*covered: str) -> StackResource:
+    spec: Value = {
+        "matchConstraints": {"resourceRules": [{"resources": [*covered]}]},
+        "validations": [{"expression": "'spot' in object.spec.nodeSelector"}],
+    }
+    return made("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy", "cost", spec=spec)
+
+
 def on_ec2(**spec: Value) -> list[StackResource]:
     """The pools and their class on EC2, on machines with 4 CPUs and 16 GiB."""
     node_class = made("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "default", spec=spec)
@@ -66,6 +83,12 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a Fargate profile of another namespace", [made("aws:eks/fargateProfile:FargateProfile", "all", selectors=[{"namespace": "web"}])], {}, Word.PROVED, ""),
     ("admission that selects nodes", [admission("Object{spec: Object.spec{nodeSelector: {'team': 'a'}}}")], {}, Word.NOT_JUDGED, "MutatingAdmissionPolicy 'cost'"),
     ("admission that adds a label", [admission("Object{metadata: Object.metadata{labels: {'team': 'a'}}}")], {}, Word.PROVED, ""),
+    ("admission that rejects by selectors", [validation("pods")], {}, Word.NOT_JUDGED, "ValidatingAdmissionPolicy 'cost'"),
+    ("admission of other objects", [validation("services")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno", [kyverno("Enforce")], {}, Word.NOT_JUDGED, "ClusterPolicy 'spot' of Kyverno"),
+    ("a policy of Kyverno for the namespace", [kyverno("enforce", "web", "vis*")], {}, Word.NOT_JUDGED, "ClusterPolicy 'spot' of Kyverno"),
+    ("a policy of Kyverno for another namespace", [kyverno("Enforce", "web")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno that audits", [kyverno("Audit")], {}, Word.PROVED, ""),
     ("a runtime class that selects nodes", [made(RUNTIME, "fast", scheduling={"nodeSelector": {"runtime": "fast"}})], CLASSED, Word.BROKEN, "the pods select runtime=fast"),
     ("a runtime class with overhead", [made(RUNTIME, "fast", overhead={"podFixed": {"cpu": "2"}})], CLASSED, Word.BROKEN, "fits a pod of 5 CPU"),
     ("a runtime class that selects spot", [made(RUNTIME, "fast", scheduling={"nodeSelector": {CAPACITY_TYPE: "spot"}})], CLASSED, Word.NOT_JUDGED, "which no move of the job changes"),
@@ -86,6 +109,69 @@ def test_job_is_not_proved_where_another_resource_decides_where_its_pods_run(
     of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
     assert (of_job.word, reason in of_job.reason) == (word, True), f"{of_job}"
     assert bool(stopping(program)) is (word is Word.BROKEN), "only what is certain stops a run"
+
+
+CAREFUL: Json = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+@pytest.mark.parametrize(
+    ("standard", "pod", "container", "reason"),
+    [
+        ("privileged", {"hostIPC": True}, {"privileged": True}, ""),
+        ("baseline", {}, {"capabilities": {"add": ["CHOWN"]}}, ""),
+        ("baseline", {"hostIPC": True}, {"privileged": True}, "hostIPC, privileged containers"),
+        ("baseline", {}, {"capabilities": {"add": ["IPC_LOCK"]}}, "capability IPC_LOCK"),
+        ("baseline", {"volumes": [{"name": "shm", "hostPath": {"path": "/dev/shm"}}]}, {}, "hostPath volumes"),
+        ("restricted", {"securityContext": {"runAsNonRoot": True}}, CAREFUL, ""),
+        ("restricted", {"securityContext": {"runAsNonRoot": True}}, {**CAREFUL, "runAsNonRoot": False}, "no `runAsNonRoot: true`"),
+        ("restricted", {}, {}, "no `allowPrivilegeEscalation: false`, no `runAsNonRoot: true`, no `seccompProfile`, capabilities that are not dropped"),
+    ],
+    ids=["all", "allowed capability", "host and privileged", "capability", "volume", "careful", "root", "plain"],
+)  # fmt: skip
+def test_job_is_not_proved_where_its_namespace_rejects_its_pods(
+    standard: str, pod: Json, container: Json, reason: str
+) -> None:
+    labels = {"holdfast.dev/training": "true", "pod-security.kubernetes.io/enforce": standard}
+    job = declared_jobset(
+        {**pod, "containers": [{**requesting(cpu="3", memory="8Gi"), "securityContext": container}]}
+    )
+    (found,) = verdicts([namespace(labels=labels), *job_program(job)[1:]], PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert (of_job.word, reason in of_job.reason) == (Word.NOT_JUDGED if reason else Word.PROVED, True), str(
+        of_job
+    )
+
+
+def test_job_in_a_queue_is_not_judged() -> None:
+    job = declared_jobset({}, metadata={"labels": {"kueue.x-k8s.io/queue-name": "gpus"}})
+    (found,) = verdicts(job_program(job), PACK_DEFAULTS)
+    assert found.word is Word.NOT_JUDGED, "Kueue, and not the ladder, decides where it runs"
+    assert stopping(job_program(job)) == {}, "it may be meant so"
+
+
+@pytest.mark.parametrize(
+    ("memory", "selector", "declared_elsewhere", "word"),
+    [
+        ("4Gi", {}, [], Word.PROVED),
+        ("120Gi", {}, [], Word.NOT_JUDGED),
+        ("120Gi", {}, ["default pool"], Word.PROVED),
+        ("4Gi", {CAPACITY_TYPE: "on-demand"}, [], Word.PROVED),
+        ("4Gi", {"team": "platform"}, [], Word.NOT_JUDGED),
+    ],
+)
+def test_rayjob_is_not_proved_where_no_pool_takes_its_head(
+    memory: str, selector: dict[str, str], declared_elsewhere: list[str], word: Word
+) -> None:
+    head = pod_template(selector, spec={"containers": [requesting(cpu="1", memory=memory)]})
+    workers = worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]}))
+    program = job_program(declared(RAY_JOB, rayjob(workers, head=head, spec={"backoffLimit": 5})))
+    (found,) = verdicts(program, {**PACK_DEFAULTS, "madeElsewhere": declared_elsewhere})
+    of_job = next(each for each in found.parts if each.about == "RayJob 'train'")
+    assert of_job.word is word, str(of_job)
 
 
 @pytest.mark.parametrize(

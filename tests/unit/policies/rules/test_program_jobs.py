@@ -170,11 +170,10 @@ def test_job_starts_on_the_tier_that_it_selects() -> None:
     ("metadata", "selector"),
     [
         ({"labels": {FOLLOWS: "false"}}, "cpu-spot"),
-        ({"labels": {"kueue.x-k8s.io/queue-name": "team"}}, "cpu-spot"),
         ({"namespace": "other"}, "cpu-spot"),
         ({}, "elsewhere"),
     ],
-    ids=["stays", "queued", "another namespace", "another pool"],
+    ids=["stays", "another namespace", "another pool"],
 )
 def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selector: str) -> None:
     huge: Json = {"containers": [requesting(cpu="64")]}
