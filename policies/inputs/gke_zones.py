@@ -86,7 +86,7 @@ def _by_cluster_limits(
             kind, most = text_at(each, "resourceType"), count(at(each, "maximum"))
             used = min(_used(machine, str(kind)) for machine in machines)
             if isinstance(most, int) and used:
-                yield f"the limit of its cluster's autoscaling of {most} {kind}", int(most // used)
+                yield f"the limit `{kind}: {most}` of its cluster's autoscaling", int(most // used)
 
 
 def _used(machine: MachineCapacity, kind: str) -> Fraction:
