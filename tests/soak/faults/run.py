@@ -2,9 +2,7 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,17 +16,13 @@ from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.soak.fault_proxy import running_proxy
 from tests.soak.faults.deadlines import Programs, finish_by, late_by_fault
-from tests.soak.faults.environment import FaultEnvironment
+from tests.soak.faults.environment import FaultEnvironment, wait_for_releases, watched
 from tests.soak.faults.holds import broken_holds
-from tests.soak.faults.injection import Injector, KillAtWrite
+from tests.soak.faults.injection import Injector
 from tests.soak.faults.invariants import FaultRunResult, check_records
 from tests.soak.faults.ledgers import wrong_bills
-from tests.soak.faults.leftovers import read_leftovers
 from tests.soak.faults.manifests import (
-    NAMESPACE,
     OUTAGE_SECONDS,
     PODS,
     POOLS,
@@ -38,10 +32,9 @@ from tests.soak.faults.manifests import (
     job_name,
     ladder,
 )
-from tests.soak.faults.nodes import NodeRecorder, NodeTimeline
+from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
-from tests.soak.faults.processes import Servers, restarted_controller
 
 #: A restarted controller counts an outage when it notices it, and the outage window begins then.
 APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)
@@ -125,13 +118,11 @@ def _describe(trace: JobTrace) -> str:
 # the control plane per move.
 _ROUND_SECONDS: Final = 400.0
 _ROUND_SECONDS_PER_JOB: Final = 4.0
-_MOST_GRACE: Final = 3
-# The controller looks for reservations of jobs that do not exist any more once a minute.
-_RELEASE_SECONDS: Final = 180.0
+#: The longest grace period of a job, in seconds.
+MOST_GRACE: Final = 3
 # Each job that moves at the same time adds load on the same two cores.
 _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
-_AT_ONCE: Final = 8
 _MOST_BUSY: Final = 4.0
 RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
@@ -147,27 +138,8 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
     paced = {job_name(number): PODS for number in range(plan.jobs) if has_deadline(number)}
     environment.prepare(policy)
     with ExitStack() as stack:
-        proxy = stack.enter_context(
-            running_proxy(environment.layout.kubeconfig, environment.folder, token=environment.token())
-        )
-        kill_at_write = KillAtWrite()
-        proxy.decide = kill_at_write.decide
-        controller = stack.enter_context(
-            restarted_controller(proxy.kubeconfig, environment.folder / "faults-controller.log")
-        )
-        recorder = stack.enter_context(
-            JobTimelineRecorder(environment.client, NAMESPACE, (JOBSET, RAYJOB)).recording()
-        )
-        nodes = stack.enter_context(NodeRecorder(environment.client).recording())
-        injector = Injector(
-            client=environment.client,
-            recorder=recorder,
-            kill_at_write=kill_at_write,
-            controller=controller,
-            servers=Servers(environment.layout),
-            break_watches=proxy.break_watches,
-            say=say,
-        )
+        cluster = stack.enter_context(watched(environment, kinds=(JOBSET, RAYJOB), say=say))
+        recorder, injector = cluster.recorder, cluster.injector
         settling = Settling(
             recorder=recorder,
             injector=injector,
@@ -176,17 +148,16 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         )
         deadline = finish_by(datetime.now(UTC), plan.jobs)
         jobs = [
-            job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s", finish_by=deadline)
+            job(number, ends_in=f"{random.randint(0, MOST_GRACE)}s", finish_by=deadline)
             for number in range(plan.jobs)
         ]
         stack.enter_context(Programs(recorder, paced, injector.complete).running())
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(environment.apply, jobs))
+        environment.apply_at_once(jobs)
         say(f"{plan.jobs} jobs created")
         settling.wait()
         say("every job runs")
         _inject(plan, injector, settling, say)
-        left = _wait_for_releases(environment.client)
+        left = wait_for_releases(environment.client)
         while True:
             with recorder.frozen():
                 # A job may have started a failback since; the check needs settled jobs.
@@ -194,14 +165,14 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
                     judged = Judged(
                         recorder=recorder,
                         injector=injector,
-                        nodes=nodes.timeline(),
+                        nodes=cluster.nodes.timeline(),
                         policy=_parsed(policy),
                         names=names,
                         paced=paced,
                         finish_by=deadline,
                     )
                     say(judged.extent())
-                    return judged.result(left, writes=proxy.writes)
+                    return judged.result(left, writes=cluster.proxy.writes)
             settling.pause()
             settling.wait()
 
@@ -217,14 +188,6 @@ def _inject(plan: Plan, injector: Injector, settling: Settling, say: Callable[[s
         settling.pause()
     injector.recover()
     settling.wait()
-
-
-def _wait_for_releases(client: KubeClient) -> Sequence[str]:
-    """Wait until no reservation is left that no job needs; return those that are."""
-    deadline = time.monotonic() + _RELEASE_SECONDS
-    while (left := read_leftovers(client)) and time.monotonic() < deadline:
-        threading.Event().wait(1)
-    return left
 
 
 def _parsed(policy: Json) -> Policy:

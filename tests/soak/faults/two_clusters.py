@@ -3,8 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,31 +11,23 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import PodTrace
 from holdfast.scheduling.json import mapping
 from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.soak.fault_proxy import ApiRequest, Fault, FaultProxy, running_proxy
+from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
 from tests.soak.faults.both_sides import BothSides, TwoClusterResult, check_both
-from tests.soak.faults.environment import FaultEnvironment
-from tests.soak.faults.injection import Injector, KillAtWrite
-from tests.soak.faults.leftovers import read_leftovers
+from tests.soak.faults.environment import FaultEnvironment, WatchedCluster, wait_for_releases, watched
 from tests.soak.faults.manifests import NAMESPACE, PODS, job, job_name, two_ladders
-from tests.soak.faults.nodes import NodeRecorder
-from tests.soak.faults.processes import Servers, restarted_controller
-from tests.soak.faults.run import APART, RETURNING, lag_of
+from tests.soak.faults.run import APART, MOST_GRACE, RETURNING, lag_of
 from tests.soak.faults.two_plan import Link, Side, Strike, TwoClusterPlan, Wait
 from tests.support.clusters.fallback import ladder_cluster
 from tests.support.clusters.transfers import CLUSTER, allow_copies
 
 _ROUND_SECONDS: Final = 900.0
 _ROUND_SECONDS_PER_JOB: Final = 10.0
-_RELEASE_SECONDS: Final = 180.0
 _LOOK_SECONDS: Final = 0.5
-_AT_ONCE: Final = 8
-_MOST_GRACE: Final = 3
 _JOBSETS: Final = "jobset.sigs.k8s.io/jobset-name"
 
 #: What becomes of reads and writes while the link is disturbed.
@@ -59,16 +50,6 @@ class Between:
             fault = self.random.choice(_OF_WRITES if request.is_write else _OF_READS)
         self.hit[fault] += 1
         return fault
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunningSide:
-    """One of the clusters with its controller, under watch."""
-
-    injector: Injector
-    recorder: JobTimelineRecorder
-    nodes: NodeRecorder
-    proxy: FaultProxy
 
 
 @dataclass(kw_only=True)
@@ -123,7 +104,7 @@ def _pods(client: KubeClient) -> Mapping[str, set[str]]:
 class TwoClusterRun:
     """A run under way."""
 
-    sides: Mapping[Side, RunningSide]
+    sides: Mapping[Side, WatchedCluster]
     between: Between
     jobs: Sequence[str]
     say: Callable[[str], None]
@@ -244,8 +225,8 @@ def run_two_clusters(
         proxy = stack.enter_context(running_proxy(access, home.folder / "between"))
         other = ("--cluster", f"{CLUSTER}={proxy.kubeconfig}")
         sides = {
-            Side.THERE: _side(stack, there, say=lambda text: say(f"there: {text}")),
-            Side.HOME: _side(stack, home, *other, say=lambda text: say(f"home: {text}")),
+            Side.THERE: stack.enter_context(watched(there, say=lambda text: say(f"there: {text}"))),
+            Side.HOME: stack.enter_context(watched(home, *other, say=lambda text: say(f"home: {text}"))),
         }
         between = Between(random=Random(plan.seed))
         kill_at_write = sides[Side.HOME].injector.kill_at_write
@@ -260,11 +241,10 @@ def run_two_clusters(
         stack.enter_context(overlaps.watched())
         run = TwoClusterRun(sides=sides, between=between, jobs=names, say=say)
         manifests = [
-            job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s", finish_by=datetime.now(UTC))
+            job(number, ends_in=f"{random.randint(0, MOST_GRACE)}s", finish_by=datetime.now(UTC))
             for number in plan.jobs
         ]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(home.apply, manifests))
+        home.apply_at_once(manifests)
         say(f"{len(names)} jobs created")
         run.settle()
         say("every job runs")
@@ -273,7 +253,11 @@ def run_two_clusters(
         for side in sides.values():
             side.injector.recover()
         run.settle()
-        left = [*_left(home.client, "at home"), *_left(there.client, "there")]
+        left = [
+            f"{each} {where}"
+            for environment, where in ((home, "at home"), (there, "there"))
+            for each in wait_for_releases(environment.client)
+        ]
         while True:
             run.settle()
             with run.frozen():
@@ -303,36 +287,3 @@ def run_two_clusters(
                         deaths=sum(each.injector.controller.deaths for each in sides.values()),
                         requests=between.hit,
                     )
-
-
-def _side(
-    stack: ExitStack, environment: FaultEnvironment, *arguments: str, say: Callable[[str], None]
-) -> RunningSide:
-    proxy = stack.enter_context(
-        running_proxy(environment.layout.kubeconfig, environment.folder, token=environment.token())
-    )
-    kill_at_write = KillAtWrite()
-    proxy.decide = kill_at_write.decide
-    controller = stack.enter_context(
-        restarted_controller(proxy.kubeconfig, environment.folder / "faults-controller.log", *arguments)
-    )
-    recorder = stack.enter_context(JobTimelineRecorder(environment.client, NAMESPACE).recording())
-    nodes = stack.enter_context(NodeRecorder(environment.client).recording())
-    injector = Injector(
-        client=environment.client,
-        recorder=recorder,
-        kill_at_write=kill_at_write,
-        controller=controller,
-        servers=Servers(environment.layout),
-        break_watches=proxy.break_watches,
-        say=say,
-    )
-    return RunningSide(injector=injector, recorder=recorder, nodes=nodes, proxy=proxy)
-
-
-def _left(client: KubeClient, where: str) -> Iterator[str]:
-    """Wait until no reservation is left that no job needs; yield those that are."""
-    deadline = time.monotonic() + _RELEASE_SECONDS
-    while (left := read_leftovers(client)) and time.monotonic() < deadline:
-        threading.Event().wait(1)
-    yield from (f"{each} {where}" for each in left)
