@@ -45,6 +45,8 @@ NEEDS_TIMEOUT: Final = (
     "pods that run, and without capacity none run, so the job waits there indefinitely"
 )
 SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
+#: The same, at the start of a sentence.
+SET_TIMEOUT_FIX: Final = f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
 ELSEWHERE_NEEDS_TIMEOUT: Final = "a tier in another cluster needs a procurementTimeout: while that cluster does not answer, nothing else moves a job on"
 ELSEWHERE_BETWEEN: Final = "another cluster on tiers between the first and the last"
 MOVE_BETWEEN: Final = "Remove cluster, or move the tier between two tiers of the ladder's own cluster."
@@ -180,7 +182,7 @@ def _elsewhere(tier: Tier, field: str, *, is_outermost: bool) -> Iterator[Proble
             field=field,
             value=f'the tier "{tier.pool}" of cluster "{tier.cluster}" without procurementTimeout',
             allowed=ELSEWHERE_NEEDS_TIMEOUT,
-            fix=f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}.",
+            fix=f"{SET_TIMEOUT_FIX}.",
         )
 
 
@@ -215,7 +217,7 @@ def _cannot_be_left(tier: Tier, pool: Pool, field: str) -> Iterator[Problem]:
             field=field,
             value=f'the {pool.capacity.value} tier "{tier.pool}" with {given} and no procurementTimeout',
             allowed=NEEDS_TIMEOUT,
-            fix=f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}; or make this the last tier.",
+            fix=f"{SET_TIMEOUT_FIX}; or make this the last tier.",
         )
     else:
         yield Problem(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, SET_TIMEOUT
+from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, SET_TIMEOUT_FIX
 from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
 from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.messages import MessageTemplate
@@ -41,7 +41,7 @@ EXPORT_LATER: Final = "what the stack of cluster {cluster} exports is not known 
 OLD_EXPORT: Final = "stack {stack} exports no facts of the pool. Update it with this release"
 CHECKPOINTS_LATER: Final = "where jobs keep their checkpoints is not known yet"
 CHECKPOINTS_NOT_KNOWN: Final = "whether jobs find their checkpoints there is not known: neither this program nor an output of that cluster's stack says it"
-NO_TIMEOUT_FIX: Final = f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}."
+NO_TIMEOUT_FIX: Final = f"{SET_TIMEOUT_FIX}."
 
 
 def check_elsewhere(tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
