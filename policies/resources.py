@@ -92,6 +92,12 @@ def once(
 
 
 @once
+def of_type(resources: Sequence[StackResource], type_token: str) -> tuple[StackResource, ...]:
+    """Return the resources of a type."""
+    return tuple(each for each in resources if each.type == type_token)
+
+
+@once
 def unshown_components(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     """Return the components whose objects this preview does not show.
 
@@ -150,6 +156,12 @@ def items_at(value: Value, *path: str) -> Sequence[Value] | Unknown:
     if found is UNKNOWN:
         return UNKNOWN
     return found if is_list(found) else ()
+
+
+def known_items(value: Value, *path: str) -> Sequence[Value]:
+    """Return the list at `path`; empty if there is none, or if it is not known."""
+    found = items_at(value, *path)
+    return () if found is UNKNOWN else found
 
 
 def text_at(value: Value, *path: str) -> str | Unknown | None:

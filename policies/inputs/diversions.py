@@ -13,7 +13,17 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, once, text_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    known_items,
+    once,
+    text_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 
 FARGATE: Final = "aws:eks/fargateProfile:FargateProfile"
@@ -63,9 +73,8 @@ def _fargate(profile: StackResource, namespace: str | Unknown) -> str:
 def _admission(policy: StackResource) -> str:
     """Say that an admission policy sets or tests fields by which pods are placed; those of Holdfast use only its own labels."""
     spec, kind = at(policy.props, "spec"), policy.type.rpartition(":")[2]
-    rules = items_at(spec, "matchConstraints", "resourceRules")
-    covered = [] if rules is UNKNOWN else [items_at(each, "resources") for each in rules]
-    covers = any(each in _PODS for listed in covered if listed is not UNKNOWN for each in listed)
+    rules = known_items(spec, "matchConstraints", "resourceRules")
+    covers = any(each in _PODS for rule in rules for each in known_items(rule, "resources"))
     if covers and any(_places(at(spec, part)) for part in ("mutations", "validations", "variables")):
         return f"where the {kind} {policy.logical_name!r} places its pods is not judged"
     return ""
@@ -77,8 +86,7 @@ def _kyverno(policy: StackResource, namespace: str | Unknown) -> str:
     if own not in (None, UNKNOWN, namespace) and namespace is not UNKNOWN:
         return ""
     spec = at(policy.props, "spec")
-    rules = items_at(spec, "rules")
-    for rule in () if rules is UNKNOWN else rules:
+    for rule in known_items(spec, "rules"):
         action = at(rule, "validate", "failureAction") or at(spec, "validationFailureAction")
         rejects = str(action).lower() == "enforce" and _places(at(rule, "validate"))
         if (rejects or _places(at(rule, "mutate"))) and _may_cover(at(rule, "match"), namespace):
@@ -88,18 +96,14 @@ def _kyverno(policy: StackResource, namespace: str | Unknown) -> str:
 
 def _may_cover(match: Value, namespace: str | Unknown) -> bool:
     """Whether a rule of Kyverno may be about pods of a namespace; without a list of namespaces it is about all."""
-    filters = [match, *(each for key in ("any", "all") for each in _known_items(at(match, key)))]
+    filters = [match, *(each for key in ("any", "all") for each in known_items(match, key))]
     named = [
         str(each)
         for found in filters
-        for each in _known_items(at(found, "resources", "namespaces"))
+        for each in known_items(found, "resources", "namespaces")
         if each is not UNKNOWN
     ]
     return namespace is UNKNOWN or not named or any(fnmatchcase(namespace, each) for each in named)
-
-
-def _known_items(value: Value) -> Sequence[Value]:
-    return value if is_list(value) else ()
 
 
 def _places(value: Value) -> bool:

@@ -7,7 +7,17 @@ from fractions import Fraction
 from typing import Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
-from holdfast.policies.resources import StackResource, Value, at, count, items_at, text_at, texts_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    count,
+    items_at,
+    known_items,
+    of_type,
+    text_at,
+    texts_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import regions, zones_of
 from holdfast.scheduling.reachability.facts import Limits
@@ -109,10 +119,9 @@ def _by_pod_range(
             )
     ranges = [
         text_at(each, "ipCidrRange")
-        for subnetwork in resources
-        if subnetwork.type == _SUBNETWORK and isinstance(name, str)
-        for each in _items(subnetwork.props, "secondaryIpRanges")
-        if text_at(each, "rangeName") == name
+        for subnetwork in of_type(resources, _SUBNETWORK)
+        for each in known_items(subnetwork.props, "secondaryIpRanges")
+        if isinstance(name, str) and text_at(each, "rangeName") == name
     ]
     sizes = {str(each).rpartition("/")[2] for each in (ranges or [block])}
     if isinstance(most_pods, int) and all(each.isdecimal() and int(each) <= 32 for each in sizes):
@@ -121,11 +130,6 @@ def _by_pod_range(
             f"the range {name or block} of its pods' addresses",
             max(2 ** (32 - int(size)) for size in sizes) // each,
         )
-
-
-def _items(value: Value, *path: str) -> Sequence[Value]:
-    found = items_at(value, *path)
-    return () if found is UNKNOWN else found
 
 
 def _declared(

@@ -145,8 +145,7 @@ def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple
 
 def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredJob]:
     """Yield the objects of other kinds in the namespace of a ladder, whose pods nothing moves: PyTorchJobs, CronJobs, …."""
-    for each in _fixed(resources):
-        specs = tuple(_pod_specs(at(each.props, "spec")))
+    for each, specs in _fixed(resources):
         is_here = text_at(each.props, "metadata", "namespace") == ladder.namespace
         if is_here and is_same_cluster(each, ladder.resource, resources) is True:
             kind = each.type.rpartition(":")[2]
@@ -162,15 +161,14 @@ def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) 
 
 
 @once
-def _fixed(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    """Return the objects with pod templates that are no jobs of JobKind."""
-    return tuple(
-        each
+def _fixed(resources: Sequence[StackResource]) -> tuple[tuple[StackResource, tuple[Value, ...]], ...]:
+    """Return the objects with pod templates that are no jobs of JobKind, with the specifications of their pods."""
+    found = (
+        (each, tuple(_pod_specs(at(each.props, "spec"))))
         for each in resources
-        if each.type.startswith("kubernetes:")
-        and not _KIND.fullmatch(each.type)
-        and any(True for _ in _pod_specs(at(each.props, "spec")))
+        if each.type.startswith("kubernetes:") and not _KIND.fullmatch(each.type)
     )
+    return tuple((each, specs) for each, specs in found if specs)
 
 
 def _pod_specs(value: Value) -> Iterator[Value]:

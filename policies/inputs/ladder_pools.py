@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_cluster
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.diversions import diversions
 from holdfast.policies.inputs.karpenter import pool_label
 from holdfast.policies.patches import is_patch
-from holdfast.policies.resources import once, text_at, unshown_components
+from holdfast.policies.resources import of_type, once, text_at, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     ON_DEMAND_POOLS,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
     from holdfast.scheduling.json import Unknown
+
+_CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,16 +188,11 @@ class LadderPools:
 
 def _checkpoints_of(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> str | Unknown | None:
     """Return the address that jobs in the namespace of a ladder get for their checkpoints."""
-    for each in _config_maps(resources):
+    for each in of_type(resources, _CONFIG_MAP):
         place = tuple(text_at(each.props, "metadata", field) for field in ("namespace", "name"))
         if place == (ladder.namespace, CHECKPOINTS) and is_same_cluster(ladder.resource, each, resources):
             return text_at(each.props, "data", CHECKPOINT_URI)
     return None
-
-
-@once
-def _config_maps(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if each.type == "kubernetes:core/v1:ConfigMap")
 
 
 @once

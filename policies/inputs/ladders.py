@@ -17,6 +17,7 @@ from holdfast.policies.resources import (
     at,
     items_at,
     known_object,
+    of_type,
     once,
     text_at,
     whole_number,
@@ -149,8 +150,8 @@ def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNam
 def _of_ladder(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> TrainingNamespace:
     """Return the namespace of a ladder that no namespace with the label has."""
     found = TrainingNamespace(resource=ladder.resource, name=ladder.namespace, proven=True)
-    for each in resources:
-        named = each.type == NAMESPACE_TYPE and text_at(each.props, "metadata", "name") == ladder.namespace
+    for each in of_type(resources, NAMESPACE_TYPE):
+        named = text_at(each.props, "metadata", "name") == ladder.namespace
         if named and is_same_cluster(ladder.resource, each, resources) is True:
             label = at(each.props, "metadata", "labels", TRAINING)
             return replace(found, label=None if label is None else str(label))

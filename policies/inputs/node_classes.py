@@ -14,6 +14,7 @@ from holdfast.policies.resources import (
     is_object,
     items_at,
     memory_mib,
+    of_type,
     once,
     text_at,
     whole_number,
@@ -147,8 +148,8 @@ def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource])
     wanted = [at(each, "tags") for each in terms] if terms is not UNKNOWN else []
     found = [
         text_at(each.props, "availabilityZone")
-        for each in resources
-        if each.type == _SUBNET and any(_has_tags(at(each.props, "tags"), tags) for tags in wanted)
+        for each in of_type(resources, _SUBNET)
+        if any(_has_tags(at(each.props, "tags"), tags) for tags in wanted)
     ]
     return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
 

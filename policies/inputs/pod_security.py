@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.resources import StackResource, Value, at, items_at, text_at, texts_at
+from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
+from holdfast.policies.resources import StackResource, Value, at, known_items, of_type, text_at, texts_at
 from holdfast.scheduling.json import UNKNOWN
 
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _RESTRICTED: Final = "restricted"
 _STANDARDS: Final = frozenset({"baseline", _RESTRICTED})
@@ -25,8 +25,8 @@ def rejected_by_standard(
     spec: Value, job: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> Iterator[str]:
     """Yield that the namespace of a job enforces a standard that does not allow these pods."""
-    for each in resources:
-        if each.type != _NAMESPACE or text_at(each.props, "metadata", "name") != namespace:
+    for each in of_type(resources, NAMESPACE_TYPE):
+        if text_at(each.props, "metadata", "name") != namespace:
             continue
         standard = text_at(each.props, "metadata", "labels", _ENFORCE)
         if standard in _STANDARDS and is_same_cluster(each, job, resources) is True:
@@ -40,12 +40,12 @@ def rejected_by_standard(
 
 def _beyond_baseline(spec: Value) -> Iterator[str]:
     yield from (field for field in _OF_HOST if at(spec, field) is True)
-    if any(at(each, "hostPath") is not None for each in _items(spec, "volumes")):
+    if any(at(each, "hostPath") is not None for each in known_items(spec, "volumes")):
         yield "hostPath volumes"
     for each in _containers(spec):
         if at(each, "securityContext", "privileged") is True:
             yield "privileged containers"
-        if any(at(port, "hostPort") not in (None, 0, UNKNOWN) for port in _items(each, "ports")):
+        if any(at(port, "hostPort") not in (None, 0, UNKNOWN) for port in known_items(each, "ports")):
             yield "host ports"
         added = texts_at(each, "securityContext", "capabilities", "add")
         for name in sorted((added or frozenset()) - _BASELINE) if added is not UNKNOWN else ():
@@ -74,9 +74,4 @@ def _first(field: str, own: Value, of_pod: Value) -> Value:
 
 def _containers(spec: Value) -> Iterator[Value]:
     for kind in ("initContainers", "containers"):
-        yield from _items(spec, kind)
-
-
-def _items(value: Value, *path: str) -> Sequence[Value]:
-    found = items_at(value, *path)
-    return () if found is UNKNOWN else found
+        yield from known_items(spec, kind)

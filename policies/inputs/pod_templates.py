@@ -9,7 +9,16 @@ from math import ceil
 from typing import Final
 
 from holdfast.policies.inputs.shapes import selector_at, tolerations_at
-from holdfast.policies.resources import Value, at, is_list, is_object, items_at, text_at, whole_number
+from holdfast.policies.resources import (
+    Value,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    known_items,
+    text_at,
+    whole_number,
+)
 from holdfast.scheduling.json import UNKNOWN, JsonValue, Unknown, mapping
 from holdfast.scheduling.labels import (
     AKS_PRIORITY,
@@ -131,7 +140,7 @@ class PodTemplate:
         return [
             (str(text_at(each, "name")), at(each, "resources", "requests"), at(each, "resources", "limits"))
             for kind in ("initContainers", "containers")
-            for each in _items(spec, kind)
+            for each in known_items(spec, kind)
         ]
 
     @property
@@ -255,12 +264,12 @@ def terms_of(required: Value) -> tuple[Term, ...] | Unknown:
                 key=str(at(each, "key")),
                 # What fields a node has is not known before it exists.
                 operator=str(at(each, "operator")) if field == "matchExpressions" else "",
-                values=tuple(str(value) for value in _items(each, "values")),
+                values=tuple(str(value) for value in known_items(each, "values")),
             )
             for field in ("matchExpressions", "matchFields")
-            for each in _items(term, field)
+            for each in known_items(term, field)
         )
-        for term in _items(known, "nodeSelectorTerms")
+        for term in known_items(known, "nodeSelectorTerms")
     )
 
 
@@ -269,19 +278,13 @@ def _is_spot(requirement: Requirement) -> bool:
     return wanted is not None and requirement.operator == "In" and requirement.values == (wanted,)
 
 
-def _items(value: Value, *path: str) -> Sequence[Value]:
-    """Return the list at `path`; empty while it is not known."""
-    found = items_at(value, *path)
-    return () if found is UNKNOWN else found
-
-
 def host_ports(spec: Value) -> frozenset[int]:
     """Return the ports that a pod takes of its node."""
     field = "containerPort" if at(spec, "hostNetwork") is True else "hostPort"
     found = (
         whole_number(at(port, "hostPort") or at(port, field))
-        for each in _items(spec, "containers")
-        for port in _items(each, "ports")
+        for each in known_items(spec, "containers")
+        for port in known_items(each, "ports")
     )
     return frozenset(each for each in found if isinstance(each, int))
 
@@ -290,7 +293,7 @@ def _unmodeled(spec: Value) -> Iterator[str]:
     for name, reason in _UNMODELED.items():
         if at(spec, name) not in (None, "", "default-scheduler", []):
             yield reason
-    for each in _items(spec, "tolerations"):
+    for each in known_items(spec, "tolerations"):
         seconds, key = whole_number(at(each, "tolerationSeconds")), text_at(each, "key") or ""
         if seconds is not None and not str(key).startswith(_OF_NODE_STATES):
             yield f"its pods tolerate {key or 'any taint'} for {seconds} seconds, after which they are evicted from nodes with it"

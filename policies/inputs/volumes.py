@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
 from holdfast.policies.inputs.pod_templates import terms_of
-from holdfast.policies.resources import StackResource, Value, at, items_at, text_at, texts_at
+from holdfast.policies.resources import StackResource, Value, at, items_at, known_items, text_at, texts_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
 from holdfast.scheduling.reachability.node_labels import ALIASES
@@ -20,7 +21,6 @@ from holdfast.scheduling.reachability.node_labels import ALIASES
 _CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
 _VOLUME: Final = "kubernetes:core/v1:PersistentVolume"
 _CLASS: Final = "kubernetes:storage.k8s.io/v1:StorageClass"
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 
 #: The labels by which drivers say in which zone a volume is. Karpenter's providers treat them as the zone of a node.
 _ZONE_KEYS: Final = (
@@ -171,7 +171,7 @@ class _Program:
 
     def _mountable_anywhere(self) -> frozenset[str]:
         """Return the claims that the namespace lists as mountable in every zone."""
-        namespace = self._find(_NAMESPACE, self.namespace)
+        namespace = self._find(NAMESPACE_TYPE, self.namespace)
         listed = (
             None if namespace is None else text_at(namespace.props, "metadata", "annotations", VOLUME_CLAIMS)
         )
@@ -212,11 +212,11 @@ def _claims_of_job_set(job: StackResource, spec: Value) -> Iterator[Value]:
     mounted = {
         text_at(mount, "name")
         for kind in ("initContainers", "containers")
-        for container in _known_items(spec, kind)
-        for mount in _known_items(container, "volumeMounts")
+        for container in known_items(spec, kind)
+        for mount in known_items(container, "volumeMounts")
     }
-    for policy in _known_items(at(job.props, "spec"), "volumeClaimPolicies"):
-        for template in _known_items(policy, "templates"):
+    for policy in known_items(at(job.props, "spec"), "volumeClaimPolicies"):
+        for template in known_items(policy, "templates"):
             if text_at(template, "metadata", "name") in mounted:
                 yield template
 
@@ -229,11 +229,6 @@ def _in_all(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 def _is_zone(key: str) -> bool:
     return ALIASES.get(key, key) in _ZONE_KEYS
-
-
-def _known_items(value: Value, *path: str) -> Sequence[Value]:
-    found = items_at(value, *path)
-    return () if found is UNKNOWN else found
 
 
 def _name(value: Value) -> str:

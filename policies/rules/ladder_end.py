@@ -32,7 +32,7 @@ from holdfast.policies.rule import (
 )
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, NEEDS_TIMEOUT, SET_TIMEOUT, UNLIMITED
+from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, NEEDS_TIMEOUT, SET_TIMEOUT_FIX, UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.elsewhere import ENDS_ELSEWHERE
 
@@ -245,7 +245,7 @@ def find_endless_waits(
 
 def _needs_timeout(tier: DeclaredTier) -> str:
     why = ELSEWHERE_NEEDS_TIMEOUT if tier.is_elsewhere else NEEDS_TIMEOUT
-    return f"{why}. {SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
+    return f"{why}. {SET_TIMEOUT_FIX}"
 
 
 def tier_title(number: int, tier: DeclaredTier) -> str:

@@ -79,12 +79,12 @@ def job_verdicts(
             yield JobVerdict(job=job, note=_not_following(followers, names))
             continue
         yield _of_followers(job, followers, ladder, pools)
+    spot = [
+        each
+        for each in ladder.pools
+        if any(pool.facts.is_on_demand is not True for pool in pools.named(each))
+    ]
     for job in fixed_workloads(ladder, resources):
-        spot = [
-            each
-            for each in ladder.pools
-            if any(pool.facts.is_on_demand is not True for pool in pools.named(each))
-        ]
         templates = () if job.templates is UNKNOWN else job.templates
         if any(each.selects_spot or each.selected(POOL) in spot for each in templates):
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
