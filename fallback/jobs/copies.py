@@ -187,7 +187,7 @@ def copy_status(
 ) -> CopyStatus:
     """Return how a copy in a cluster is: its pods, and what the controller there has recorded of it."""
     seen = _observe_there(found, children, pods, now)
-    state = _state(found)
+    state = state_of(found)
     return CopyStatus(
         pods_expected=seen.pods_expected,
         pods_placed=seen.pods_placed,
@@ -205,11 +205,12 @@ def copy_status(
 
 def ledger_of(job: Json) -> Ledger | None:
     """Return what the controller has recorded that a job has used; None without a record that can be read."""
-    state = _state(job)
+    state = state_of(job)
     return None if state is None else state.ledger
 
 
-def _state(job: Json) -> JobState | None:
+def state_of(job: Json) -> JobState | None:
+    """Return the state that the controller of a job's cluster has recorded of it; None without one that can be read."""
     annotations = _annotations(job)
     read = read_record(
         text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)

@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.client import JOBSET, ApiError, Client, LeadershipLost, Unreachable
-from holdfast.fallback.api.objects import metadata_of, text, uid_of
+from holdfast.fallback.api.objects import metadata_of
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import cluster_of, pool_there
@@ -21,10 +21,9 @@ from holdfast.fallback.reconciler.transfers import SeenThere, SomethingRemains, 
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import CopyStatus
-from holdfast.fallback.state_machine.state import JobState, Phase, read_record
+from holdfast.fallback.state_machine.state import Phase
 from holdfast.fallback.state_machine.transfer import Stage
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import STATE, SUSPENDED_FOR
+from holdfast.scheduling.json import Json
 
 _log = logging.getLogger(__name__)
 
@@ -197,14 +196,7 @@ class AwayJobs:
 
 def _pool_elsewhere(job: Json) -> str:
     """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
-    metadata = metadata_of(job)
-    annotations = mapping(metadata.get("annotations"))
-    state = read_record(
-        text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)
-    )
-    is_away = isinstance(state, JobState) and state.phase is Phase.AWAY and state.uid == uid_of(job)
-    return (
-        state.pool
-        if isinstance(state, JobState) and is_away and not metadata.get("deletionTimestamp")
-        else ""
-    )
+    state = copies.state_of(job)
+    if state is None or state.phase is not Phase.AWAY or metadata_of(job).get("deletionTimestamp"):
+        return ""
+    return state.pool

@@ -38,7 +38,12 @@ def go_away(state: JobState, observation: Observation) -> Step:
 
 
 def seen_there(state: JobState, observation: Observation) -> Observation:
-    """Return the observation of a job that is away with the pods of its copy; while nothing is known of it, as it was."""
+    """Return the observation of a job that is away with the pods of its copy; while nothing is known of it, as it was.
+
+    That of any other job is returned as it is.
+    """
+    if state.phase is not Phase.AWAY:
+        return observation
     known = CopyStatus(pods_placed=int(state.waiting_since is None))
     copy = observation.copy or known
     pool = observation.pools.get(state.pool)
@@ -99,10 +104,15 @@ def _why_leave(state: JobState, seen: Observation, policy: Policy) -> JobEvent |
             message=f"The copy of the job is given up in the cluster {cluster_of(state.pool)}.",
             is_warning=True,
         )
+    return why_move(state, seen, policy)
+
+
+def why_move(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
+    """Return why a job must leave its tier by the limits of the tier and of its cost, and by its deadline; None if it stays."""
     return (
-        spending_event(state, seen, policy)
-        or failover_event(state, seen, policy)
-        or slack_event(state, seen, policy)
+        spending_event(state, observation, policy)
+        or failover_event(state, observation, policy)
+        or slack_event(state, observation, policy)
     )
 
 

@@ -66,8 +66,7 @@ def _times(
         case Phase.PAUSED:
             return (state.resume_at,)
         case Phase.WAITING | Phase.RUNNING | Phase.AWAY if isinstance(policy, Policy):
-            if state.phase is Phase.AWAY:
-                observation = seen_there(state, observation)
+            observation = seen_there(state, observation)
             bounded = paced_policy(state, observation, limited_policy(state, observation, policy))
             return (
                 *_running_times(state, observation, bounded),
@@ -275,8 +274,7 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     if isinstance(policy, Policy):
-        is_away = state.phase is Phase.AWAY
-        state = track_pace(state, seen_there(state, observation) if is_away else observation, policy)
+        state = track_pace(state, seen_there(state, observation), policy)
     if observation.outcome is not None:
         return step_finished(state, observation, policy)
     if state.suspended_by_us:

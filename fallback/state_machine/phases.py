@@ -14,7 +14,7 @@ from holdfast.fallback.state_machine.actions import (
     Resume,
     Step,
 )
-from holdfast.fallback.state_machine.away import go_away, slow_return_event, step_away
+from holdfast.fallback.state_machine.away import go_away, slow_return_event, step_away, why_move
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
     must_yield,
@@ -30,7 +30,6 @@ from holdfast.fallback.state_machine.failover import (
     checkpoint_first,
     fail_back,
     fail_over,
-    failover_event,
     give_up,
     give_up_event,
     is_head_lost,
@@ -43,7 +42,7 @@ from holdfast.fallback.state_machine.failover import (
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
-from holdfast.fallback.state_machine.pacing import late_event, paced_policy, slack_event
+from holdfast.fallback.state_machine.pacing import late_event, paced_policy
 from holdfast.fallback.state_machine.spending_limits import (
     PRICE_INTERVAL,
     ends_at_max_cost,
@@ -52,7 +51,6 @@ from holdfast.fallback.state_machine.spending_limits import (
     is_held,
     limited_policy,
     other_tier,
-    spending_event,
     spending_warnings,
 )
 from holdfast.fallback.state_machine.state import JobState, OutageKind, Phase, Purpose
@@ -98,7 +96,7 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
 
 def _move(state: JobState, observation: Observation, policy: Policy) -> Step | None:
     """The move that the job must make; None if it stays."""
-    why = _why_move(state, observation, policy)
+    why = why_move(state, observation, policy)
     below = tier_below(state, observation, policy)
     if why is not None and below is not None:
         # The reserved capacity is better than any lower tier, and available already.
@@ -123,14 +121,6 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
         pause(state, observation, Purpose.YIELD, yield_event(state, observation))
         if must_yield(state, observation, current_tier(state, policy))
         else None
-    )
-
-
-def _why_move(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    return (
-        spending_event(state, observation, policy)
-        or failover_event(state, observation, policy)
-        or slack_event(state, observation, policy)
     )
 
 
@@ -176,7 +166,7 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
 
 def _no_lower_tier_event(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
     """Warn about a job that must leave its tier while no lower tier exists."""
-    why = _why_move(state, observation, policy)
+    why = why_move(state, observation, policy)
     if why is None or tier_below(state, observation, policy) is not None:
         return ()
     follows = (
