@@ -165,7 +165,7 @@ class InstanceGroups(NodeGroups):
 
     def group_of(self, group: NodeGroup, instance: Instance, /) -> str:
         """Return the URL of a machine's instance group."""
-        project = gcp_nodes.template_of(group.pool, self._cloud.read()).project
+        project = gcp_nodes.project_of(group.pool)
         zone = f"https://www.googleapis.com/compute/v1/projects/{project}/zones/{instance.zone}"
         return f"{zone}/instanceGroups/{instance.name.rpartition('-')[0]}-grp"
 

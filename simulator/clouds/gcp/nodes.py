@@ -223,7 +223,7 @@ def template_of(pool: CloudObject, inventory: Inventory) -> InstanceGroupTemplat
     initial = max(fixed * len(zones), minimum)
     return InstanceGroupTemplate(
         name=pool_name(pool),
-        project=str(pool.outputs.get("project") or "rehearsal"),
+        project=project_of(pool),
         zones=zones,
         labels=_labels(pool, config),
         taints=_taints(config),
@@ -237,6 +237,11 @@ def template_of(pool: CloudObject, inventory: Inventory) -> InstanceGroupTemplat
         is_spot=bool(config.get("spot")),
         hourly_price=machine_of(config).hourly_price * (_SPOT_PRICE if config.get("spot") else 1),
     )
+
+
+def project_of(pool: CloudObject) -> str:
+    """Return the project of a pool."""
+    return str(pool.outputs.get("project") or "rehearsal")
 
 
 def pool_name(pool: CloudObject) -> str:
