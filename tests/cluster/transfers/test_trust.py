@@ -18,6 +18,7 @@ from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, Truste
 from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs
 from holdfast.components.fallback_controller.clusters import kubeconfig
 from holdfast.components.fallback_controller.transfer_policy import (
+    COPIES_POLICY,
     TransferPolicy,
     TransferPolicyArgs,
     account_from,
@@ -32,7 +33,7 @@ from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.simulator.control_plane.configuration import Cluster, read_cluster, render_kubeconfig
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define, read_definition, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS
 from tests.support.clusters.reconciler import jobset
@@ -194,11 +195,7 @@ def _apply(client: KubeClient, manifest: Json) -> None:
 
 
 def _refuses_running_copies(client: KubeClient) -> bool:
-    try:
-        client.apply(copy("planted", permit="Granted"), field_manager="test", dry_run=True)
-    except KubeError as error:
-        return "fallback-copies" in str(error)
-    return False
+    return is_refused(client, copy("planted", permit="Granted"), COPIES_POLICY)
 
 
 def copy(name: str, *, permit: str = "Waiting") -> Json:

@@ -85,7 +85,6 @@ class Planner:
     """Runs `terraform plan` with the provider of a cloud; `binary` is the provider."""
 
     def __init__(self, cloud: str, binary: Path, folder: Path) -> None:
-        self.cloud = cloud
         self._folder = folder
         self._source, self._local, self._settings = PROVIDERS[cloud]
         self.title = self._source

@@ -43,7 +43,6 @@ class Block:
 
     attributes: Mapping[str, object]
     blocks: Mapping[str, Block]
-    required: frozenset[str]
     single: bool = False
 
 
@@ -74,14 +73,12 @@ class ProviderSchema:
 
 def _block(given: object, *, single: bool) -> Block:
     one = cast("Mapping[str, Mapping[str, Mapping[str, object]]]", given)
-    attributes = one.get("attributes", {})
     return Block(
-        attributes={name: _type(each) for name, each in attributes.items()},
+        attributes={name: _type(each) for name, each in one.get("attributes", {}).items()},
         blocks={
             name: _block(each["block"], single=each["nesting_mode"] in ("single", "group"))
             for name, each in one.get("block_types", {}).items()
         },
-        required=frozenset(name for name, each in attributes.items() if each.get("required")),
         single=single,
     )
 

@@ -13,9 +13,19 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.taints import Taint
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import container, pod
 from tests.support.clusters.control_plane import running_control_plane
 from tests.support.json_objects import obj, objects
+
+
+def is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
+    """Whether the API server refuses an object, by a dry run, with an error that has the text `by`."""
+    try:
+        client.apply(manifest, field_manager="test", dry_run=True)
+    except KubeError as error:
+        return by in str(error)
+    return False
 
 
 def tolerations_of(pod: Json) -> list[Json]:

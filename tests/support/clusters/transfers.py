@@ -37,9 +37,8 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import FaultProxy, running_proxy
-from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.controller_rights import limit_controller
 from tests.support.clusters.operators import STACK
@@ -239,17 +238,9 @@ def _role(name: str, namespace: str, rules: Sequence[Json], subject: Json) -> Se
 def _refuses_granted_copies(client: KubeClient, job: Json) -> bool:
     annotations: Json = {COPY_OF: "v1 x y 1", PERMIT: "Granted"}
     planted = {**job, "metadata": {**obj(job["metadata"]), "annotations": annotations}}
-    return _is_refused(client, planted, COPIES_POLICY)
+    return is_refused(client, planted, COPIES_POLICY)
 
 
 def _refuses_to_run_held_jobs(client: KubeClient, job: Json) -> bool:
     held = {**job, "metadata": {**obj(job["metadata"]), "finalizers": [TRANSFER]}}
-    return _is_refused(client, held, HOME_POLICY)
-
-
-def _is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
-    try:
-        client.apply(manifest, field_manager="test", dry_run=True)
-    except KubeError as error:
-        return by in str(error)
-    return False
+    return is_refused(client, held, HOME_POLICY)

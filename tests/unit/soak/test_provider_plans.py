@@ -122,7 +122,6 @@ class Provider(Planner):
     """A provider that replaces a node group for its scaling, not for its cluster, and refuses the cluster b."""
 
     def __init__(self, *_: object) -> None:
-        self.cloud = "aws"
         self.title = "made up"
         self.schema = SCHEMA
 

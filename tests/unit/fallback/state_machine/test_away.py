@@ -1,6 +1,7 @@
 """A tier in another cluster: the job stays suspended here, and its tier's limits apply to the copy there."""
 
 from dataclasses import replace
+from typing import Unpack
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.support.builders.job_states import (
     SPOT,
     T0,
     UID,
+    StateFields,
     kinds,
     loss,
     observed,
@@ -52,10 +54,9 @@ SUSPENDED = observed_suspended(pool="a-spot", may_run_here=False)
 PLACED = CopyStatus(pods_expected=PODS, pods_placed=PODS, pool="a-spot")
 
 
-def away(**fields: object) -> JobState:
+def away(**fields: Unpack[StateFields]) -> JobState:
     """A job whose copy has run for an hour."""
-    default = running(phase=Phase.AWAY, pool="west/a-spot", rank=1)
-    return replace(default, **fields)  # type: ignore[arg-type]  # of the state's own fields
+    return replace(running(phase=Phase.AWAY, pool="west/a-spot", rank=1), **fields)
 
 
 def test_a_job_goes_away_with_its_template_as_it_is_and_is_not_resumed_here() -> None:
