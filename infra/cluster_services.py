@@ -23,11 +23,7 @@ from holdfast.components.fallback_policy.definition import (
 from holdfast.components.monitoring.component import Monitoring, MonitoringArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from holdfast.components.training_namespace import (
-    SERVICE_ACCOUNT,
-    TrainingNamespace,
-    TrainingNamespaceArgs,
-)
+from holdfast.components.training_namespace import SERVICE_ACCOUNT, TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import naming, versions
 from holdfast.infra.controller_program import controller_archives
 from holdfast.infra.exported_tiers import exported_tiers

@@ -18,11 +18,7 @@ import pulumi
 import yaml
 from pulumi.runtime import mocks
 
-from holdfast.components.admission.job_admission import (
-    JobAdmission,
-    JobAdmissionArgs,
-    capacity_selections,
-)
+from holdfast.components.admission.job_admission import JobAdmission, JobAdmissionArgs, capacity_selections
 from holdfast.components.admission.rules import OLDEST_VERSION, aks_rules, gke_rules, karpenter_rules
 from holdfast.components.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs

@@ -99,9 +99,7 @@ def _tagged(props: _Props, tags: Mapping[str, str], field: str = "tags") -> _Pro
 def transform(change: Callable[[str, _Props], _Props | None]) -> None:
     """Register a stack transformation; `change` returns the properties to replace, None for none."""
 
-    def transformation(
-        args: pulumi.ResourceTransformationArgs,
-    ) -> pulumi.ResourceTransformationResult | None:
+    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         changed = change(args.type_, cast("_Props", args.props))
         if changed is None:
             return None

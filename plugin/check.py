@@ -22,14 +22,7 @@ from holdfast.plugin.connection import Access, kubectl
 from holdfast.plugin.job_view import reference_of
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import (
-    CAPACITY_KEYS,
-    EFA_RESOURCE,
-    FOLLOWS,
-    FOLLOWS_VALUE,
-    GPU_RESOURCE,
-    POOL,
-)
+from holdfast.scheduling.labels import CAPACITY_KEYS, EFA_RESOURCE, FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, POOL
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import Resources, Shape

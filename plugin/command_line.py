@@ -28,10 +28,7 @@ def add_access(parser: argparse.ArgumentParser) -> None:
 def access_of(parsed: argparse.Namespace) -> Access:
     """Return what the options choose."""
     return Access(
-        kubeconfig=parsed.kubeconfig,
-        context=parsed.context,
-        namespace=parsed.namespace,
-        user=parsed.as_user,
+        kubeconfig=parsed.kubeconfig, context=parsed.context, namespace=parsed.namespace, user=parsed.as_user
     )
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from pulumi_policy import (
-    EnforcementLevel,
-    Policy,
-    PolicyConfigSchema,
-    Severity,
-    StackValidationPolicy,
-)
+from pulumi_policy import EnforcementLevel, Policy, PolicyConfigSchema, Severity, StackValidationPolicy
 
 from holdfast.policies.remediation import remediations
 from holdfast.policies.rule import PACK_SETTINGS, Finding, Rule, Settings

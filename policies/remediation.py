@@ -109,11 +109,7 @@ def _repels_pods(taints: Sequence[Taint]) -> bool:
 def _is_named(pool: DeclaredPool) -> bool:
     """Whether its name in the cluster is known; the name of its resource may differ."""
     props = pool.resource.props
-    return pool.node_pool in (
-        at(props, "metadata", "name"),
-        at(props, "name"),
-        at(props, "agentPoolName"),
-    )
+    return pool.node_pool in (at(props, "metadata", "name"), at(props, "name"), at(props, "agentPoolName"))
 
 
 def _can_be_set(resource: StackResource, path: Sequence[str]) -> bool:

@@ -147,11 +147,7 @@ def gang_cost(tiers: Sequence[CostRange]) -> CostRange:
     next one start, and a job that returns runs until its better tier is reserved.
     """
     highs = sorted((tier.high for tier in tiers if tier.high is not None), reverse=True)
-    return CostRange(
-        low=0.0,
-        high=sum(highs[:2]) if highs else None,
-        unknown=total(tiers).unknown,
-    )
+    return CostRange(low=0.0, high=sum(highs[:2]) if highs else None, unknown=total(tiers).unknown)
 
 
 def is_within(cost: CostRange, budget: float) -> bool:

@@ -36,11 +36,7 @@ def effective_requests(pod_spec: Json, defaults: Json | None = None) -> Mapping[
             begun = alone
     of_containers = _larger(_sum([running, begun]), peak)
     own = mapping(pod_spec.get("resources"))
-    needed = {
-        **_amounts(own.get("limits")),
-        **of_containers,
-        **_amounts(own.get("requests")),
-    }
+    needed = {**_amounts(own.get("limits")), **of_containers, **_amounts(own.get("requests"))}
     total = _sum([needed, _amounts(pod_spec.get("overhead"))])
     return {name: amount for name, amount in sorted(total.items()) if amount}
 

@@ -6,11 +6,7 @@ from typing import Final
 
 from holdfast.scheduling.labels import EFA_NODE, POOL, CapacityType
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.reachability.machine_capacity import (
-    MachineCapacity,
-    Provisioner,
-    machine_capacity,
-)
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.taints import Taint, pool_taints
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 

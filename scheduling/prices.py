@@ -59,9 +59,7 @@ class CostRange:
         lows = [each for each in (self.low, other.low) if each is not None]
         highs = [each for each in (self.high, other.high) if each is not None]
         return CostRange(
-            low=min(lows, default=None),
-            high=max(highs, default=None),
-            unknown=self.unknown | other.unknown,
+            low=min(lows, default=None), high=max(highs, default=None), unknown=self.unknown | other.unknown
         )
 
     def __str__(self) -> str:

@@ -51,10 +51,7 @@ def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quot
     """
     gpus = sum(pool.max_nodes * pool.largest.gpus for pool in pools)
     pods = sum(pool.max_nodes * _pods_on(pool) for pool in pools)
-    return Quota(
-        gpus=max(gpus, *gang_gpus(shapes)),
-        pods=max(pods, *gang_pods(shapes)) + BESIDE,
-    )
+    return Quota(gpus=max(gpus, *gang_gpus(shapes)), pods=max(pods, *gang_pods(shapes)) + BESIDE)
 
 
 def _pods_on(pool: PoolSummary) -> int:

@@ -12,12 +12,7 @@ from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
-from holdfast.analysis.economics.data_transfer import (
-    RemoteTier,
-    default_price,
-    price_source,
-    remote_report,
-)
+from holdfast.analysis.economics.data_transfer import RemoteTier, default_price, price_source, remote_report
 from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
 
@@ -161,10 +156,7 @@ def _checkpoints(parsed: Namespace) -> str:
 def _reserved(parsed: Namespace) -> str:
     return reserved_report(
         ReservedBlock(
-            price=parsed.price,
-            hours=parsed.hours,
-            used_hours=parsed.used_hours,
-            otherwise=parsed.otherwise,
+            price=parsed.price, hours=parsed.hours, used_hours=parsed.used_hours, otherwise=parsed.otherwise
         )
     )
 

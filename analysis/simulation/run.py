@@ -302,9 +302,7 @@ class Simulation:
         tier, price = tier_of(pool, self.policy), self.availability.price(pool, self.now)
         declared = None if tier is None else tier.price
         return NodeKind(
-            pool=pool,
-            capacity=capacity_of(pool, self.policy),
-            price=declared if price is None else price,
+            pool=pool, capacity=capacity_of(pool, self.policy), price=declared if price is None else price
         )
 
     def _reconcile(self, job: SimulatedJob) -> bool:

@@ -193,10 +193,7 @@ def conditions(kind: JobKind) -> Mapping[str, str]:
 
 
 def _context_variables(
-    kind: JobKind,
-    rules: Sequence[AdmissionRule],
-    capacity: Sequence[NodeSelection],
-    claims: Sequence[str],
+    kind: JobKind, rules: Sequence[AdmissionRule], capacity: Sequence[NodeSelection], claims: Sequence[str]
 ) -> Mapping[str, str]:
     known = variables(kind, capacity)
     marked = f"metadata.?labels[?{text(FOLLOWS)}].orValue({text('')}) == {text(FOLLOWS_VALUE)}"

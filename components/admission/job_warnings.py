@@ -23,18 +23,7 @@ from holdfast.scheduling.reachability import messages
 # If the detailed message cannot be evaluated.
 _NOT_FOLLOWING: Final = "the job selects spot, but does not follow the ladder of its namespace"
 
-_USED: Final = (
-    "tiers",
-    "pools",
-    "spotPools",
-    "items",
-    "specs",
-    "spots",
-    "suited",
-    "label",
-    "queued",
-    "own",
-)
+_USED: Final = ("tiers", "pools", "spotPools", "items", "specs", "spots", "suited", "label", "queued", "own")
 
 
 def job_warning(kind: JobKind, capacity: Sequence[NodeSelection]) -> Manifest:
@@ -47,9 +36,7 @@ def job_warning(kind: JobKind, capacity: Sequence[NodeSelection]) -> Manifest:
         "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
         "matchConstraints": match_constraints(kind, "CREATE"),
         "variables": [{"name": each, "expression": known[each]} for each in _USED],
-        "validations": [
-            _validation(not_following(), _NOT_FOLLOWING, _why_not_following()),
-        ],
+        "validations": [_validation(not_following(), _NOT_FOLLOWING, _why_not_following())],
     }
     binding: Json = {
         "policyName": name,

@@ -76,11 +76,7 @@ def policy_annotations(rule: AdmissionRule) -> Mapping[str, str]:
     if not isinstance(rule, TolerationRule):
         return {}
     selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
-    told: Json = {
-        "taint": rule.taint.as_taint(),
-        "selections": selections,
-        "resources": [*rule.resources],
-    }
+    told: Json = {"taint": rule.taint.as_taint(), "selections": selections, "resources": [*rule.resources]}
     return {TOLERATES: json.dumps(told, sort_keys=True)}
 
 

@@ -261,11 +261,7 @@ def gke_rules(
                 NodeSelection(key=POOL, values=spot_pools),
             ),
         ),
-        TolerationRule(
-            name="gpu",
-            taint=taints.GPU,
-            selections=(NodeSelection(key=POOL, values=gpu_pools),),
-        ),
+        TolerationRule(name="gpu", taint=taints.GPU, selections=(NodeSelection(key=POOL, values=gpu_pools),)),
         *(_class_rule(name, each) for name, each in of_classes.items()),
         AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false"),
     )

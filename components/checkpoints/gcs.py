@@ -138,10 +138,7 @@ class CheckpointBucket(ComponentResource):
             hierarchical_namespace={"enabled": True} if args.hierarchical else None,
             encryption=_encryption(args.key),
             opts=ResourceOptions(
-                parent=self,
-                depends_on=grants,
-                protect=args.protected,
-                retain_on_delete=args.protected,
+                parent=self, depends_on=grants, protect=args.protected, retain_on_delete=args.protected
             ),
         )
         self.bucket_name = bucket.name

@@ -268,9 +268,7 @@ class CheckpointAccess(ComponentResource):
             role=role.name,
             policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
                 lambda known: prefix_access(
-                    bucket_arn=known["bucket"],
-                    prefix=args.prefix,
-                    key_arn=known["key"],
+                    bucket_arn=known["bucket"], prefix=args.prefix, key_arn=known["key"]
                 )
             ),
             opts=ResourceOptions(parent=self),

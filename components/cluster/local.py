@@ -67,11 +67,7 @@ class LocalCluster(ComponentResource):
                 },
                 spec={
                     "taints": [
-                        {
-                            "key": SYSTEM_TAINT.key,
-                            "value": SYSTEM_TAINT.value,
-                            "effect": SYSTEM_TAINT.effect,
-                        }
+                        {"key": SYSTEM_TAINT.key, "value": SYSTEM_TAINT.value, "effect": SYSTEM_TAINT.effect}
                     ]
                 },
                 opts=ResourceOptions(parent=self, provider=self.kubernetes),

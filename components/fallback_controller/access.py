@@ -90,11 +90,7 @@ LEASE_RULES: Final[Sequence[Json]] = (
 #: In the namespace of placeholder pods.
 PLACEHOLDER_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
 
-SUBJECT: Final[Json] = {
-    "kind": "ServiceAccount",
-    "name": CONTROLLER,
-    "namespace": CONTROLLER_NAMESPACE,
-}
+SUBJECT: Final[Json] = {"kind": "ServiceAccount", "name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
 
 
 def role_ref(kind: str, name: str) -> Json:

@@ -145,11 +145,7 @@ def _container(
     clusters: Sequence[OtherCluster],
 ) -> Json:
     webhook: Json = {"name": _WEBHOOK, "mountPath": _WEBHOOK_FOLDER, "readOnly": True}
-    mounted = [
-        *mounts_of_container(images.archives),
-        *([webhook] if has_webhook else []),
-        *mounts(clusters),
-    ]
+    mounted = [*mounts_of_container(images.archives), *([webhook] if has_webhook else []), *mounts(clusters)]
     return {
         "name": "controller",
         "image": images.controller,

@@ -26,11 +26,7 @@ def facts_object(facts: PoolSummary) -> Json:
         "capacity": facts.capacity.value,
         "labels": dict(facts.labels),
         "taints": [taint.as_taint() for taint in facts.taints],
-        "machine": {
-            "cpu": str(machine.vcpus),
-            "memory": f"{machine.memory_mib}Mi",
-            "gpus": machine.gpus,
-        },
+        "machine": {"cpu": str(machine.vcpus), "memory": f"{machine.memory_mib}Mi", "gpus": machine.gpus},
         **(
             {"machines": [machine_capacity_object(room) for room in non_dominated(facts.machine_capacities)]}
             if facts.machine_capacities

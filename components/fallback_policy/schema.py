@@ -20,13 +20,7 @@ from holdfast.components.fallback_policy.tier_schema import (
 )
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import (
-    MOST_FAILURES,
-    MOST_TIERS,
-    MOST_TIMED_FAILURES,
-    UNLIMITED,
-    Failures,
-)
+from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIERS, MOST_TIMED_FAILURES, UNLIMITED, Failures
 
 MOST_PROBLEMS = 16
 

@@ -20,12 +20,7 @@ from holdfast.scheduling.ladder import (
     SET_TIMEOUT,
     UNLIMITED,
 )
-from holdfast.scheduling.quantities import (
-    DURATION_PATTERN,
-    LONGEST_DURATION,
-    MEMORY_PATTERN,
-    format_duration,
-)
+from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, MEMORY_PATTERN, format_duration
 from holdfast.scheduling.reachability.machine_capacity import (
     LISTED_LABELS,
     MOST_CAPACITIES,
@@ -55,10 +50,7 @@ def duration_or_never(description: str) -> Json:
         **duration(description),
         "pattern": f"^never$|{DURATION_PATTERN}",
         "x-kubernetes-validations": [
-            {
-                "rule": f"self == 'never' || ({rule['rule']})",
-                "message": f"{rule['message']}, or never",
-            }
+            {"rule": f"self == 'never' || ({rule['rule']})", "message": f"{rule['message']}, or never"}
         ],
     }
 
@@ -240,10 +232,7 @@ def machine_capacity_schema() -> Json:
             },
             "accelerator": text(_LONGEST_MACHINE, "The kind of its GPUs, for example a100."),
             "devices": devices("Other resources of the machine"),
-            "allDevices": {
-                "type": "boolean",
-                "description": "The machine has no devices but these.",
-            },
+            "allDevices": {"type": "boolean", "description": "The machine has no devices but these."},
         },
     }
 

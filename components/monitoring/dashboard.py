@@ -142,11 +142,6 @@ def _panel(panel: Panel, number: int) -> Json:
         },
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
         "targets": [
-            {
-                "refId": "A",
-                "datasource": _DATASOURCE,
-                "expr": panel.expression,
-                "legendFormat": panel.legend,
-            }
+            {"refId": "A", "datasource": _DATASOURCE, "expr": panel.expression, "legendFormat": panel.legend}
         ],
     }

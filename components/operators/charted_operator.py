@@ -92,9 +92,7 @@ class ChartedOperator(ComponentResource):
     def __init__(self, name: str, args: ChartedOperatorArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ChartedOperator", name, None, opts)
         namespace = Namespace(
-            f"{name}-namespace",
-            metadata={"name": args.namespace},
-            opts=ResourceOptions(parent=self),
+            f"{name}-namespace", metadata={"name": args.namespace}, opts=ResourceOptions(parent=self)
         )
         crds = Release(
             f"{name}-crds",

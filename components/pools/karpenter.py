@@ -241,9 +241,7 @@ class KarpenterPool(ComponentResource):
                 reservation=args.reservation,
             ),
             opts=ResourceOptions(
-                parent=self,
-                depends_on=[node_class],
-                custom_timeouts=CustomTimeouts(delete=_DELETE_TIMEOUT),
+                parent=self, depends_on=[node_class], custom_timeouts=CustomTimeouts(delete=_DELETE_TIMEOUT)
             ),
         )
         self.register_outputs({})

@@ -22,11 +22,7 @@ def node_pool(name: str, capacity: str, types: list[str], cpu: str) -> None:
             "template": {
                 "metadata": {"labels": {"holdfast.dev/pool": name}},
                 "spec": {
-                    "nodeClassRef": {
-                        "group": "karpenter.k8s.aws",
-                        "kind": "EC2NodeClass",
-                        "name": "default",
-                    },
+                    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
                     "requirements": requirements,
                     "expireAfter": "Never",
                 },
@@ -57,10 +53,7 @@ def program() -> None:
         kind="FallbackPolicy",
         metadata={"name": "ladder", "namespace": "vision"},
         spec={
-            "tiers": [
-                {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"},
-                {"pool": "a100"},
-            ],
+            "tiers": [{"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"}, {"pool": "a100"}],
             "returnAfter": "1h",
             "shapes": [
                 {

@@ -17,11 +17,7 @@ class Backoff:
     """
 
     def __init__(
-        self,
-        *,
-        first: float = FIRST_SECONDS,
-        most: float = MOST_SECONDS,
-        chance: random.Random | None = None,
+        self, *, first: float = FIRST_SECONDS, most: float = MOST_SECONDS, chance: random.Random | None = None
     ) -> None:
         self._first = first
         self._most = most

@@ -92,18 +92,12 @@ def _labelled(replicated_job: Json, uid: str) -> Json:
     job = mapping(replicated_job.get("template"))
     job_spec = mapping(job.get("spec"))
     pod = _with_label(mapping(job_spec.get("template")), uid)
-    return {
-        **replicated_job,
-        "template": {**_with_label(job, uid), "spec": {**job_spec, "template": pod}},
-    }
+    return {**replicated_job, "template": {**_with_label(job, uid), "spec": {**job_spec, "template": pod}}}
 
 
 def _with_label(template: Json, uid: str) -> Json:
     metadata = mapping(template.get("metadata"))
-    return {
-        **template,
-        "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), COPY_OF: uid}},
-    }
+    return {**template, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), COPY_OF: uid}}}
 
 
 def home_view(snapshot: Snapshot, *, wanted: str) -> HomeView:

@@ -20,11 +20,7 @@ from holdfast.fallback.api.objects import (
     uid_of,
 )
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.base_observation import (
-    base_observation,
-    exits_zero_events,
-    gang_placement,
-)
+from holdfast.fallback.jobs.base_observation import base_observation, exits_zero_events, gang_placement
 from holdfast.fallback.jobs.deadline import deadline_events
 from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history

@@ -122,11 +122,7 @@ def failed_attempts_as_losses(history: RayHistory, job: Json, pool: str | None) 
     """Return the failures that lost no pod: those of the driver, which runs on the head."""
     return tuple(
         Loss(
-            pod=f"{uid_of(job)}/{each.number}",
-            at=each.at,
-            cause=Cause.APPLICATION,
-            part=Part.HEAD,
-            pool=pool,
+            pod=f"{uid_of(job)}/{each.number}", at=each.at, cause=Cause.APPLICATION, part=Part.HEAD, pool=pool
         )
         for each in history.attempts
         if each.reason != _NOT_STARTED

@@ -92,16 +92,10 @@ NODE_FIELDS: Final[Fields] = {
     "spec": {"taints": None},
     "status": {"conditions": _CONDITIONS, "allocatable": None},
 }
-CLAIM_FIELDS: Final[Fields] = {
-    "metadata": _METADATA,
-    "status": {"nodeName": None},
-}
+CLAIM_FIELDS: Final[Fields] = {"metadata": _METADATA, "status": {"nodeName": None}}
 NODE_POOL_FIELDS: Final[Fields] = {
     "metadata": {"name": None},
-    "spec": {
-        "limits": None,
-        "template": {"metadata": {"labels": None}, "spec": {"requirements": None}},
-    },
+    "spec": {"limits": None, "template": {"metadata": {"labels": None}, "spec": {"requirements": None}}},
 }
 CHILD_FIELDS: Final[Fields] = {
     "metadata": {

@@ -56,10 +56,7 @@ class Caches:
         self.jobs = {
             kind: Cache[CachedJob](
                 self._in_training(cached_job),
-                indexes={
-                    IN_NAMESPACE: lambda name, _: (name[0],),
-                    BY_UID: lambda _, job: (job.uid,),
-                },
+                indexes={IN_NAMESPACE: lambda name, _: (name[0],), BY_UID: lambda _, job: (job.uid,)},
             )
             for kind in KINDS
         }

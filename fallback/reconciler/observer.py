@@ -23,12 +23,7 @@ from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import (
-    BY_UID,
-    ON_NODE,
-    RESERVED_FOR_UID,
-    Caches,
-)
+from holdfast.fallback.reconciler.caches import BY_UID, ON_NODE, RESERVED_FOR_UID, Caches
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
 from holdfast.fallback.reservations.reservation_queue import ReservationQueue

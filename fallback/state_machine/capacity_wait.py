@@ -59,12 +59,7 @@ def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tup
     if state.phase is Phase.RUNNING:
         return state, ()
     placed = replace(
-        state,
-        phase=Phase.RUNNING,
-        waiting_since=None,
-        waited=NO_WAIT,
-        yields=0,
-        suspended_at=None,
+        state, phase=Phase.RUNNING, waiting_since=None, waited=NO_WAIT, yields=0, suspended_at=None
     )
     # An elastic job may have no worker yet.
     return placed, (_placed_event(state, observation),) if observation.pods_expected else ()

@@ -29,11 +29,7 @@ from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_a
 from holdfast.fallback.state_machine.observation import NO_JUMP, Observation
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
-from holdfast.fallback.state_machine.phases import (
-    step_finished,
-    step_running,
-    step_suspended,
-)
+from holdfast.fallback.state_machine.phases import step_finished, step_running, step_suspended
 from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_deadlines
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, UnreadableState
 from holdfast.fallback.state_machine.stops import step_stop, step_suspended_externally

@@ -268,8 +268,7 @@ def _end(state: JobState, observation: Observation, why: str) -> Step:
         state=replace(state, failback=None, last_failback_at=observation.now),
         events=(
             JobEvent(
-                reason=EventReason.FAILBACK_ENDED,
-                message=f"The job keeps running on {state.pool}: {why}.",
+                reason=EventReason.FAILBACK_ENDED, message=f"The job keeps running on {state.pool}: {why}."
             ),
         ),
     )

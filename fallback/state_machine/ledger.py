@@ -169,10 +169,7 @@ def _with_copy(ledger: Ledger, copy: CopyStatus | None) -> Ledger:
             cost=own.cost if more is None else (own.cost or 0.0) + more,
         )
         ledger = _with_use(ledger, added)
-    worked, lost = (
-        ledger.worked + there.worked - known.worked,
-        ledger.lost + there.lost - known.lost,
-    )
+    worked, lost = (ledger.worked + there.worked - known.worked, ledger.lost + there.lost - known.lost)
     most = ledger.counted_until - ledger.counted_from - worked - lost
     return replace(
         ledger,

@@ -256,9 +256,7 @@ def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy
         return Step(state=state, events=slow_return_event(state, observation))
     is_bought = moves_to_reservation(state)
     if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
-        return Step(
-            state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL),
-        )
+        return Step(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
     if cluster_of(state.pool):
         return go_away(state, observation)
     is_move = state.purpose in {Purpose.FAILOVER, Purpose.FAILBACK}

@@ -194,10 +194,7 @@ def spending_deadlines(
         return ()
     tier = current_tier(state, policy)
     waits = tier is not None and is_too_expensive(tier, observation, policy)
-    return (
-        _price_deadline(state, observation) if waits else None,
-        _spent_at(state, observation, policy),
-    )
+    return (_price_deadline(state, observation) if waits else None, _spent_at(state, observation, policy))
 
 
 def _spent_at(state: JobState, observation: Observation, policy: Policy) -> datetime | None:

@@ -21,9 +21,7 @@ def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) 
         raise TypeError("an existing cluster has a network")
     if isinstance(config, AzureExistingNetwork):
         return ExistingAzureNetwork(
-            subnet_id=config.subnet_id,
-            outbound=config.outbound.value,
-            egress_cidrs=config.egress_cidrs,
+            subnet_id=config.subnet_id, outbound=config.outbound.value, egress_cidrs=config.egress_cidrs
         )
     return AzureNetwork(
         "network",

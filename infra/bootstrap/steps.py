@@ -65,9 +65,7 @@ def aws_plan(name: str, region: str, account: str) -> Plan:
     return Plan(
         steps=(
             Step(
-                what=f"bucket {name}",
-                find=("aws", "s3api", "head-bucket", *of, *at),
-                make=(create_bucket,),
+                what=f"bucket {name}", find=("aws", "s3api", "head-bucket", *of, *at), make=(create_bucket,)
             ),
             Step(
                 what=f"TLS for bucket {name}",

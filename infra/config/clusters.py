@@ -35,8 +35,7 @@ def _authority(text: str) -> str:
 StackName: TypeAlias = Annotated[
     str,
     matching(
-        f"{_PART}/{_PART}/{_PART}",
-        "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it.",
+        f"{_PART}/{_PART}/{_PART}", "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it."
     ),
 ]
 

@@ -9,14 +9,7 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from holdfast.infra.config.ladder import FallbackSection
 from holdfast.infra.config.shape import ShapeSection
-from holdfast.scheduling.ladder import (
-    HIGHEST_PRICE,
-    MOST_FAILURES,
-    MOST_TIERS,
-    UNLIMITED,
-    Ladder,
-    Tier,
-)
+from holdfast.scheduling.ladder import HIGHEST_PRICE, MOST_FAILURES, MOST_TIERS, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.quantities import DURATION_ALLOWED
 from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of

@@ -38,13 +38,7 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
         [
             ("pool", "capacity", "a node", "nodes", "all nodes"),
             *(
-                (
-                    pool.name,
-                    pool.capacity.value,
-                    str(pool.node),
-                    f"0 to {pool.max_nodes}",
-                    _most(pool.full),
-                )
+                (pool.name, pool.capacity.value, str(pool.node), f"0 to {pool.max_nodes}", _most(pool.full))
                 for pool in cost.pools
             ),
         ]
@@ -81,11 +75,7 @@ def cost_change(before: StackCost | None, after: StackCost, region: str) -> Iter
     yield "|---|---|---|---|"
     new = "new"
     for title, old, now in (
-        (
-            "without jobs",
-            new if before is None else str(before.without_jobs),
-            after.without_jobs,
-        ),
+        ("without jobs", new if before is None else str(before.without_jobs), after.without_jobs),
         (
             "at most, with full pools",
             new if before is None else _most(before.with_full_pools),

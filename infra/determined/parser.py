@@ -21,15 +21,7 @@ from holdfast.scheduling.machines import Machine, machine_catalogue
 #: Fields of a pool and of its provider that a stack's pool has too.
 CONVERTED: Final = frozenset({"pool_name", "provider"})
 CONVERTED_OF_PROVIDER: Final = frozenset(
-    {
-        "type",
-        "instance_type",
-        "instance_slots",
-        "max_instances",
-        "min_instances",
-        "root_volume_size",
-        "spot",
-    }
+    {"type", "instance_type", "instance_slots", "max_instances", "min_instances", "root_volume_size", "spot"}
 )
 
 #: Fields that configure Determined's own agents and scheduler: a cluster has its own of each, and pods lose nothing.
@@ -76,7 +68,7 @@ UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     "kubernetes_namespace": (
         "nothing, because it belongs to an existing cluster",
         "Remove the pool: this command converts pools of machines; write training namespaces by hand.",
-    ),
+    )
 }
 UNSUPPORTED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
     "spot_max_price": (

@@ -18,12 +18,7 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 @once
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
-    found = (
-        *karpenter_pools(resources),
-        *gke_pools(resources),
-        *aks_pools(resources),
-        *eks_pools(resources),
-    )
+    found = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources), *eks_pools(resources))
     return tuple(with_daemons(pool, resources) for pool in found)
 
 

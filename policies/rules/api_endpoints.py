@@ -18,10 +18,7 @@ _FIX: Final = (
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
     """Return the clusters whose API servers accept connections from anywhere."""
     return tuple(
-        Finding(
-            urn=each.urn,
-            message=f"the API server of {each.logical_name!r} is public: {how}. {_FIX}",
-        )
+        Finding(urn=each.urn, message=f"the API server of {each.logical_name!r} is public: {how}. {_FIX}")
         for each in resources
         for (prefix, suffix), ways in _WAYS.items()
         if each.type.startswith(prefix) and each.type.endswith(suffix)

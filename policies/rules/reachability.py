@@ -194,15 +194,9 @@ def problems_of(found: Walk, who: str = "") -> Iterator[tuple[str, bool]]:
         case Outcome.FALLS_OFF:
             yield _cannot_fall_back(who, last, why(last)), True
         case Outcome.STAYS:
-            yield (
-                f"{who} stays on spot indefinitely ({last.title}, `maxFailures: -1`): {_WORST}.",
-                False,
-            )
+            yield (f"{who} stays on spot indefinitely ({last.title}, `maxFailures: -1`): {_WORST}.", False)
         case Outcome.UNDETERMINED:
-            yield (
-                f"{who}: whether it can fall back is not known yet: {_undetermined(found)}",
-                False,
-            )
+            yield (f"{who}: whether it can fall back is not known yet: {_undetermined(found)}", False)
         case Outcome.ARRIVES:
             pass
 

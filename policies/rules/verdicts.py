@@ -105,11 +105,7 @@ _MODELED: Final = {Provisioner.GKE: "GKE's cluster autoscaler", Provisioner.AKS:
 
 
 #: Rules that are not about a walk down a ladder, but whose violations keep jobs from falling back.
-_OTHERS: Final = {
-    "quota": quotas.RULE,
-    "accelerators": accelerators.RULE,
-    "autoscaling": aks_scaling.RULE,
-}
+_OTHERS: Final = {"quota": quotas.RULE, "accelerators": accelerators.RULE, "autoscaling": aks_scaling.RULE}
 
 
 def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[NamespaceVerdict, ...]:

@@ -143,10 +143,7 @@ def keep_the_deadline(platform: Platform, jobset: Json, plugin: Plugin) -> Deadl
 def with_deadline(jobset: Json, now: datetime) -> Json:
     """Return the JobSet with its deadline and its work as annotations."""
     metadata = mapping(jobset.get("metadata"))
-    deadline: Json = {
-        FINISH_BY: _finish_by(now).isoformat(timespec="seconds"),
-        WORK: f"{WORK_SECONDS}s",
-    }
+    deadline: Json = {FINISH_BY: _finish_by(now).isoformat(timespec="seconds"), WORK: f"{WORK_SECONDS}s"}
     annotations = {**mapping(metadata.get("annotations")), **deadline}
     return {**jobset, "metadata": {**metadata, "annotations": annotations}}
 

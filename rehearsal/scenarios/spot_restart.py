@@ -92,9 +92,7 @@ def _wait_until_it_runs(platform: Platform, jobset: Json) -> tuple[PodPlacement,
     name, pods = name_of(jobset), pod_count(jobset)
     platform.say(f"JobSet {name} applied: {pods} pods select spot")
     placed = platform.wait_for_pods(
-        _pods_of(jobset),
-        lambda found: len(found) == pods and all(map(is_running, found)),
-        f"{name} runs",
+        _pods_of(jobset), lambda found: len(found) == pods and all(map(is_running, found)), f"{name} runs"
     )
     for each in placed:
         platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")

@@ -108,10 +108,7 @@ class JobTimelineRecorder:
         client = self._client.under(cancellation)
         threads = [
             WatchThread(client, self._target(*kind), self._locked(take))
-            for kind, take in (
-                *((kind, self._on_job) for kind in self._kinds),
-                (("v1", "Pod"), self._on_pod),
-            )
+            for kind, take in (*((kind, self._on_job) for kind in self._kinds), (("v1", "Pod"), self._on_pod))
         ]
         for each in threads:
             each.start()

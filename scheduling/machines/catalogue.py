@@ -292,8 +292,5 @@ def with_attached(machine: Machine, kind: str, count: int) -> Machine:
         raise ValueError(f"{machine.name} cannot have {count} {kind} attached; it takes {takes or 'none'}")
     price, _ = gcp_table()["attachable"][kind]
     return replace(
-        machine,
-        gpus=count,
-        accelerator=kind,
-        hourly_price=round(machine.hourly_price + count * price, 6),
+        machine, gpus=count, accelerator=kind, hourly_price=round(machine.hourly_price + count * price, 6)
     )

@@ -150,12 +150,10 @@ MAX_COST_AMOUNT: Final = MessageTemplate(
     fix="Write a number above 0, such as 250 or 99.50, in quotes.",
 )
 AFTER_MAX_COST_ALONE: Final = MessageTemplate(
-    reason=f"its annotation {AFTER_MAX_COST} needs {MAX_COST}",
-    fix="Add it, or remove this one.",
+    reason=f"its annotation {AFTER_MAX_COST} needs {MAX_COST}", fix="Add it, or remove this one."
 )
 AFTER_MAX_COST_VALUE: Final = MessageTemplate(
-    reason=f'its annotation {AFTER_MAX_COST} is "{{written}}"',
-    fix="Write wait or give-up.",
+    reason=f'its annotation {AFTER_MAX_COST} is "{{written}}"', fix="Write wait or give-up."
 )
 NOWHERE_TO_WAIT: Final = MessageTemplate(
     reason=f"its annotation {AFTER_MAX_COST} is wait, and all tiers of its ladder are on-demand",

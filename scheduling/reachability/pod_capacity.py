@@ -91,10 +91,7 @@ def pod_capacity(
 def static_capacity(requests: Resources, machines: Sequence[MachineCapacity], nodes: int) -> PodCapacity:
     """How many pods fit on this number of nodes of which Karpenter chooses the types without regard to pods."""
     pods = [machine.pods_of(requests) for machine in machines]
-    return PodCapacity(
-        guaranteed=nodes * min(pods, default=0),
-        at_most=nodes * max(pods, default=0),
-    )
+    return PodCapacity(guaranteed=nodes * min(pods, default=0), at_most=nodes * max(pods, default=0))
 
 
 @dataclass(frozen=True, kw_only=True)

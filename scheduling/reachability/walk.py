@@ -259,9 +259,7 @@ def _may_block(pool: PoolFacts) -> Iterator[CheckResult]:
 
 
 def _together(
-    shape: Shape,
-    usable: Sequence[tuple[PoolFacts, tuple[CheckResult, ...]]],
-    best: tuple[CheckResult, ...],
+    shape: Shape, usable: Sequence[tuple[PoolFacts, tuple[CheckResult, ...]]], best: tuple[CheckResult, ...]
 ) -> tuple[CheckResult, ...]:
     """The results for a gang that is spread over several node pools, each of which takes some of its pods."""
     rooms = [(room_for(shape, pool), not results) for pool, results in usable]

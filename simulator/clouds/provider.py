@@ -60,11 +60,7 @@ class CloudProvider(Plugin):
         if found:
             return provider_pb2.CheckResponse(failures=check_failures(found))
         inputs = with_name(
-            kind,
-            request.name,
-            inputs=given,
-            old_inputs=from_struct(request.olds),
-            seed=request.randomSeed,
+            kind, request.name, inputs=given, old_inputs=from_struct(request.olds), seed=request.randomSeed
         )
         return provider_pb2.CheckResponse(inputs=to_struct(inputs))
 

@@ -39,8 +39,7 @@ def reservations(inventory: Inventory, type_token: str, now: datetime | None = N
     at = now or datetime.now(UTC)
     found = inventory.of_type(type_token)
     return Reservations(
-        current={one.id: one.inputs for one in found if not _is_over(one, at)},
-        are_listed=bool(found),
+        current={one.id: one.inputs for one in found if not _is_over(one, at)}, are_listed=bool(found)
     )
 
 

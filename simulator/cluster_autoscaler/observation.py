@@ -57,9 +57,7 @@ def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[NodeInfo
 
 
 def options(
-    pools: Iterable[NodeGroup],
-    backing_off: Collection[tuple[str, str]],
-    priorities: Mapping[str, int],
+    pools: Iterable[NodeGroup], backing_off: Collection[tuple[str, str]], priorities: Mapping[str, int]
 ) -> list[Option]:
     """Return each pool in each of its zones as an option.
 

@@ -89,12 +89,7 @@ class KubeClient:
             raise
 
     def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
+        self, api_version: str, kind: str, *, namespace: str | None = None, label_selector: str | None = None
     ) -> list[Json]:
         """Return the objects of a kind in one namespace, or in all namespaces (None)."""
         selection = Selection(namespace=namespace, label_selector=label_selector)

@@ -78,12 +78,7 @@ def differences(known: Mapping[Key, Json], listed: Mapping[Key, Json]) -> Iterat
 
 
 def follow(
-    streams: Streams,
-    endpoint: Endpoint,
-    selection: Selection,
-    *,
-    deadline: float,
-    cancellation: Cancellation,
+    streams: Streams, endpoint: Endpoint, selection: Selection, *, deadline: float, cancellation: Cancellation
 ) -> Iterator[Event]:
     """Yield the events of a set of objects until `deadline` (monotonic seconds); SYNCED after each list."""
     path = endpoint.collection(selection.namespace)

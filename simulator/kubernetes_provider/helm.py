@@ -93,10 +93,7 @@ def template_arguments(plan: HelmOptions, *, kube_version: str) -> list[str]:
 
 def uninstall_arguments(plan: HelmOptions) -> list[str]:
     """Return the arguments that remove a release if it exists."""
-    return [
-        *("uninstall", plan.name, "--namespace", plan.namespace, "--ignore-not-found"),
-        *_waits(plan),
-    ]
+    return [*("uninstall", plan.name, "--namespace", plan.namespace, "--ignore-not-found"), *_waits(plan)]
 
 
 def rollback_arguments(plan: HelmOptions, *, revision: int) -> list[str]:

@@ -150,11 +150,7 @@ class UnreachableResources:
         raise self._refusal(operation, "create")
 
     def read(
-        self,
-        operation: Operation,
-        resource_id: str,
-        outputs: Properties,
-        inputs: Properties,
+        self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> ResourceState:
         """Raise ClusterUnreachableError unless unreachable resources are dropped."""
         if self._is_dropped():

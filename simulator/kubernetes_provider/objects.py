@@ -321,8 +321,5 @@ def _refuse_unready(operation: Operation, live: Json, outcome: ResourceState) ->
         refuse_unready(operation.client, live)
     except NotReadyError as error:
         raise InitFailedError(
-            resource_id=outcome.id,
-            properties=outcome.outputs,
-            inputs=outcome.inputs,
-            reasons=error.reasons,
+            resource_id=outcome.id, properties=outcome.outputs, inputs=outcome.inputs, reasons=error.reasons
         ) from error

@@ -208,12 +208,7 @@ def _cilium_policy() -> Sequence[Json]:
         ],
     }
     return (
-        {
-            "apiVersion": api,
-            "kind": "MutatingAdmissionPolicy",
-            "metadata": {"name": _CILIUM},
-            "spec": spec,
-        },
+        {"apiVersion": api, "kind": "MutatingAdmissionPolicy", "metadata": {"name": _CILIUM}, "spec": spec},
         {
             "apiVersion": api,
             "kind": "MutatingAdmissionPolicyBinding",

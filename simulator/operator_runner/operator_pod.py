@@ -237,13 +237,7 @@ class OperatorPod:
         await sources.present(timeout_seconds=SOURCES_SECONDS)
         await self._write_token()
         prepared = await asyncio.to_thread(
-            prepare,
-            self.pod,
-            self._controller,
-            self._program,
-            self._files,
-            self._context,
-            sources.lookup,
+            prepare, self.pod, self._controller, self._program, self._files, self._context, sources.lookup
         )
         return await self._supervise(await SupervisedProcess.start(prepared.command), prepared)
 

@@ -110,12 +110,7 @@ class Rehearsal:
                 process=process or EngineProcess(),
                 on_end=program.end,
             )
-            project = EngineWorkspace(
-                folder=folder,
-                project=subject.name,
-                command=command,
-                program=program,
-            )
+            project = EngineWorkspace(folder=folder, project=subject.name, command=command, program=program)
             yield cls(
                 stack=EngineStack(stack, project),
                 command=command,

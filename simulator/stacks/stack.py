@@ -204,10 +204,7 @@ class Stack:
             # The real plugin would use the kubeconfig of the stack, and change the platform that is in use.
             subject = replace(subject, own_plugins=frozenset())
         environment = StackEnvironment(
-            stack=run_as or name,
-            workspace=workspace,
-            report=report,
-            cloud=subject.cloud,
+            stack=run_as or name, workspace=workspace, report=report, cloud=subject.cloud
         )
         return cls(
             name=name,

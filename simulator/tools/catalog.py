@@ -199,12 +199,7 @@ TOOLS = (
     Tool(name="etcd", module="kubernetes", package="go.etcd.io/etcd/server/v3", asks=("--version",)),
     Tool(name="kwok", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwok", asks=("--version",)),
     Tool(name="kwokctl", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwokctl", asks=("--version",)),
-    Tool(
-        name="karpenter-kwok",
-        module="karpenter",
-        package="./kwok",
-        version_of="sigs.k8s.io/karpenter",
-    ),
+    Tool(name="karpenter-kwok", module="karpenter", package="./kwok", version_of="sigs.k8s.io/karpenter"),
     Tool(name="jobset-controller", module="kubernetes", package="sigs.k8s.io/jobset"),
     Tool(
         name="helm",

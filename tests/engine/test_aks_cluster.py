@@ -57,10 +57,7 @@ def program(
         network = AzureNetwork(
             "network",
             AzureNetworkArgs(
-                location=LOCATION,
-                resource_group=group.group_name,
-                cidr="10.40.0.0/16",
-                label="holdfast-dev",
+                location=LOCATION, resource_group=group.group_name, cidr="10.40.0.0/16", label="holdfast-dev"
             ),
         )
         args = replace(cluster_args(), resource_group=group.group_name, network=network, deployer=CALLER)
@@ -154,9 +151,7 @@ def test_another_deployer_replaces_no_access_entry(stack: CloudProgram) -> None:
     )
 
 
-def test_the_deployers_role_outlives_the_cluster_and_its_objects(
-    stack: CloudProgram,
-) -> None:
+def test_the_deployers_role_outlives_the_cluster_and_its_objects(stack: CloudProgram) -> None:
     stack.up(program())
     kinds = [
         "admin" if str(one.inputs.get("roleDefinitionId")).endswith(_ADMIN) else one.type

@@ -310,9 +310,7 @@ def test_no_folder_is_granted_before_the_project_has_a_cluster(tmp_path: Path) -
         from pulumi_gcp.container import Cluster
 
         cluster = Cluster(
-            "cluster",
-            location="europe-west4",
-            workload_identity_config={"workload_pool": "ml.svc.id.goog"},
+            "cluster", location="europe-west4", workload_identity_config={"workload_pool": "ml.svc.id.goog"}
         )
         on_gcs(protected=False, after=cluster)
 

@@ -17,12 +17,7 @@ from holdfast.components.fallback_policy.definition import (
     FallbackPolicyDefinitionArgs,
 )
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
-from holdfast.infra.controller_chart import (
-    PREREQUISITES,
-    all_capacity_selections,
-    chart_images,
-    write_chart,
-)
+from holdfast.infra.controller_chart import PREREQUISITES, all_capacity_selections, chart_images, write_chart
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CONTROLLER

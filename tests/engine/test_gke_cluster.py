@@ -29,9 +29,7 @@ _GRANT = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 @pytest.fixture
 def stack(tmp_path: Path) -> CloudProgram:
     return CloudProgram(
-        root=tmp_path,
-        packages=("gcp", "kubernetes"),
-        config={"gcp:project": PROJECT, "gcp:region": REGION},
+        root=tmp_path, packages=("gcp", "kubernetes"), config={"gcp:project": PROJECT, "gcp:region": REGION}
     )
 
 

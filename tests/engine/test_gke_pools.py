@@ -47,9 +47,7 @@ CHANGES: dict[str, tuple[GkePoolArgs, Callable[[GkePoolArgs], GkePoolArgs], str]
 @pytest.fixture
 def stack(tmp_path: Path) -> CloudProgram:
     return CloudProgram(
-        root=tmp_path,
-        packages=("gcp", "kubernetes"),
-        config={"gcp:project": PROJECT, "gcp:region": REGION},
+        root=tmp_path, packages=("gcp", "kubernetes"), config={"gcp:project": PROJECT, "gcp:region": REGION}
     )
 
 
@@ -66,11 +64,7 @@ def program(*pools: GkePoolArgs) -> Callable[[], None]:
                 location=REGION,
                 node_service_account=cluster.node_service_account_email,
             )
-            GkePool(
-                f"pool-{args.pool.name}",
-                joined,
-                opts=ResourceOptions(depends_on=[cluster.system_pool]),
-            )
+            GkePool(f"pool-{args.pool.name}", joined, opts=ResourceOptions(depends_on=[cluster.system_pool]))
 
     return run
 

@@ -200,11 +200,7 @@ def test_remediations_are_applied_where_a_team_enables_them(
     def program() -> None:
         node_pool("cpu-spot", "spot", labels={})
 
-    wanted = {
-        "all": "disabled",
-        "add-missing-spot-taint": "remediate",
-        "add-missing-pool-label": "remediate",
-    }
+    wanted = {"all": "disabled", "add-missing-spot-taint": "remediate", "add-missing-pool-label": "remediate"}
     run(tmp_path, providers, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
     (pool,) = (props for urn, props in providers.created.items() if "NodePool" in urn)
     template = cast("Json", cast("Json", pool["spec"])["template"])

@@ -54,9 +54,7 @@ def test_the_run_after_a_kill_converges_with_an_undisturbed_run(tmp_path: Path) 
 
 
 @pytest.mark.soak
-def test_the_last_run_after_several_kills_converges_with_an_undisturbed_run(
-    tmp_path: Path,
-) -> None:
+def test_the_last_run_after_several_kills_converges_with_an_undisturbed_run(tmp_path: Path) -> None:
     stage = a_target(tmp_path, network)
     baseline = run_uninterrupted(stage)
     proof = prove_in_sequence(stage, baseline.urns[1:4], baseline)

@@ -73,9 +73,7 @@ def test_a_replaced_bucket_gets_another_generated_name(stack: CloudProgram) -> N
     )
 
 
-def test_an_object_deleted_by_hand_is_created_again_after_a_refresh(
-    stack: CloudProgram,
-) -> None:
+def test_an_object_deleted_by_hand_is_created_again_after_a_refresh(stack: CloudProgram) -> None:
     stack.up(network)
     with stack.cloud().changing() as console:
         (subnet,) = console.of_type(_SUBNET)

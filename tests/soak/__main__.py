@@ -181,11 +181,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
         if parsed.two:
             two_cluster_faults(
-                workspace,
-                seed=parsed.seed,
-                jobs=parsed.jobs,
-                faults=parsed.two,
-                picture=parsed.picture,
+                workspace, seed=parsed.seed, jobs=parsed.jobs, faults=parsed.two, picture=parsed.picture
             )
             return 0
         faults(parsed.stack, workspace, seed=parsed.seed, jobs=parsed.jobs, rounds=parsed.rounds)

@@ -134,9 +134,7 @@ class Cli(PulumiCommand):
             copy(source, project / name)
         (project / ".venv").symlink_to(workspace.project_root / ".venv")
         cli = cls(
-            pulumi=workspace.tools_bin / "pulumi",
-            folder=folder,
-            kubeconfig=workspace.kubeconfig(_RUN_AS),
+            pulumi=workspace.tools_bin / "pulumi", folder=folder, kubeconfig=workspace.kubeconfig(_RUN_AS)
         )
         _configure(project / "stacks" / f"Pulumi.{STACK}.yaml", cli.kubeconfig, workspace.charts_dir)
         cli.install_kubernetes()

@@ -162,11 +162,7 @@ def _diff(clouds: SimulatedClouds, kind: str, urn: str, old: Json, new: Json) ->
             return provider_pb2.DiffResponse(diffs=found.diffs, replaces=fixed)
         return found
     request = provider_pb2.DiffRequest(
-        urn=urn,
-        type=kind,
-        name=urn.rpartition("::")[2],
-        old_inputs=to_struct(old),
-        news=to_struct(new),
+        urn=urn, type=kind, name=urn.rpartition("::")[2], old_inputs=to_struct(old), news=to_struct(new)
     )
     provider = cast("CloudProvider", clouds.provider(package))
     # The context of a call is not used.

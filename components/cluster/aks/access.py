@@ -145,10 +145,7 @@ def kubeconfig(server: ApiServer, *, cluster_name: str, tenant_id: str, login: L
         "clusters": [
             {
                 "name": cluster_name,
-                "cluster": {
-                    "server": server.url,
-                    "certificate-authority-data": server.certificate_authority,
-                },
+                "cluster": {"server": server.url, "certificate-authority-data": server.certificate_authority},
             }
         ],
         "contexts": [{"name": cluster_name, "context": {"cluster": cluster_name, "user": cluster_name}}],

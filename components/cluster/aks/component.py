@@ -261,20 +261,12 @@ class AksCluster(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=before_contents),
         )
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )
 
 
 def _kubeconfig(args: AksClusterArgs, server: ApiServer) -> str:
-    return kubeconfig(
-        server,
-        cluster_name=args.cluster_name,
-        tenant_id=args.tenant_id,
-        login=args.login,
-    )
+    return kubeconfig(server, cluster_name=args.cluster_name, tenant_id=args.tenant_id, login=args.login)
 
 
 def _control_plane(args: AksClusterArgs, identity_id: Output[str]) -> AksControlPlaneArgs:

@@ -53,10 +53,7 @@ class ExistingAksCluster(ComponentResource):
         self.workload_identity_issuer = Output.from_input(args.issuer)
         self.kubeconfig = Output.from_input(
             kubeconfig(
-                args.api_server,
-                cluster_name=args.cluster_name,
-                tenant_id=args.tenant_id,
-                login=args.login,
+                args.api_server, cluster_name=args.cluster_name, tenant_id=args.tenant_id, login=args.login
             )
         )
         self.kubernetes = Provider(
@@ -66,8 +63,5 @@ class ExistingAksCluster(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )

@@ -33,7 +33,7 @@ _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
         ebs_csi="v1.66.0-eksbuild.1",
         metrics_server="v0.8.1-eksbuild.10",
         node_monitoring="v1.6.4-eksbuild.1",
-    ),
+    )
 }
 
 #: The Kubernetes versions with add-on versions, oldest first.

@@ -118,9 +118,7 @@ class ServiceAddons(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         workload = Workload(
-            cluster_name=args.cluster_name,
-            namespace=_EBS_NAMESPACE,
-            service_account=_EBS_SERVICE_ACCOUNT,
+            cluster_name=args.cluster_name, namespace=_EBS_NAMESPACE, service_account=_EBS_SERVICE_ACCOUNT
         )
         role = RoleWithPolicies(
             f"{name}-ebs-iam",

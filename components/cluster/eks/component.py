@@ -154,10 +154,7 @@ class EksCluster(ComponentResource):
         self.workload_identity_issuer = cluster.identities.apply(_issuer)
         self.cluster_security_group_id = control_plane.security_group_id
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )
 
 
@@ -167,10 +164,7 @@ def _kubeconfig(cluster: Cluster, args: EksClusterArgs) -> Output[str]:
     def render(known: Sequence[str]) -> str:
         endpoint, data = known
         server = ApiServer(
-            cluster_name=args.cluster_name,
-            region=args.region,
-            endpoint=endpoint,
-            certificate_authority=data,
+            cluster_name=args.cluster_name, region=args.region, endpoint=endpoint, certificate_authority=data
         )
         return kubeconfig(server, args.caller)
 

@@ -168,10 +168,7 @@ class ControlPlane(ComponentResource):
             role_arn=role.arn,
             # The program installs the add-ons itself.
             bootstrap_self_managed_addons=False,
-            access_config={
-                "authentication_mode": "API",
-                "bootstrap_cluster_creator_admin_permissions": True,
-            },
+            access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
             encryption_config={"provider": {"key_arn": key}, "resources": ["secrets"]},
             enabled_cluster_log_types=list(args.logs.types),
             upgrade_policy={"support_type": args.upgrade_policy},

@@ -52,18 +52,12 @@ class ExistingEksCluster(ComponentResource):
             f"{name}-kubernetes", kubeconfig=self.kubeconfig, opts=ResourceOptions(parent=self)
         )
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )
 
 
 def _kubeconfig(args: ExistingEksClusterArgs, endpoint: str, authority: str) -> str:
     server = ApiServer(
-        cluster_name=args.cluster_name,
-        region=args.region,
-        endpoint=endpoint,
-        certificate_authority=authority,
+        cluster_name=args.cluster_name, region=args.region, endpoint=endpoint, certificate_authority=authority
     )
     return kubeconfig(server, args.caller)

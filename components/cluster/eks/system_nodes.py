@@ -115,10 +115,7 @@ class SystemNodeGroup(ComponentResource):
             ami_type=_AMI_TYPES[args.nodes.architecture],
             capacity_type="ON_DEMAND",
             instance_types=list(args.nodes.instance_types),
-            launch_template={
-                "id": template.id,
-                "version": template.latest_version.apply(str),
-            },
+            launch_template={"id": template.id, "version": template.latest_version.apply(str)},
             # The size is fixed, so nothing else changes it and previews show no difference.
             scaling_config={
                 "desired_size": args.nodes.count,

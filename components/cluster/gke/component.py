@@ -141,10 +141,7 @@ class GkeCluster(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[system]),
         )
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )
 
 

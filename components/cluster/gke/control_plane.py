@@ -196,9 +196,7 @@ class GkeControlPlane(ComponentResource):
             skip_node_pool_refresh=True,
             deletion_protection=args.protected,
             opts=ResourceOptions(
-                parent=self,
-                protect=True if args.protected else None,
-                ignore_changes=list(_OF_THE_FIRST_POOL),
+                parent=self, protect=True if args.protected else None, ignore_changes=list(_OF_THE_FIRST_POOL)
             ),
         )
         self.register_outputs({"name": self.cluster.name})

@@ -65,8 +65,5 @@ class ExistingGkeCluster(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "workload_identity_issuer": self.workload_identity_issuer,
-            }
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
         )

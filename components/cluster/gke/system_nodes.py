@@ -147,10 +147,7 @@ class SystemPool(ComponentResource):
                 "labels": {SYSTEM: SYSTEM_VALUE},
                 "gcfs_config": {"enabled": nodes.image_streaming},
                 "metadata": {"disable-legacy-endpoints": "true"},
-                "shielded_instance_config": {
-                    "enable_secure_boot": True,
-                    "enable_integrity_monitoring": True,
-                },
+                "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
                 # Pods reach GKE's metadata server, which gives them their own identity, not the node's.
                 "workload_metadata_config": {"mode": "GKE_METADATA"},
             },

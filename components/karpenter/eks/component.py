@@ -61,10 +61,7 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
                 "digest": controller.digest,
             },
             # No CPU limit: a throttled controller would react late to interruption notices.
-            "resources": {
-                "requests": {"cpu": "500m", "memory": "1Gi"},
-                "limits": {"memory": "1Gi"},
-            },
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
         },
         "settings": {
             "clusterName": controller.cluster_name,

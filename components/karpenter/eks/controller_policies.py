@@ -262,9 +262,7 @@ def _resource_discovery(scope: ControllerScope) -> Sequence[Statement]:
         Statement(
             sid="AllowSSMReadActions",
             actions=["ssm:GetParameter"],
-            resources=[
-                f"arn:{scope.place.partition}:ssm:{scope.place.region}::parameter/aws/service/*",
-            ],
+            resources=[f"arn:{scope.place.partition}:ssm:{scope.place.region}::parameter/aws/service/*"],
         ),
     )
     return reachable if scope.isolated else (*reachable, *_prices_and_profiles(scope))

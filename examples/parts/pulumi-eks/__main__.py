@@ -6,11 +6,7 @@ import pulumi_eks as eks
 
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.pulumi_eks import cluster_of_pulumi_eks
-from holdfast.components.cluster.eks.system_nodes import (
-    SystemNodeGroup,
-    SystemNodeGroupArgs,
-    SystemNodesArgs,
-)
+from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs, SystemNodesArgs
 from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class

@@ -104,9 +104,7 @@ class AwsIam(Section):
     fixes: ClassVar[Mapping[str, str]] = {"boundary": "Write permissionsBoundary.", "rolePath": "Write path."}
 
     permissions_boundary: PolicyArn | None = Field(
-        default=None,
-        description=BOUNDARY_ALLOWED,
-        examples=["arn:aws:iam::123456789012:policy/boundary"],
+        default=None, description=BOUNDARY_ALLOWED, examples=["arn:aws:iam::123456789012:policy/boundary"]
     )
     path: IamPath = Field(default="/", description=PATH_ALLOWED, examples=["/holdfast/"])
 

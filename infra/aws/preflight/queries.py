@@ -87,8 +87,7 @@ class AccountQueries:
     def _zones(self) -> tuple[str, ...]:
         # Zones of every state: an impaired zone must not remove its subnets from the plan.
         answer = get_availability_zones(
-            exclude_zone_ids=[*_WITHOUT_EKS],
-            filters=[{"name": "zone-type", "values": ["availability-zone"]}],
+            exclude_zone_ids=[*_WITHOUT_EKS], filters=[{"name": "zone-type", "values": ["availability-zone"]}]
         )
         return tuple(sorted(answer.names))
 
@@ -96,8 +95,7 @@ class AccountQueries:
         zones: dict[str, set[str]] = defaultdict(set)
         for some in _in_filters(names):
             answer = get_instance_type_offerings(
-                filters=[{"name": "instance-type", "values": [*some]}],
-                location_type="availability-zone",
+                filters=[{"name": "instance-type", "values": [*some]}], location_type="availability-zone"
             )
             for name, zone in zip(answer.instance_types, answer.locations, strict=True):
                 zones[name].add(zone)
@@ -112,7 +110,7 @@ class AccountQueries:
                     filters=[
                         {"name": "instance-type", "values": [*some]},
                         {"name": "supported-usage-class", "values": [capacity.value]},
-                    ],
+                    ]
                 ).instance_types
             )
 

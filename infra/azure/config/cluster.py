@@ -181,9 +181,7 @@ class AzureAccess(Section):
         default=None, description="a mapping of cidrs", examples=["{cidrs: [203.0.113.0/24]}"]
     )
     private: bool = Field(
-        default=False,
-        description="true for an API server with only a private address",
-        examples=["true"],
+        default=False, description="true for an API server with only a private address", examples=["true"]
     )
     public_name: bool = Field(
         default=False,
@@ -236,25 +234,16 @@ class AzureCluster(Section):
     }
 
     version: KubernetesVersion = versions.KUBERNETES
-    scaling: Scaling = Field(
-        default=Scaling.NAP,
-        description=_SCALING_ALLOWED,
-        examples=["nap"],
-    )
+    scaling: Scaling = Field(default=Scaling.NAP, description=_SCALING_ALLOWED, examples=["nap"])
     access: AzureAccess = Field(
-        description="a mapping of public or of private",
-        examples=["{public: {cidrs: [203.0.113.0/24]}}"],
+        description="a mapping of public or of private", examples=["{public: {cidrs: [203.0.113.0/24]}}"]
     )
     admins: tuple[ObjectId, ...] = Field(
         default=(),
         description=f"a list of administrators, each {OBJECT_ID_ALLOWED}",
         examples=["[00000000-0000-0000-0000-00000000000a]"],
     )
-    login: Login = Field(
-        default=Login.AZURE_CLI,
-        description=_LOGIN_ALLOWED,
-        examples=["azurecli"],
-    )
+    login: Login = Field(default=Login.AZURE_CLI, description=_LOGIN_ALLOWED, examples=["azurecli"])
     maintenance: AzureMaintenance = Field(
         default_factory=AzureMaintenance,
         description="a mapping of window and exclusions",

@@ -127,8 +127,7 @@ AksClusterName = Annotated[
     ),
 ]
 ResourceGroup = Annotated[
-    str,
-    matching(r"[\w().-]{0,89}[\w()-]", "Write one that `az aks list --query [].resourceGroup` prints."),
+    str, matching(r"[\w().-]{0,89}[\w()-]", "Write one that `az aks list --query [].resourceGroup` prints.")
 ]
 SubnetId = Annotated[
     str,

@@ -50,10 +50,7 @@ class AzureReservation(ReservationSection):
         "crgId": "Write group.",
     }
 
-    group: ReservationGroupId = Field(
-        description=RESERVATION_GROUP_ALLOWED,
-        examples=[_GROUP],
-    )
+    group: ReservationGroupId = Field(description=RESERVATION_GROUP_ALLOWED, examples=[_GROUP])
 
 
 class AzurePoolSection(PoolSection):

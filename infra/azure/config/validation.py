@@ -238,9 +238,7 @@ def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
         )
     yield from validation.duplicate_problems(cidrs, at, "block")
     yield from private_block_problems(
-        cidrs,
-        at,
-        fix="Write the public address of its NAT gateway; or `private: true` instead of public.",
+        cidrs, at, fix="Write the public address of its NAT gateway; or `private: true` instead of public."
     )
 
 
@@ -348,9 +346,7 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess | None, field: st
         )
     yield from validation.duplicate_problems(network.egress_cidrs, field, "block")
     yield from private_block_problems(
-        network.egress_cidrs,
-        field,
-        fix="Write the public address of the NAT gateway or the firewall.",
+        network.egress_cidrs, field, fix="Write the public address of the NAT gateway or the firewall."
     )
 
 

@@ -137,9 +137,7 @@ class GcpSystemNodes(Section):
     """The on-demand nodes of the cluster's services, operators and Ray heads, which belong to no pool."""
 
     machine_type: MachineType = Field(
-        default="e2-standard-4",
-        description=f"{MACHINE_ALLOWED}, without GPUs",
-        examples=["e2-standard-4"],
+        default="e2-standard-4", description=f"{MACHINE_ALLOWED}, without GPUs", examples=["e2-standard-4"]
     )
     per_zone: int = Field(
         default=1, ge=1, le=10, description="a whole number of nodes, 1 to 10", examples=["1"]
@@ -174,11 +172,7 @@ class GcpCluster(Section):
         description="rapid, regular, stable or extended, one of the four",
         examples=["regular"],
     )
-    location: str | None = Field(
-        default=None,
-        description=_LOCATION_ALLOWED,
-        examples=["us-central1"],
-    )
+    location: str | None = Field(default=None, description=_LOCATION_ALLOWED, examples=["us-central1"])
     zones: tuple[Zone, ...] | None = Field(
         default=None,
         min_length=1,
@@ -199,11 +193,7 @@ class GcpCluster(Section):
         description="a mapping of machineType, perZone and sparePerZone",
         examples=["{perZone: 1}"],
     )
-    image_streaming: bool = Field(
-        default=True,
-        description=_IMAGE_STREAMING_ALLOWED,
-        examples=["false"],
-    )
+    image_streaming: bool = Field(default=True, description=_IMAGE_STREAMING_ALLOWED, examples=["false"])
     database_key: KeyName | None = Field(
         default=None,
         description=KEY_ALLOWED,

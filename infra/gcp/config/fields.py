@@ -89,8 +89,7 @@ SubnetworkName = Annotated[
 ]
 RangeName = Annotated[str, matching(_NAME, "Write one from `gcloud compute networks subnets describe`.")]
 ReservationName = Annotated[
-    str,
-    _linked(rf"projects/{_PROJECT}/reservations/", "reservations", rf"(/reservationBlocks/{_NAME})?"),
+    str, _linked(rf"projects/{_PROJECT}/reservations/", "reservations", rf"(/reservationBlocks/{_NAME})?")
 ]
 
 

@@ -126,9 +126,7 @@ class GcpPool(PoolSection):
         examples=["surge"],
     )
     graceful_shutdown_seconds: ShutdownSeconds | None = Field(
-        default=None,
-        description="0, 30 or 120 seconds, on a spot pool",
-        examples=["30"],
+        default=None, description="0, 30 or 120 seconds, on a spot pool", examples=["30"]
     )
     reservation: GcpReservation | None = Field(
         default=None,

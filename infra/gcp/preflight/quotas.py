@@ -126,8 +126,7 @@ def takes_of(machine: Machine, capacity: CapacityType, disk_gib: int) -> Iterato
         own = [
             Quota(f"NVIDIA-{gpu}-GPUS-per-project-region"),
             Quota(
-                "GPUS-PER-GPU-FAMILY-per-project-region",
-                ("gpu_family", f"NVIDIA_{gpu.replace('-', '_')}"),
+                "GPUS-PER-GPU-FAMILY-per-project-region", ("gpu_family", f"NVIDIA_{gpu.replace('-', '_')}")
             ),
         ]
         spot = Quota(f"PREEMPTIBLE-NVIDIA-{gpu}-GPUS-per-project-region")

@@ -120,5 +120,5 @@ POD_IDENTITY: Mapping[str, Rules] = {
         computed={"associationArn": _arn, "associationId": _identify},
         refuse_create=(no_cluster, _exists, _no_role),
         refuse_update=(_no_role,),
-    ),
+    )
 }

@@ -5,13 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.aws.cluster import (
-    ADDON,
-    IDENTITY,
-    NODE_GROUP,
-    belonging_to,
-    no_cluster,
-)
+from holdfast.simulator.clouds.aws.cluster import ADDON, IDENTITY, NODE_GROUP, belonging_to, no_cluster
 from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 
@@ -87,7 +81,7 @@ RESOURCES: Mapping[str, Rules] = {
         name_property="addonName",
         taken="ResourceInUseException: Addon already exists.",
         refuse_create=(no_cluster, _not_healthy),
-    ),
+    )
 }
 
 

@@ -91,11 +91,7 @@ CATALOGUE = Catalogue(
         **network.INVOKES,
         **storage.INVOKES,
     },
-    common={
-        "arn": arn,
-        "region": place,
-        "tagsAll": _all_tags,
-    },
+    common={"arn": arn, "region": place, "tagsAll": _all_tags},
     name_properties=("name", "bucket", "nodeGroupName"),
     scopes=frozenset({"clusterName", "role", "user", "group", "vpcId", "eventBusName", "rule"}),
     identify=identify,

@@ -186,7 +186,7 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(_not_assumable,),
         refuse_update=(_no_such_upgrade,),
         refuse_delete=(_protected, _nodes_remain),
-    ),
+    )
 }
 
 

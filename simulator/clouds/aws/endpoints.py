@@ -105,5 +105,5 @@ ENDPOINTS: Mapping[str, Rules] = {
         },
         refuse_create=_REFUSALS,
         refuse_update=_REFUSALS,
-    ),
+    )
 }

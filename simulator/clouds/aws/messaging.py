@@ -65,11 +65,7 @@ def _targets_remain(deletion: Deletion) -> str | None:
 
 
 RESOURCES: Mapping[str, Rules] = {
-    _QUEUE: Rules(
-        longest_name=80,
-        identify=_queue_url,
-        computed={"url": _queue_url},
-    ),
+    _QUEUE: Rules(longest_name=80, identify=_queue_url, computed={"url": _queue_url}),
     "aws:sqs/queuePolicy:QueuePolicy": Rules(
         identify=_queue_of_policy,
         overwrites=True,
@@ -77,10 +73,7 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_update=(_queue_missing,),
     ),
     _RULE: Rules(
-        longest_name=64,
-        computed={"arn": _rule_arn},
-        overwrites=True,
-        refuse_delete=(_targets_remain,),
+        longest_name=64, computed={"arn": _rule_arn}, overwrites=True, refuse_delete=(_targets_remain,)
     ),
     _TARGET: Rules(
         identify=_identify_target,

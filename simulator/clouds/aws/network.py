@@ -103,7 +103,7 @@ RESOURCES: Mapping[str, Rules] = {
         computed={
             "availabilityZone": lambda request: (
                 text(request.inputs, "availabilityZone") or f"{place(request)}a"
-            ),
+            )
         },
         refuse_delete=(_interfaces_remain,),
     ),
@@ -151,10 +151,7 @@ def _second_table(request: ResourceRequest) -> str | None:
 
 ROUTES: Mapping[str, Rules] = {
     _ROUTE: Rules(
-        computed={
-            "origin": lambda _: "CreateRoute",
-            "state": lambda _: "active",
-        },
+        computed={"origin": lambda _: "CreateRoute", "state": lambda _: "active"},
         refuse_create=(_second_route,),
     ),
     _ASSOCIATION: Rules(refuse_create=(_second_table,)),
@@ -279,10 +276,7 @@ GATEWAYS: Mapping[str, Rules] = {
     _INTERNET: Rules(
         unique_within=(), refuse_create=(_second_internet_gateway,), refuse_delete=(_addresses_remain,)
     ),
-    _NAT: Rules(
-        computed={"publicIp": _address_of_gateway},
-        refuse_create=(_no_internet,),
-    ),
+    _NAT: Rules(computed={"publicIp": _address_of_gateway}, refuse_create=(_no_internet,)),
 }
 
 

@@ -90,7 +90,7 @@ RESOURCES: Mapping[str, Rules] = {
         },
         taken="ResourceInUseException: NodeGroup already exists with name {name} in this cluster",
         refuse_create=(no_cluster, _not_trusting, _nodes_cannot_join, _nodes_without_network),
-    ),
+    )
 }
 
 

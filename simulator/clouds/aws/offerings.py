@@ -96,10 +96,9 @@ def _instance_types(call: Call) -> Json:
 def _is_like(wanted: Json, name: str, *, on_spot: bool) -> bool:
     values = set(named(wanted, "values"))
     bought = {"on-demand", "spot"} if on_spot else {"on-demand"}
-    return {
-        "instance-type": name in values,
-        "supported-usage-class": bool(bought & values),
-    }.get(text(wanted, "name"), True)
+    return {"instance-type": name in values, "supported-usage-class": bool(bought & values)}.get(
+        text(wanted, "name"), True
+    )
 
 
 def _service_quota(call: Call) -> Json:

@@ -21,9 +21,7 @@ def _arn(request: ResourceRequest) -> str:
 
 _KEY: Final = "aws:kms/key:Key"
 
-KEYS: Mapping[str, Rules] = {
-    _KEY: Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify}),
-}
+KEYS: Mapping[str, Rules] = {_KEY: Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify})}
 
 
 def _get_key(call: Call) -> Json:
@@ -129,12 +127,7 @@ def _holds_objects(inventory: Inventory, bucket: JsonValue) -> bool:
     return any(one.inputs.get("bucket") == bucket for token in _OBJECTS for one in inventory.of_type(token))
 
 
-_SETTING: Final = Rules(
-    name_property="",
-    identify=_whose,
-    overwrites=True,
-    refuse_create=(_no_bucket,),
-)
+_SETTING: Final = Rules(name_property="", identify=_whose, overwrites=True, refuse_create=(_no_bucket,))
 
 _CACHE_RULE: Final = "aws:ecr/pullThroughCacheRule:PullThroughCacheRule"
 

@@ -22,7 +22,7 @@ RESOURCES: Mapping[str, Rules] = {
         longest_name=90,
         identify=_group_id,
         immutable=frozenset({"location"}),
-    ),
+    )
 }
 
 

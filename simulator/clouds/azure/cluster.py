@@ -293,7 +293,7 @@ RESOURCES: Mapping[str, Rules] = {
         },
         refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
         refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
-    ),
+    )
 }
 
 

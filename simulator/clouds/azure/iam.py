@@ -194,5 +194,5 @@ CREDENTIALS: Mapping[str, Rules] = {
         identify=_credential_id,
         refuse_create=(_no_identity, _same_subject),
         refuse_update=(_same_subject,),
-    ),
+    )
 }

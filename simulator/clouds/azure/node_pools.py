@@ -185,5 +185,5 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(_no_cluster, _group_is_unknown),
         keeps=_kept_inputs,
         refuse_update=(_fixed, _scaled_by_hand),
-    ),
+    )
 }

@@ -195,7 +195,7 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(_no_such_range, no_account, _key_not_granted),
         refuse_update=(_key_not_granted,),
         refuse_delete=(_protected,),
-    ),
+    )
 }
 
 

@@ -54,16 +54,7 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
         immutable=where | {"role", "member", "condition"},
         overwrites=True,
         computed={"etag": lambda request: f"Bw{request.digest[:10]}="},
-        refuse_create=(
-            *needs,
-            *(
-                wrapped(refuse)
-                for refuse in (
-                    _no_identity_pool,
-                    _no_account,
-                )
-            ),
-        ),
+        refuse_create=(*needs, *(wrapped(refuse) for refuse in (_no_identity_pool, _no_account))),
     )
 
 

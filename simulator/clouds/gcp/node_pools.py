@@ -112,11 +112,7 @@ def version(request: ResourceRequest) -> JsonValue:
 
 def upgrade_settings(request: ResourceRequest) -> JsonValue:
     """Return a pool's upgrade settings, by default a surge of one node."""
-    return request.inputs.get("upgradeSettings") or {
-        "strategy": "SURGE",
-        "maxSurge": 1,
-        "maxUnavailable": 0,
-    }
+    return request.inputs.get("upgradeSettings") or {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
 
 
 def instance_groups(request: ResourceRequest) -> JsonValue:
@@ -242,12 +238,9 @@ RESOURCES: Mapping[str, Rules] = {
             "upgradeSettings": upgrade_settings,
             "version": version,
         },
-        planned={
-            "networkConfig": planned_network_config,
-            "nodeConfig": planned_node_config,
-        },
+        planned={"networkConfig": planned_network_config, "nodeConfig": planned_node_config},
         taken="resource - nodePools/{name} - already exists",
         refuse_create=(_no_cluster, no_account, _reservation_is_unknown, _taint_said_twice),
         refuse_update=(_taint_said_twice,),
-    ),
+    )
 }

@@ -49,9 +49,7 @@ def allocatable(machine_type: str, capacity: Mapping[str, str]) -> dict[str, str
     }
 
 
-def _in_mib(
-    steps: tuple[tuple[int | None, Fraction], ...],
-) -> tuple[tuple[int | None, Fraction], ...]:
+def _in_mib(steps: tuple[tuple[int | None, Fraction], ...]) -> tuple[tuple[int | None, Fraction], ...]:
     return tuple((upto and upto * _GIB, share) for upto, share in steps)
 
 

@@ -88,11 +88,7 @@ def shape_of(name: str) -> Shape | None:
     if vcpus < _FEWEST_VCPUS or (found["family"] == "E" and vcpus > most):
         return None
     gib = _gib_per_vcpu(found["family"], found["adds"], int(found["version"]))
-    return Shape(
-        arch="arm64" if on_arm else "amd64",
-        vcpus=vcpus,
-        memory_mib=vcpus * gib * _MIB_IN_GIB,
-    )
+    return Shape(arch="arm64" if on_arm else "amd64", vcpus=vcpus, memory_mib=vcpus * gib * _MIB_IN_GIB)
 
 
 def _gib_per_vcpu(family: str, adds: str, version: int) -> int:

@@ -7,14 +7,7 @@ import pytest
 from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
-    COMPUTE_CLASS,
-    FOLLOWS,
-    GKE_PROVISIONING,
-    GKE_SPOT,
-    POOL,
-    CapacityType,
-)
+from holdfast.scheduling.labels import COMPUTE_CLASS, FOLLOWS, GKE_PROVISIONING, GKE_SPOT, POOL, CapacityType
 from holdfast.scheduling.pools import Pool
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import (

@@ -9,14 +9,7 @@ from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
-    AFTER_MAX_COST,
-    CAPACITY_TYPE,
-    FOLLOWS,
-    MAX_COST,
-    POOL,
-    SPOT,
-)
+from holdfast.scheduling.labels import AFTER_MAX_COST, CAPACITY_TYPE, FOLLOWS, MAX_COST, POOL, SPOT
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
@@ -154,14 +147,7 @@ def test_templates_that_start_on_different_tiers_are_rejected(judging: Judging) 
 
 def marked_template(job: Json) -> Json:
     """A template that is marked by its author, as one that came out of admission."""
-    return {
-        "spec": {
-            "template": {
-                "metadata": {"labels": LABEL},
-                "spec": training({POOL: "a100"})["spec"],
-            }
-        }
-    }
+    return {"spec": {"template": {"metadata": {"labels": LABEL}, "spec": training({POOL: "a100"})["spec"]}}}
 
 
 def test_a_job_that_depends_on_another_needs_no_capacity_beside_it(judging: Judging) -> None:

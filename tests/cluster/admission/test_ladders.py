@@ -66,10 +66,7 @@ def accepted(cluster: KubeClient, manifest: Json) -> Json:
             "a tier that no failure ends",
             [{"pool": "s", "maxFailures": -1, "procurementTimeout": "720h"}, A100],
         ),
-        (
-            "as many tiers as may be",
-            [{**A100_SPOT, "pool": f"s{i}"} for i in range(MOST_TIERS - 1)] + [A100],
-        ),
+        ("as many tiers as may be", [{**A100_SPOT, "pool": f"s{i}"} for i in range(MOST_TIERS - 1)] + [A100]),
     ],
 )
 def test_a_valid_ladder_is_accepted(cluster: KubeClient, ladder: str, tiers: Sequence[Json]) -> None:
@@ -86,10 +83,7 @@ def test_a_valid_ladder_is_accepted(cluster: KubeClient, ladder: str, tiers: Seq
         ("needs a limit", [{"pool": "a100-spot"}, A100]),
         ("needs a limit", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
         (NEEDS_TIMEOUT, [{"pool": "a100-spot", "maxFailures": 5}, A100]),
-        (
-            NEEDS_TIMEOUT,
-            [{"pool": "a100-spot", "maxFailures": 5, "facts": {"capacity": "spot"}}, A100],
-        ),
+        (NEEDS_TIMEOUT, [{"pool": "a100-spot", "maxFailures": 5, "facts": {"capacity": "spot"}}, A100]),
         ("no tier follows the last one", [A100_SPOT]),
         ("no tier follows the last one", [A100_SPOT, {**A100, "procurementTimeout": "15m"}]),
         ("greater than or equal to -1", [{"pool": "a100-spot", "maxFailures": -2}, A100]),

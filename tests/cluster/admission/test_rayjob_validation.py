@@ -6,12 +6,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
-    CAPACITY_TYPE,
-    FOLLOWS,
-    RECREATE,
-    SPOT,
-)
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
 from tests.support.builders.training_jobs import (
     expression,
     pod_template,
@@ -19,12 +14,7 @@ from tests.support.builders.training_jobs import (
     required_affinity,
     worker_group,
 )
-from tests.support.clusters.job_admission import (
-    Judging,
-    admitted_job,
-    mounting,
-    training,
-)
+from tests.support.clusters.job_admission import Judging, admitted_job, mounting, training
 from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster

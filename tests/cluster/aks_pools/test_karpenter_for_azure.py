@@ -146,12 +146,7 @@ def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aks_labels_and_we_taint_
     make(aks, "cpu-spot", CapacityType.SPOT)
     node = run(aks, "on-spot", {CAPACITY_TYPE: "spot"}, SPOT)
     labels = labels_of(node)
-    expected = {
-        POOL: "cpu-spot",
-        CAPACITY_TYPE: "spot",
-        AKS_SCALE_SET_PRIORITY: "spot",
-        AKS_PRIORITY: "spot",
-    }
+    expected = {POOL: "cpu-spot", CAPACITY_TYPE: "spot", AKS_SCALE_SET_PRIORITY: "spot", AKS_PRIORITY: "spot"}
     assert {key: labels.get(key) for key in expected} == expected, "ours, Karpenter's and AKS's"
     given = sequence(mapping(node["spec"]).get("taints"))
     assert [mapping(each)["key"] for each in given] == [CAPACITY_TYPE], "AKS adds no taint"

@@ -69,17 +69,9 @@ POOLS = [
 ]
 #: The first source's own words.
 ON_SPOT: Json = {
-    "nodeSelector": {
-        "cloud.google.com/gke-spot": "true",
-        "cloud.google.com/gke-provisioning": "spot",
-    },
+    "nodeSelector": {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-provisioning": "spot"},
     "tolerations": [
-        {
-            "key": "cloud.google.com/gke-spot",
-            "operator": "Equal",
-            "value": "true",
-            "effect": "NoSchedule",
-        }
+        {"key": "cloud.google.com/gke-spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
     ],
 }
 

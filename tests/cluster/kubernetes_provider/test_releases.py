@@ -107,12 +107,7 @@ def test_a_failed_atomic_install_leaves_nothing(
 
 @pytest.mark.parametrize("first", [True, False], ids=["install", "upgrade"])
 def test_a_release_of_a_killed_helm_is_adopted(
-    client: KubeClient,
-    kubeconfig: Path,
-    charts: ChartMirror,
-    namespace: str,
-    resource: Resource,
-    first: bool,
+    client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource, first: bool
 ) -> None:
     if not first:
         resource.create(web(namespace))

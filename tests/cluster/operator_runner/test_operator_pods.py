@@ -82,11 +82,7 @@ def pod(name: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": {"app.kubernetes.io/name": "karpenter"},
-        },
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app.kubernetes.io/name": "karpenter"}},
         "spec": {
             "nodeName": "system-0",
             "serviceAccountName": "controller",

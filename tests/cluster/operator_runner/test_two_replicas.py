@@ -36,11 +36,7 @@ def jobset() -> Json:
 
 def test_jobset_runs_twice_and_its_webhook_answers(charts: OperatorCluster) -> None:
     twice: Json = {
-        "controller": {
-            "replicas": 2,
-            "leaderElection": {"enable": True},
-            "tolerations": SYSTEM_TOLERATIONS,
-        }
+        "controller": {"replicas": 2, "leaderElection": {"enable": True}, "tolerations": SYSTEM_TOLERATIONS}
     }
     charts.install("jobset-crds", OWN_CHARTS / "jobset-crds", "jobset-system")
     charts.install("jobset", charts.workspace.charts_dir / "jobset", "jobset-system", twice)

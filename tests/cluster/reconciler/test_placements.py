@@ -31,11 +31,7 @@ NOT_A: Final[Json] = {"matchExpressions": [{"key": ZONE, "operator": "NotIn", "v
 #: What places a gang, the number of its pods, of which a node holds one, and the number of zones that they are in.
 GANGS: Final[Mapping[str, tuple[Json, int, int]]] = {
     "a selector for a zone": ({"nodeSelector": {ZONE: "b"}}, 2, 1),
-    "a node affinity": (
-        {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [NOT_A]}}}},
-        4,
-        2,
-    ),
+    "a node affinity": ({"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [NOT_A]}}}}, 4, 2),
     "an affinity among its pods": ({"affinity": {"podAffinity": {REQUIRED: [OWN]}}}, 2, 1),
     "an anti-affinity among its pods": ({"affinity": {"podAntiAffinity": {REQUIRED: [OWN]}}}, 3, 3),
     "a spread over zones": (

@@ -115,10 +115,7 @@ CASES: Final = (
         labels={"pod": "controller-0"},
     ),
     Case(
-        alert="HoldfastReconcileErrors",
-        what="one error is over",
-        series={_ERRORS: "0x5 1x115"},
-        minutes=90,
+        alert="HoldfastReconcileErrors", what="one error is over", series={_ERRORS: "0x5 1x115"}, minutes=90
     ),
     Case(
         alert="HoldfastJobsNotChecked",
@@ -150,11 +147,7 @@ def file_of_rules() -> Json:
 
 def file_of_tests(rules: str) -> Json:
     """Return the cases as promtool's file of unit tests; `rules` is the name of the file of rules."""
-    return {
-        "rule_files": [rules],
-        "evaluation_interval": "1m",
-        "tests": [_test(case) for case in CASES],
-    }
+    return {"rule_files": [rules], "evaluation_interval": "1m", "tests": [_test(case) for case in CASES]}
 
 
 def _test(case: Case) -> Json:

@@ -141,8 +141,7 @@ def _steps(
     if not ended or len(ended) < len(before) or len(bound) < pods:
         return None
     return Steps(
-        gone=(max(ended) - evicted_at).total_seconds(),
-        bound=(bound[pods - 1] - evicted_at).total_seconds(),
+        gone=(max(ended) - evicted_at).total_seconds(), bound=(bound[pods - 1] - evicted_at).total_seconds()
     )
 
 

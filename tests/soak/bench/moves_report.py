@@ -34,10 +34,7 @@ def time_rows(measured: Measured) -> list[Sequence[str]]:
             f"{bound.most:.2f} s",
             f"{bound.median / restarted.median:.2f}",
         )
-        for what, wave, bound in (
-            ("move", measured.move, moved),
-            ("restart", measured.restart, restarted),
-        )
+        for what, wave, bound in (("move", measured.move, moved), ("restart", measured.restart, restarted))
     ]
 
 

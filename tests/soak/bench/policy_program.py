@@ -97,10 +97,7 @@ def _node_pool(name: str, capacity: str, taints: list[Json], opts: ResourceOptio
             "expireAfter": "Never",
         },
     }
-    disruption = {
-        "consolidationPolicy": "WhenEmpty",
-        "budgets": [{"nodes": "0", "reasons": ["Drifted"]}],
-    }
+    disruption = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}
     return CustomResource(
         f"{name}-pool",
         api_version="karpenter.sh/v1",

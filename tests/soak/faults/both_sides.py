@@ -96,10 +96,7 @@ def check_both(
         looks=looks,
         ledgers=sum(len(both.home[name].ledgers) + len(both.there[name].ledgers) for name in both.home),
         requests=requests,
-        problems=(
-            *(f"{name}: {problem}" for name, found in wrong.items() for problem in found),
-            *others,
-        ),
+        problems=(*(f"{name}: {problem}" for name, found in wrong.items() for problem in found), *others),
         seen={
             name: f"at home\n{evidence(records[name])}there\n{evidence(both.record(Side.THERE, name))}"
             for name, found in wrong.items()

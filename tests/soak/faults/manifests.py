@@ -65,11 +65,7 @@ def ladder(failures: Sequence[int], settings: Mapping[str, str]) -> Json:
     No job is ever given up, so that a job that is suspended at the end is always an error.
     """
     spot = [
-        {
-            **_tier(pool, SPOT),
-            "maxFailures": count,
-            "procurementTimeout": f"{PROCUREMENT_SECONDS}s",
-        }
+        {**_tier(pool, SPOT), "maxFailures": count, "procurementTimeout": f"{PROCUREMENT_SECONDS}s"}
         for pool, count in zip(POOLS, failures, strict=False)
     ]
     return _policy([*spot, _tier(POOLS[-1], ON_DEMAND)], settings)
@@ -130,10 +126,7 @@ def plain_jobsets(count: int) -> Sequence[int]:
 
 def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:
     """Return a job that follows the ladder; its pods take `ends_in` to terminate. Some jobs have the deadline."""
-    pod: Json = {
-        "tolerations": [{**_SPOT_TAINT, "operator": "Equal"}],
-        "terminationGracePeriodSeconds": 60,
-    }
+    pod: Json = {"tolerations": [{**_SPOT_TAINT, "operator": "Equal"}], "terminationGracePeriodSeconds": 60}
     annotations: Json = {"holdfast.dev/terminates-in": ends_in}
     made = (
         _rayjob(job_name(number), pod, annotations)

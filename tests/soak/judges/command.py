@@ -175,9 +175,7 @@ class _Verdict:
         found = [
             one.reason
             for one in violations(
-                cast("Properties", given),
-                self._sdk.resource(token),
-                judge_open=self.cloud == "azure-native",
+                cast("Properties", given), self._sdk.resource(token), judge_open=self.cloud == "azure-native"
             )
         ]
         return found + (self._published.complaints(token, given) if self._published is not None else [])

@@ -245,11 +245,7 @@ def record(checkout: Path, replacements: Path) -> None:
         "shapes": dict(sorted(shapes.items())),
     }
     AZURE.parent.mkdir(parents=True, exist_ok=True)
-    write(
-        AZURE,
-        f"github.com/Azure/bicep-types-az@{_git(checkout, 'rev-parse', 'HEAD').strip()}",
-        parts,
-    )
+    write(AZURE, f"github.com/Azure/bicep-types-az@{_git(checkout, 'rev-parse', 'HEAD').strip()}", parts)
 
 
 def outdated(published: Published) -> list[str]:

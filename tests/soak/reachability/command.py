@@ -75,10 +75,7 @@ def _tolerates_all(client: KubeClient) -> bool:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "asks", "namespace": TRAINING},
-        "spec": {
-            "nodeSelector": {SPOT.key: SPOT.value},
-            "containers": [{"name": "train", "image": "train"}],
-        },
+        "spec": {"nodeSelector": {SPOT.key: SPOT.value}, "containers": [{"name": "train", "image": "train"}]},
     }
     admitted = client.apply(pod, field_manager="tests", dry_run=True)
     return SPOT.as_toleration() in tolerations_of(admitted)

@@ -124,8 +124,7 @@ def _isolated_network() -> object:
 
 def _bucket(*, kms: bool) -> object:
     return CheckpointBucket(
-        "checkpoints",
-        CheckpointBucketArgs(namespaces=("vision",), retain_days=30, kms=kms, protected=kms),
+        "checkpoints", CheckpointBucketArgs(namespaces=("vision",), retain_days=30, kms=kms, protected=kms)
     )
 
 

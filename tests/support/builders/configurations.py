@@ -26,10 +26,7 @@ Document: TypeAlias = dict[str, JsonValue]
 NAMESPACES: JsonValue = [
     {
         "name": "vision",
-        "ladder": [
-            {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
-            {"pool": "a100"},
-        ],
+        "ladder": [{"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "a100"}],
     },
     {
         "name": "tabular",

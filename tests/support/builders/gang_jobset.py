@@ -3,10 +3,7 @@
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 
-_DISRUPTED: Json = {
-    "action": "FailJob",
-    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-}
+_DISRUPTED: Json = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 
 
 def gang_jobset(

@@ -174,9 +174,7 @@ def _around() -> list[StackResource]:
     auto: Value = {"mode": "Auto", "defaultNodePools": "Auto"}
     closed: Value = {"enablePrivateCluster": True}
     compute = _object(
-        "cloud.google.com/v1",
-        "ComputeClass",
-        {"metadata": {"name": "any"}, "spec": {"priorities": both}},
+        "cloud.google.com/v1", "ComputeClass", {"metadata": {"name": "any"}, "spec": {"priorities": both}}
     )
     aks: dict[str, Value] = {"nodeProvisioningProfile": auto, "apiServerAccessProfile": closed}
     system: dict[str, Value] = {

@@ -56,12 +56,7 @@ def read_definition(path: Path) -> Json:
 def wait_until_served(client: KubeClient, name: str) -> None:
     """Wait until the API server serves the kind that a definition of this name defines."""
     client.wait_for(
-        API_VERSION,
-        KIND,
-        name,
-        timeout_seconds=180,
-        condition=_is_established,
-        what=f"{name} is served",
+        API_VERSION, KIND, name, timeout_seconds=180, condition=_is_established, what=f"{name} is served"
     )
 
 

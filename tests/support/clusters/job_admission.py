@@ -63,10 +63,7 @@ TIERS: Sequence[Json] = (
     {"pool": "a100"},
 )
 
-_DEFINITIONS = (
-    "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
-    "kuberay-crds/files/ray.io_rayjobs.yaml",
-)
+_DEFINITIONS = ("jobset-crds/files/jobset.x-k8s.io_jobsets.yaml", "kuberay-crds/files/ray.io_rayjobs.yaml")
 
 
 @contextmanager

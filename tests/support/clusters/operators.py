@@ -304,9 +304,5 @@ def job_pod(name: str, selector: Json) -> Json:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "nodeSelector": selector,
-            "terminationGracePeriodSeconds": 1,
-            "containers": [container],
-        },
+        "spec": {"nodeSelector": selector, "terminationGracePeriodSeconds": 1, "containers": [container]},
     }

@@ -53,12 +53,7 @@ def allocatable(node: Json) -> Resources:
 
 
 def _spec() -> Json:
-    nodes: Json = {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE"],
-        "resources": ["nodes"],
-    }
+    nodes: Json = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nodes"]}
     machines = json.dumps({each.name: _capacity(each) for each in machine_catalogue("local").values()})
     patch = f'[JSONPatch{{op: "add", path: "/status/capacity", value: {machines}[object.metadata.labels["{INSTANCE_TYPE}"]]}}]'
     return {

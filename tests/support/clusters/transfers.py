@@ -8,12 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from holdfast.components.fallback_controller.access import (
-    COPY_RULES,
-    SUBJECT,
-    TRANSFER_RULES,
-    role_ref,
-)
+from holdfast.components.fallback_controller.access import COPY_RULES, SUBJECT, TRANSFER_RULES, role_ref
 from holdfast.components.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,
@@ -162,7 +157,7 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
                 "metadata": {"name": RESERVATION_PRIORITY_CLASS},
                 "value": RESERVATION_PRIORITY,
                 "preemptionPolicy": "Never",
-            },
+            }
         )
         access = allow_copies(home.client, there.client, there.workspace.kubeconfig(STACK))
         with running_proxy(access, folder) as front:

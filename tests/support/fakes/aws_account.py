@@ -60,10 +60,7 @@ def answers(token: str, arguments: Json) -> Json:
         IDENTITY: {"accountId": ACCOUNT, "arn": CALLER, "id": ACCOUNT, "userId": "AIDA"},
         # In no order, as a service may answer.
         AVAILABILITY_ZONES: {"names": [*reversed(ZONES)]},
-        OFFERINGS: {
-            "instanceTypes": [name for name, _ in pairs],
-            "locations": [zone for _, zone in pairs],
-        },
+        OFFERINGS: {"instanceTypes": [name for name, _ in pairs], "locations": [zone for _, zone in pairs]},
         TYPES: {"instanceTypes": names},
         CLUSTERS: {"names": []},
         TAGGED: {"resourceTagMappingLists": []},

@@ -77,10 +77,7 @@ def _service(service: str) -> Json:
 
 def _action(details: Json) -> Json:
     resources = objects(details["resourceTypes"])
-    keys = [
-        *_keys(details),
-        *(key for one in resources for key in _keys(one)),
-    ]
+    keys = [*_keys(details), *(key for one in resources for key in _keys(one))]
     level = details["accessLevel"]
     return {
         "Name": details["name"],
@@ -113,7 +110,7 @@ def _keys(thing: Json) -> list[str]:
 _CONFIGURATION = ValidatorConfig(
     {
         # It requires a condition on many actions, even if a statement names a single resource.
-        "sensitive_action": {"enabled": False},
+        "sensitive_action": {"enabled": False}
     }
 )
 

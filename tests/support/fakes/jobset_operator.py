@@ -138,10 +138,7 @@ class PlayingJobSet:
                 "namespace": NAMESPACE,
                 "uid": f"pod-{self._made}",
                 "creationTimestamp": stamp(now()),
-                "labels": {
-                    **child["metadata"]["labels"],
-                    "jobset.sigs.k8s.io/jobset-uid": f"uid-of-{name}",
-                },
+                "labels": {**child["metadata"]["labels"], "jobset.sigs.k8s.io/jobset-uid": f"uid-of-{name}"},
             },
             "spec": {
                 "nodeSelector": selector,

@@ -211,11 +211,7 @@ def _id(kind: str, name: str) -> str:
 
 
 def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
-    return {
-        **eks_outputs(kind, inputs),
-        **gke_outputs(kind, inputs),
-        **azure_outputs(kind, name, inputs),
-    }
+    return {**eks_outputs(kind, inputs), **gke_outputs(kind, inputs), **azure_outputs(kind, name, inputs)}
 
 
 class _RecordingMonitor(ListeningMonitor):

@@ -328,9 +328,7 @@ def _home_written(world: World, home: Home | None) -> World:
         for each in world.requests
     )
     return world._replace(
-        home=home,
-        read_home=(world.read_home[0], False),
-        requests=tuple(sorted(set(requests), key=_order)),
+        home=home, read_home=(world.read_home[0], False), requests=tuple(sorted(set(requests), key=_order))
     )
 
 
@@ -347,9 +345,7 @@ def _copy_written(world: World, copy: Copy | None) -> World:
         for each in world.requests
     )
     return world._replace(
-        copy=copy,
-        read_copy=(*world.read_copy[:2], False),
-        requests=tuple(sorted(set(requests), key=_order)),
+        copy=copy, read_copy=(*world.read_copy[:2], False), requests=tuple(sorted(set(requests), key=_order))
     )
 
 

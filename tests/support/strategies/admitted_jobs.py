@@ -8,11 +8,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from holdfast.components.admission.job_validation import (
-    LONGEST_MESSAGE,
-    MOST_SENTENCES,
-    job_validations,
-)
+from holdfast.components.admission.job_validation import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.json import Json, JsonValue
@@ -38,11 +34,7 @@ from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import (
-    Provisioner,
-    listed_label_values,
-    non_dominated,
-)
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, listed_label_values, non_dominated
 from holdfast.scheduling.reachability.shape import (
     EPHEMERAL_STORAGE,
     MOST_REQUESTED,

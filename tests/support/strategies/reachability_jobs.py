@@ -31,10 +31,7 @@ TERMS: Final[tuple[Term, ...]] = (
     (Requirement(key=TEAM, operator="Exists"),),
     (Requirement(key=TEAM, operator="DoesNotExist"),),
     (Requirement(key=GENERATION, operator="Gt", values=("4",)),),
-    (
-        Requirement(key=GENERATION, operator="Lt", values=("5",)),
-        Requirement(key=TEAM, operator="Exists"),
-    ),
+    (Requirement(key=GENERATION, operator="Lt", values=("5",)), Requirement(key=TEAM, operator="Exists")),
     (Requirement(key=CAPACITY_TYPE, operator="NotIn", values=("spot",)),),
 )
 

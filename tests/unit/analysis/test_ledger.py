@@ -17,10 +17,7 @@ from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T
 from tests.support.soak import sized
 
 PRICES = {"a-spot": 0.75, "b-spot": 1.25, "on-demand": 2.5}
-SPOT_FACTS, LAST_FACTS = (
-    TierFacts(capacity=CapacityType.SPOT),
-    TierFacts(capacity=CapacityType.ON_DEMAND),
-)
+SPOT_FACTS, LAST_FACTS = (TierFacts(capacity=CapacityType.SPOT), TierFacts(capacity=CapacityType.ON_DEMAND))
 NOTHING = timedelta(0)
 
 
@@ -29,9 +26,7 @@ def priced(tier: PolicyTier, facts: TierFacts = SPOT_FACTS) -> PolicyTier:
 
 
 LADDER = policy(
-    tiers=(priced(SPOT), priced(LOWER), priced(LAST, LAST_FACTS)),
-    return_after=HOUR,
-    hold_timeout=10 * MINUTE,
+    tiers=(priced(SPOT), priced(LOWER), priced(LAST, LAST_FACTS)), return_after=HOUR, hold_timeout=10 * MINUTE
 )
 JOB = JobPlan(uid="job", created=T0, pool="a-spot", pods=4, work=10 * HOUR)
 

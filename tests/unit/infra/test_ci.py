@@ -13,13 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.infra.bootstrap.command import Answer
-from holdfast.infra.ci.comment import (
-    MOST_CHARACTERS,
-    Plan,
-    drift_issue,
-    marker,
-    preview_comment,
-)
+from holdfast.infra.ci.comment import MOST_CHARACTERS, Plan, drift_issue, marker, preview_comment
 from holdfast.infra.ci.github import Repository
 from holdfast.scheduling.errors import ConfigError
 from tests.support.fakes.github import FakeGitHub

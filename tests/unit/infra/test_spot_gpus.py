@@ -72,11 +72,7 @@ def judge(cloud: str) -> Draft202012Validator:
 
 
 @settings(max_examples=40)
-@given(
-    sold=st.sampled_from(SOLD),
-    count=st.integers(min_value=1, max_value=64),
-    data=st.data(),
-)
+@given(sold=st.sampled_from(SOLD), count=st.integers(min_value=1, max_value=64), data=st.data())
 def test_a_planned_stack_is_valid_proved_and_priced(
     sold: tuple[str, str], count: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -33,10 +33,7 @@ Change = Callable[[Document], object]
 MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
 every_stack = pytest.mark.parametrize(
     ("cloud", "name"),
-    [
-        ("local", "local"),
-        *((cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS),
-    ],
+    [("local", "local"), *((cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS)],
 )
 
 

@@ -32,10 +32,7 @@ def test_an_advisory_message_is_no_violation() -> None:
 def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> None:
     lines = verdict_lines(
         an_outcome(
-            verdicts=(
-                a_verdict(level="advisory", policy="soft"),
-                a_verdict(message="ends on spot\n\nfix it"),
-            )
+            verdicts=(a_verdict(level="advisory", policy="soft"), a_verdict(message="ends on spot\n\nfix it"))
         )
     )
     assert lines[:3] == [

@@ -15,11 +15,7 @@ WEEK = CapacityWindow(begins=T0, ends=T0 + 7 * DAY)
 
 @pytest.mark.parametrize(
     ("at", "is_open", "next_change"),
-    [
-        (T0 - DAY, False, T0),
-        (T0, True, T0 + 7 * DAY),
-        (T0 + 7 * DAY, False, None),
-    ],
+    [(T0 - DAY, False, T0), (T0, True, T0 + 7 * DAY), (T0 + 7 * DAY, False, None)],
 )
 def test_a_window_is_open_from_its_beginning_to_its_end(
     at: datetime, is_open: bool, next_change: datetime | None

@@ -15,10 +15,7 @@ class FeatureStore(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         bucket = s3.Bucket(f"{name}-features", tags={"team": team}, opts=own)
         s3.BucketVersioning(
-            f"{name}-versions",
-            bucket=bucket.id,
-            versioning_configuration={"status": "Enabled"},
-            opts=own,
+            f"{name}-versions", bucket=bucket.id, versioning_configuration={"status": "Enabled"}, opts=own
         )
         namespace = Namespace(f"{name}-{team}", metadata={"name": team}, opts=own)
         ConfigMap(

@@ -275,11 +275,7 @@ def test_nothing_costs_less_than_hindsight_that_is_as_fast(
 ) -> None:
     pools = market(*traces, price=prices[0], last=prices[1])
     one_way = ladder(pools, max_failures=max_failures)
-    policies = [
-        one_way,
-        replace(one_way, return_after=HOUR, hold_timeout=10 * MINUTE),
-        stay("a-spot").policy,
-    ]
+    policies = [one_way, replace(one_way, return_after=HOUR, hold_timeout=10 * MINUTE), stay("a-spot").policy]
     for policy in policies:
         check(job, pools, replay(job, pools, policy, AT_ONCE))
     within = on_demand(job).hours * HOUR + MINUTE / 1000

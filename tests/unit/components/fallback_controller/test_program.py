@@ -68,10 +68,9 @@ def test_archives_are_immutable_config_maps_that_exist_before_the_deployment() -
     args = FallbackControllerArgs(images=IMAGES, replicas=1)
     controller = record(lambda: FallbackController("fallback", args))
     maps = controller.of(":ConfigMap")
-    assert {text(each, "metadata", "name") for each in maps} == {
-        PROGRAM.config_map,
-        PACKAGES.config_map,
-    }, "one for each archive"
+    assert {text(each, "metadata", "name") for each in maps} == {PROGRAM.config_map, PACKAGES.config_map}, (
+        "one for each archive"
+    )
     for each in maps:
         assert each.inputs["immutable"] is True, f"{each.name}: running code is changed by an update only"
         (content,) = obj(each.inputs["binaryData"]).values()

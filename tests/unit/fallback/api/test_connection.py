@@ -31,8 +31,7 @@ async def server(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def connected(
-    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-    seen: list[tuple[str, int]] | None = None,
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]], seen: list[tuple[str, int]] | None = None
 ) -> AsyncGenerator[Connection]:
     """A connection to such a server; `seen` collects methods and statuses."""
     told = [] if seen is None else seen

@@ -15,10 +15,7 @@ from tests.support.json_objects import obj
 
 def pod(name: str, phase: str = "Running", **labels: str) -> Json:
     """A pod in the namespace `vision`."""
-    return {
-        "metadata": {"namespace": "vision", "name": name, "labels": labels},
-        "status": {"phase": phase},
-    }
+    return {"metadata": {"namespace": "vision", "name": name, "labels": labels}, "status": {"phase": phase}}
 
 
 def phase(found: Json) -> str:

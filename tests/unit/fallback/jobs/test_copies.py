@@ -23,15 +23,7 @@ from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
-from tests.support.builders.fallback_objects import (
-    NOW,
-    UID,
-    child_job,
-    condition,
-    jobset,
-    snapshot,
-    worker,
-)
+from tests.support.builders.fallback_objects import NOW, UID, child_job, condition, jobset, snapshot, worker
 from tests.support.builders.job_states import running
 from tests.support.json_objects import obj, objects
 

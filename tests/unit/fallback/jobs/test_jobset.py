@@ -209,10 +209,7 @@ def test_a_failed_job_has_its_failure_cause_and_the_operators_counters() -> None
     ],
 )
 def test_a_suspension_is_complete_when_each_child_job_creates_no_more_pods(
-    conditions: list[str],
-    suspend: bool,
-    is_complete: bool,
-    why: str,
+    conditions: list[str], suspend: bool, is_complete: bool, why: str
 ) -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     status: Json = {"conditions": [condition(each) for each in conditions]}
@@ -410,10 +407,7 @@ def test_a_jobset_has_no_successor() -> None:
 
 @pytest.mark.parametrize(
     ("after", "events"),
-    [
-        (timedelta(minutes=-1), []),
-        (timedelta(seconds=10), [EventReason.EXITS_ZERO_ON_TERMINATION]),
-    ],
+    [(timedelta(minutes=-1), []), (timedelta(seconds=10), [EventReason.EXITS_ZERO_ON_TERMINATION])],
     ids=["completed before", "ended by it"],
 )
 def test_an_exit_with_zero_is_reported_only_after_the_deletion_was_requested(

@@ -114,11 +114,7 @@ def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPa
 @given(
     visits=st.lists(
         st.tuples(
-            st.sampled_from("abc"),
-            st.floats(0, 8),
-            st.integers(0, 2),
-            st.integers(0, 20),
-            st.integers(1, 20),
+            st.sampled_from("abc"), st.floats(0, 8), st.integers(0, 2), st.integers(0, 20), st.integers(1, 20)
         ),
         min_size=1,
         max_size=8,

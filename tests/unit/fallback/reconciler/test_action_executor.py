@@ -118,10 +118,7 @@ async def test_writes_of_one_decision_use_the_previous_response() -> None:
     context = await fixture.observe()
     await fixture.actor.execute(
         context,
-        (
-            WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
-            Suspend(state=STATE_NOW, pool="spot-b"),
-        ),
+        (WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)), Suspend(state=STATE_NOW, pool="spot-b")),
     )
     assert fixture.state() == STATE_NOW, "the second was made from what the first left"
     assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"

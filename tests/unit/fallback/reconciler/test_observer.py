@@ -246,11 +246,7 @@ def test_histories_of_deleted_jobs_are_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "key", "watched_by"),
-    [
-        (worker("w"), TRAIN, OF_JOBSET),
-        (ray_worker("r"), RAY, OF_RAY),
-    ],
+    ("pod", "key", "watched_by"), [(worker("w"), TRAIN, OF_JOBSET), (ray_worker("r"), RAY, OF_RAY)]
 )
 def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey, watched_by: str) -> None:
     labels = obj(obj(pod["metadata"])["labels"])

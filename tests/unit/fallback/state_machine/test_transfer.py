@@ -224,9 +224,7 @@ def copied(**changes: object) -> RemoteView:
         ),
         pytest.param(
             Case(
-                view=away(),
-                remote=copied(outcome=Outcome.FAILED),
-                step=RecordOutcome(outcome=Outcome.FAILED),
+                view=away(), remote=copied(outcome=Outcome.FAILED), step=RecordOutcome(outcome=Outcome.FAILED)
             ),
             id="copy failed",
         ),

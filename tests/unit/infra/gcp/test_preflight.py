@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from holdfast.components.training_namespace import service_account_of
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.preflight import Project, check_project
-from holdfast.infra.gcp.preflight.checks import (
-    SubnetworkRanges,
-    preflight_problems,
-    preflight_warnings,
-)
+from holdfast.infra.gcp.preflight.checks import SubnetworkRanges, preflight_problems, preflight_warnings
 from holdfast.infra.gcp.preflight.queries import ProjectQueries, zones_of_cluster
 from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_label
 from holdfast.infra.program import run

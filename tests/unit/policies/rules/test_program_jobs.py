@@ -168,11 +168,7 @@ def test_job_starts_on_the_tier_that_it_selects() -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "selector"),
-    [
-        ({"labels": {FOLLOWS: "false"}}, "cpu-spot"),
-        ({"namespace": "other"}, "cpu-spot"),
-        ({}, "elsewhere"),
-    ],
+    [({"labels": {FOLLOWS: "false"}}, "cpu-spot"), ({"namespace": "other"}, "cpu-spot"), ({}, "elsewhere")],
     ids=["stays", "another namespace", "another pool"],
 )
 def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selector: str) -> None:

@@ -6,12 +6,7 @@ from dataclasses import dataclass, replace
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
-from tests.support.builders.stack_resources import (
-    FALLBACK_POLICY_TYPE,
-    NODE_POOL_TYPE,
-    namespace,
-    resource,
-)
+from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, NODE_POOL_TYPE, namespace, resource
 
 END, LEAVES = "training-ladder-ends-on-demand", "training-ladder-leaves-spot"
 REACH, SAME = "training-reaches-on-demand", "same-accelerator-on-demand"

@@ -70,10 +70,7 @@ def test_a_pod_of_another_gang_overlaps(other: Json, beside: bool) -> None:
 
 def ray_pod(name: str, cluster: str, *, pool: str = "", head: bool = False) -> Json:
     """A pod of a RayCluster of the RayJob `train`."""
-    labels: Json = {
-        "ray.io/cluster": f"train-{cluster}",
-        "ray.io/node-type": "head" if head else "worker",
-    }
+    labels: Json = {"ray.io/cluster": f"train-{cluster}", "ray.io/node-type": "head" if head else "worker"}
     selector: Json = {"holdfast.dev/pool": pool} if pool else {}
     return {"metadata": {"name": name, "uid": name, "labels": labels}, "spec": {"nodeSelector": selector}}
 

@@ -11,11 +11,7 @@ from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, Requir
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import (
-    MachineCapacity,
-    Provisioner,
-    machine_capacity,
-)
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.reachability import P4D, on_demand, shape, spot

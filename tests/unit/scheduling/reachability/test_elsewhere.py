@@ -32,11 +32,7 @@ EXPORTS = st.sampled_from(
     known=known_ladders(), job=walking_jobs("vision"), there=facts("far"), exported=EXPORTS, data=st.data()
 )
 def test_tiers_elsewhere_change_no_outcome_whatever_is_known_of_them(
-    known: KnownLadder,
-    job: Json,
-    there: PoolSummary,
-    exported: Exported | None,
-    data: st.DataObject,
+    known: KnownLadder, job: Json, there: PoolSummary, exported: Exported | None, data: st.DataObject
 ) -> None:
     shapes = shapes_of(job)
     tiers = [

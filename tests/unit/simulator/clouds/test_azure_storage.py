@@ -60,12 +60,7 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"location": "northeurope"},
-        {"resourceGroupName": "another"},
-        {"isHnsEnabled": True},
-    ],
+    "change", [{"location": "northeurope"}, {"resourceGroupName": "another"}, {"isHnsEnabled": True}]
 )
 def test_what_an_account_is_made_as_it_stays(account: Engine, change: Properties) -> None:
     assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), "it is replaced"

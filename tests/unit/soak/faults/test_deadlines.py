@@ -23,12 +23,7 @@ def late(
     watched: TimelineBuilder, until: float, finish_by: float, kills: tuple[datetime, ...] = ()
 ) -> str | None:
     return late_by_fault(
-        watched.trace,
-        2,
-        finish_by=after(finish_by),
-        until=after(until),
-        last_pool="cpu",
-        kills=kills,
+        watched.trace, 2, finish_by=after(finish_by), until=after(until), last_pool="cpu", kills=kills
     )
 
 

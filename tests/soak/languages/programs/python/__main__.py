@@ -48,10 +48,7 @@ CustomResource(
     kind="FallbackPolicy",
     metadata={"name": "ladder", "namespace": namespace.metadata.name},
     spec={
-        "tiers": [
-            {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"},
-            {"pool": "a100"},
-        ],
+        "tiers": [{"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "20m"}, {"pool": "a100"}],
         "shapes": [
             {
                 "name": "pretraining",

@@ -5,11 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.cluster.gke.access import (
-    AuthorizedNetworks,
-    ControlPlaneAccess,
-    DnsEndpoint,
-)
+from holdfast.components.cluster.gke.access import AuthorizedNetworks, ControlPlaneAccess, DnsEndpoint
 from holdfast.scheduling.json import Json
 from tests.support.builders.gke_components import recorded_cluster
 from tests.support.fakes.cloud_outputs import AUTHORITY, GKE_ADDRESS
