@@ -11,7 +11,6 @@ from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAcces
 from holdfast.components.fallback_controller.transfer_policy import account_from
 from holdfast.components.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from holdfast.infra import naming
-from holdfast.infra.aws.pools import pool_summaries
 from holdfast.infra.cluster_services import make_training_namespace
 from holdfast.infra.outputs import CHECKPOINT_KEY
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.components.checkpoints.s3 import CheckpointBucket
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.exported_tiers import OtherStacks
+    from holdfast.scheduling.pools import PoolSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,7 @@ def make_namespaces(
     *,
     cluster_name: str,
     checkpoints: CheckpointBucket,
+    pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> tuple[Mapping[str, Input[str]], Mapping[str, Input[str]]]:
@@ -66,7 +67,6 @@ def make_namespaces(
 
     A pod gets its credentials at admission, so the identity must exist before the first pod.
     """
-    pools = pool_summaries(platform)
     identities: dict[str, Input[str]] = {}
     uris: dict[str, Input[str]] = {}
     homes = home_stores(platform)

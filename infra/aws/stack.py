@@ -147,17 +147,19 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         opts=services.after(),
     )
+    summaries = pool_summaries(platform)
     identities, checkpoint_uris = make_namespaces(
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
+        pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
         after=services.after(operators, *pools, *prerequisites, checkpoints, members),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
-        facts=pool_summaries(platform),
+        facts=summaries,
         region=platform.region,
         isolated=platform.network.isolated,
         cluster=cluster.cluster_name,

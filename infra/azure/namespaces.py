@@ -8,7 +8,6 @@ import pulumi
 
 from holdfast.components.checkpoints.blob import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
 from holdfast.infra import naming
-from holdfast.infra.azure.pools import pool_summaries
 from holdfast.infra.cluster_services import Identity, make_training_namespace
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
     from holdfast.infra.exported_tiers import OtherStacks
+    from holdfast.scheduling.pools import PoolSummary
 
 
 def make_namespaces(
@@ -29,6 +29,7 @@ def make_namespaces(
     resource_group: Input[str],
     oidc_issuer: Input[str],
     checkpoints: CheckpointBucket,
+    pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
@@ -36,7 +37,6 @@ def make_namespaces(
 
     The identities are created in `resource_group`; `oidc_issuer` is that of the cluster's service account tokens.
     """
-    pools = pool_summaries(platform)
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
         access = CheckpointAccess(

@@ -75,19 +75,21 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         clusters=others.connections,
     )
     checkpoints = _checkpoints(platform, cluster.subnet_id)
+    summaries = pool_summaries(platform)
     identities = make_namespaces(
         platform,
         subscription,
         resource_group=group.group_name,
         oidc_issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints,
+        pools=summaries,
         others=OtherStacks(references=others.references, region=platform.location),
         after=services.after(operators, *pools, *prerequisites, checkpoints),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
-        facts=pool_summaries(platform),
+        facts=summaries,
         region=platform.location,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,

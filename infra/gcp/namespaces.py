@@ -10,7 +10,6 @@ from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAcce
 from holdfast.components.training_namespace import service_account_of
 from holdfast.infra import naming
 from holdfast.infra.cluster_services import Identity, make_training_namespace
-from holdfast.infra.gcp.pools import pool_summaries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
+    from holdfast.scheduling.pools import PoolSummary
 
 
 def make_namespaces(
@@ -29,6 +29,7 @@ def make_namespaces(
     *,
     environment: str,
     checkpoints: CheckpointBucket,
+    pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
@@ -38,7 +39,6 @@ def make_namespaces(
     one project to Google Cloud.
     """
     account = service_account_of(environment)
-    pools = pool_summaries(platform)
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
         access = CheckpointAccess(

@@ -61,18 +61,20 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         clusters=others.connections,
     )
     checkpoints = _checkpoints(platform, project)
+    summaries = pool_summaries(platform)
     identities = make_namespaces(
         platform,
         project,
         environment=naming.gke_environment(stack),
         checkpoints=checkpoints,
+        pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
         after=services.after(operators, *pools, *classes, *prerequisites, checkpoints),
     )
     export_outputs(
         platform.scheduling_pools(),
         platform.namespaces,
-        facts=pool_summaries(platform),
+        facts=summaries,
         region=platform.region,
         cluster=cluster.cluster_name,
         kubeconfig=cluster.kubeconfig,
