@@ -29,7 +29,6 @@ from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk_together
 
-_CONFLICT: Final = 409
 _MIB: Final = 2**20
 _ENDS: Final = {
     Outcome.ARRIVES: "It reaches on-demand capacity.",
@@ -185,7 +184,7 @@ def _dry_run(cluster: Cluster, manifest: Json) -> tuple[Json, tuple[str, ...]]:
         try:
             answer = cluster.send("POST", path, query=query, body=job)
         except ApiError as error:
-            if error.status != _CONFLICT:
+            if not error.is_conflict:
                 raise
             # A job of that name exists: judge the manifest as a new one.
             renamed = {**metadata, "name": f"{name_of(job)[:40]}-check"}

@@ -133,12 +133,15 @@ def _cost(parsed: Namespace) -> str:
 
 
 def _max_failures(parsed: Namespace) -> str:
-    market = Market(
+    return reports.advice_report(advise(_market(parsed), hours=parsed.hours, slack_hours=parsed.slack_hours))
+
+
+def _market(parsed: Namespace) -> Market:
+    return Market(
         price=parsed.spot_price,
         evictions_per_hour=parsed.evictions_per_hour,
         hours_per_eviction=parsed.hours_per_eviction,
     )
-    return reports.advice_report(advise(market, hours=parsed.hours, slack_hours=parsed.slack_hours))
 
 
 def _checkpoints(parsed: Namespace) -> str:
@@ -162,14 +165,9 @@ def _reserved(parsed: Namespace) -> str:
 
 
 def _elsewhere(parsed: Namespace) -> str:
-    market = Market(
-        price=parsed.spot_price,
-        evictions_per_hour=parsed.evictions_per_hour,
-        hours_per_eviction=parsed.hours_per_eviction,
-    )
     return remote_report(
         RemoteTier(
-            market=market,
+            market=_market(parsed),
             size_gib=parsed.size_gib,
             checkpoints_per_hour=parsed.checkpoints_per_hour,
             on_demand_price=parsed.on_demand_price,

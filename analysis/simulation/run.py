@@ -86,14 +86,12 @@ class Steps:
 
     def next_change(self, at: datetime) -> datetime | None:
         """The next time at which the capacity or the price of any pool changes, None for never."""
-        ahead = [_next_time([time for time, _ in steps], at) for steps in self.pools.values()]
-        ahead += [_next_time([time for time, _ in steps], at) for steps in self.prices.values()]
-        return min((time for time in ahead if time is not None), default=None)
-
-
-def _next_time(times: Sequence[datetime], at: datetime) -> datetime | None:
-    place = bisect_right(times, at)
-    return times[place] if place < len(times) else None
+        ahead = (
+            steps[place][0]
+            for steps in (*self.pools.values(), *self.prices.values())
+            if (place := bisect_right(steps, at, key=lambda step: step[0])) < len(steps)
+        )
+        return min(ahead, default=None)
 
 
 def observed(

@@ -145,7 +145,6 @@ def _written(at: datetime) -> str:
 
 # More Events wait only while the API server accepts none, and then the oldest ones matter least.
 _WAITING: Final = 1000
-_CONFLICT: Final = 409
 
 _log = logging.getLogger(__name__)
 
@@ -214,7 +213,7 @@ class EventRecorder:
         try:
             await self._client.create(EVENT, namespace, event_object(entry, instance=self._instance))
         except ApiError as error:
-            if error.status != _CONFLICT:
+            if not error.is_conflict:
                 raise
             known = mapping(await self._client.get(EVENT, namespace, entry.name))
             count = known.get("count")

@@ -15,7 +15,7 @@ import yaml
 from pulumi import Output
 
 from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs
+from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs, role_ref
 from holdfast.components.fallback_controller.clusters import kubeconfig
 from holdfast.components.fallback_controller.transfer_policy import (
     COPIES_POLICY,
@@ -116,11 +116,7 @@ def _prepare_home(client: KubeClient) -> None:
         "apiGroup": "rbac.authorization.k8s.io",
         "name": "system:unauthenticated",
     }
-    role: Json = {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": "system:service-account-issuer-discovery",
-    }
+    role = role_ref("ClusterRole", "system:service-account-issuer-discovery")
     binding: Json = {"metadata": {"name": "keys"}, "roleRef": role, "subjects": [everyone]}
     _apply(client, {"apiVersion": _RBAC, "kind": "ClusterRoleBinding", **binding})
 
@@ -273,7 +269,7 @@ REFUSED: Final[dict[str, Callable[[KubeClient], object]]] = {
             "apiVersion": _RBAC,
             "kind": "RoleBinding",
             "metadata": {"name": "x", "namespace": ACCEPTING},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+            "roleRef": role_ref("ClusterRole", "admin"),
             "subjects": [],
         }
     ),

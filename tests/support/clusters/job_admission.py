@@ -17,6 +17,7 @@ import yaml
 
 from holdfast.components.admission.job_admission import capacity_selections, job_manifests
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+from holdfast.components.fallback_controller.access import role_ref
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER,
@@ -256,7 +257,7 @@ def as_controller(client: KubeClient, kubeconfig: Path) -> KubeClient:
     """The same cluster for the fallback controller's account, which may do anything here."""
     make_namespace(client, CONTROLLER_NAMESPACE, {})
     account: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
-    role: Json = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    role = role_ref("ClusterRole", "cluster-admin")
     for manifest in (
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
         {

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 import yaml
 
+from holdfast.components.fallback_controller.access import role_ref
 from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
 from holdfast.plugin.bundle import build
 from holdfast.scheduling.json import Json
@@ -123,7 +124,7 @@ def _account(name: str, rules: Sequence[Mapping[str, object]]) -> list[Json]:
             "apiVersion": RBAC,
             "kind": "RoleBinding",
             "metadata": within,
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "roleRef": role_ref("Role", name),
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
         },
     ]
