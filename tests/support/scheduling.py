@@ -27,7 +27,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/engine/test_aks_pools.py": 70,
     "tests/cluster/aks": 60,
     "tests/engine/test_aks_cluster.py": 55,
-    "tests/cluster/control_plane": 45,
+    "tests/cluster/control_plane": 60,
     "tests/cluster/gke": 35,
     "tests/cluster/aks_pools": 35,
     "tests/cluster/cloud_clusters": 30,

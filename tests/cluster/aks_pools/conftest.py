@@ -1,20 +1,25 @@
-"""One control plane with Karpenter's CRDs for Azure, for all tests of pools."""
+"""One cluster with the Karpenter of AKS, for all tests of its pools."""
 
 from collections.abc import Generator
 
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from tests.support.clusters.control_plane import define_all, running_control_plane
+from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
+from tests.support.builders.aks_objects import aks_cluster
 
 
 @pytest.fixture(scope="package")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
-    """A cluster with the CRDs that AKS brings with node auto-provisioning."""
-    crds = Workspace.find().charts_dir / "karpenter-azure" / "crds"
-    with running_control_plane(tmp_path_factory.mktemp("aks-pools")) as workspace:
-        client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
-        define_all(client, crds)
-        yield client
-        client.close()
+def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
+    """A cluster with node auto-provisioning, whose kinds are there."""
+    with aks_provisioning(tmp_path_factory.mktemp("aks-pools")) as found:
+        found.put(aks_cluster(provisions_nodes=True))
+        for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh"):
+            found.wait_for_definition(kind)
+        yield found
+
+
+@pytest.fixture
+def cluster(aks: AksProvisioning) -> KubeClient:
+    """Its API server."""
+    return aks.charts.client

@@ -1,6 +1,6 @@
 """Pools of node auto-provisioning at work: AKS's Karpenter is Karpenter's own core here, on machines that are simulated."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -19,8 +19,7 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.machines import select_vm_sizes
 from holdfast.simulator.operator_runner.managed_karpenter import CILIUM_SECONDS
-from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
-from tests.support.builders.aks_objects import aks_cluster
+from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning
 from tests.support.builders.configurations import pool
 from tests.support.clusters.autoscaled import labels_of
 from tests.support.clusters.operators import condition_of, is_ready
@@ -29,16 +28,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 KIND = "AKSNodeClass"
 SPOT = [taints.SPOT.as_toleration()]
-
-
-@pytest.fixture(scope="module")
-def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
-    """A cluster with node auto-provisioning, whose kinds are there."""
-    with aks_provisioning(tmp_path_factory.mktemp("nap-pools")) as found:
-        found.put(aks_cluster(provisions_nodes=True))
-        for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh"):
-            found.wait_for_definition(kind)
-        yield found
 
 
 def make(

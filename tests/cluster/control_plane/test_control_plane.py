@@ -8,7 +8,9 @@ import pytest
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.control_plane.configuration import COMPONENTS
+from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
 
 pytestmark = pytest.mark.cluster
@@ -200,3 +202,23 @@ def test_a_pod_of_an_operator_waits_for_the_operator_runner(watched: Watched) ->
         "a pod that came after it runs already; this one is for the operator runner"
     )
     watched.client.delete("v1", "Pod", "of-operator", namespace="karpenter")
+
+
+def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(watched: Watched) -> None:
+    runner = OperatorRunner(watched.workspace, "local", report=lambda _: None)
+    module = "holdfast.simulator.operator_runner"
+    runner.stop()
+    assert not runner.running(), "stopping what never ran is harmless"
+    runner.start()
+    (first,) = python_modules_in(runner.layout.folder, module)
+    runner.start()
+    (process,) = python_modules_in(runner.layout.folder, module)
+    assert process.process == first.process, "one that runs is left as it is"
+    process.process.kill()
+    process.process.wait(timeout=10)
+    assert not runner.running(), "its record does not claim that it runs"
+    runner.start()
+    assert runner.running(), "the next start brings it back"
+    runner.stop()
+    runner.stop()
+    assert python_modules_in(runner.layout.folder, module) == [], "no process is left"

@@ -1,6 +1,5 @@
 """AWS's Karpenter chart runs here with Karpenter's own core, on machines that are simulated."""
 
-from collections.abc import Generator
 from typing import cast
 
 import pytest
@@ -20,22 +19,11 @@ from tests.support.clusters.operators import (
     condition_of,
     is_ready,
     job_pod,
-    karpenter_cluster,
     node_class,
     node_pool,
 )
 
 pytestmark = pytest.mark.cluster
-
-BLOCK = "cr-0123456789abcdef0"
-#: Two machines in one zone of the region of the system nodes.
-RESERVED: Json = {"instanceType": "c7i.xlarge", "availabilityZone": "us-east-1a", "instanceCount": 2}
-
-
-@pytest.fixture(scope="module")
-def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[KarpenterCluster]:
-    with karpenter_cluster(tmp_path_factory.mktemp("karpenter"), {BLOCK: RESERVED}) as found:
-        yield found
 
 
 def is_running(pod: Json) -> bool:
@@ -215,13 +203,13 @@ def refused_by_karpenter(karpenter: KarpenterCluster, prefix: str) -> None:
 
 
 def test_a_reserved_pool_gets_the_machines_of_its_reservation_and_no_more(
-    karpenter: KarpenterCluster,
+    karpenter: KarpenterCluster, block: str
 ) -> None:
-    reserved_pool(karpenter, "block", BLOCK)
+    reserved_pool(karpenter, "block", block)
     karpenter.apply(*(reserved_pod(f"gang-{number}", "block") for number in range(3)))
     karpenter.wait_for_machines(
         "block",
-        lambda found: [bought(claim) for claim in found] == [("reserved", BLOCK)] * 2,
+        lambda found: [bought(claim) for claim in found] == [("reserved", block)] * 2,
         "two machines of this reservation, as Karpenter labels them",
     )
     refused_by_karpenter(karpenter, "gang-")

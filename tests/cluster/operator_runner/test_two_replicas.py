@@ -1,25 +1,11 @@
 """JobSet and KubeRay run with two replicas, as on a cloud: one leads, and both serve."""
 
-from collections.abc import Generator
-
 import pytest
 
 from holdfast.scheduling.json import Json, mapping
-from tests.support.clusters.operators import (
-    OWN_CHARTS,
-    SYSTEM_TOLERATIONS,
-    OperatorCluster,
-    is_ready,
-    operator_cluster,
-)
+from tests.support.clusters.operators import OWN_CHARTS, SYSTEM_TOLERATIONS, OperatorCluster, is_ready
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(scope="module")
-def charts(tmp_path_factory: pytest.TempPathFactory) -> Generator[OperatorCluster]:
-    with operator_cluster(tmp_path_factory.mktemp("two-replicas")) as found:
-        yield found
 
 
 def jobset() -> Json:

@@ -4,7 +4,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -271,7 +271,9 @@ def node_class(name: str, *, image: str = "al2023@v20260801") -> Json:
     }
 
 
-def node_pool(name: str, *types: str, capacity: str = "spot", weight: int = 1) -> Json:
+def node_pool(
+    name: str, *types: str, capacity: str = "spot", weight: int = 1, taints: Sequence[Json] = ()
+) -> Json:
     """A NodePool over the node class of its name; Karpenter takes no machine from it by itself."""
     requirements: list[JsonValue] = [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [capacity]},
@@ -291,7 +293,12 @@ def node_pool(name: str, *types: str, capacity: str = "spot", weight: int = 1) -
             },
             "template": {
                 "metadata": {"labels": {"team": name}},
-                "spec": {"nodeClassRef": reference, "expireAfter": "Never", "requirements": requirements},
+                "spec": {
+                    "nodeClassRef": reference,
+                    "expireAfter": "Never",
+                    "requirements": requirements,
+                    "taints": list(taints),
+                },
             },
         },
     }

@@ -4,19 +4,16 @@ import base64
 import json
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 import pytest
 
 from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import restarts_of
 from tests.support.clusters.autoscaled import wait_for_pod
-from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.control_plane import Watched
 from tests.support.clusters.operators import running_operator_runner
 
 pytestmark = pytest.mark.cluster
@@ -48,23 +45,20 @@ class RunnerEnvironment:
 
 
 @pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunnerEnvironment]:
-    with running_control_plane(tmp_path_factory.mktemp("runner")) as workspace:
-        layout = RunnerLayout.of("local", workspace)
-        client = KubeClient.from_kubeconfig(layout.kubeconfig)
-        found = RunnerEnvironment(client=client, layout=layout)
-        found.apply(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "system-0"}},
-            {
-                "apiVersion": "v1",
-                "kind": "ServiceAccount",
-                "metadata": {"name": "controller", "namespace": NAMESPACE},
-            },
-        )
-        with running_operator_runner(layout, workspace.project_root):
-            yield found
-        client.close()
+def runner(control_plane: Watched) -> Generator[RunnerEnvironment]:
+    control_plane.control_plane.start()
+    layout = RunnerLayout.of("local", control_plane.workspace)
+    client = control_plane.client
+    found = RunnerEnvironment(client=client, layout=layout)
+    account: Json = {"name": "controller", "namespace": NAMESPACE}
+    found.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "system-0"}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+    )
+    with running_operator_runner(layout, control_plane.workspace.project_root):
+        yield found
+    client.close()
 
 
 def state(name: str, said: str) -> Json:
@@ -176,27 +170,3 @@ def test_a_deleted_pod_loses_its_process_and_files(runner: RunnerEnvironment) ->
     runner.client.delete("v1", "Pod", "short", namespace=NAMESPACE)
     _, alive = psutil.wait_procs(mine, timeout=30)
     assert alive == [], "the process ended with its pod"
-
-
-def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(tmp_path: Path) -> None:
-    with running_control_plane(tmp_path / "killed") as workspace:
-        operator_runner = OperatorRunner(workspace, "local", report=lambda _: None)
-        operator_runner.stop()
-        assert not operator_runner.running(), "stopping what never ran is harmless"
-        operator_runner.start()
-        (process,) = python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner")
-        operator_runner.start()
-        assert (
-            python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner")[0].process
-            == process.process
-        ), "one that runs is left as it is"
-        process.process.kill()
-        process.process.wait(timeout=10)
-        assert not operator_runner.running(), "its record does not claim that it runs"
-        operator_runner.start()
-        assert operator_runner.running(), "the next start brings it back"
-        operator_runner.stop()
-        operator_runner.stop()
-        assert python_modules_in(operator_runner.layout.folder, "holdfast.simulator.operator_runner") == [], (
-            "no process is left"
-        )

@@ -1,6 +1,5 @@
 """The RBAC rules of the fallback controller on a real API server."""
 
-from collections.abc import Generator
 from typing import Final
 
 import pytest
@@ -10,7 +9,6 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.clusters.admission import make_namespace
-from tests.support.clusters.control_plane import running_control_plane
 from tests.support.clusters.controller_rights import rights
 from tests.support.controller_calls import CALLS, Place
 from tests.support.json_objects import obj
@@ -43,16 +41,13 @@ VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", 
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
-    """A cluster with the controller's account and rights, a training namespace and one that is none."""
-    with running_control_plane(tmp_path_factory.mktemp("rights")) as workspace:
-        client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
-        for namespace in (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE):
-            make_namespace(client, namespace, {})
-        for manifest in rights(TRAINING):
-            client.apply(manifest, field_manager="tests")
-        yield client
-        client.close()
+def cluster(client: KubeClient) -> KubeClient:
+    """The cluster with the controller's account and rights, a training namespace and one that is none."""
+    for namespace in (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE):
+        make_namespace(client, namespace, {})
+    for manifest in rights(TRAINING):
+        client.apply(manifest, field_manager="tests")
+    return client
 
 
 def may(cluster: KubeClient, verb: str, group: str, resource: str, namespace: str, name: str = "") -> bool:

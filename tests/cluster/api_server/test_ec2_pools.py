@@ -14,6 +14,7 @@ from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.configurations import pool
+from tests.support.clusters.control_plane import CHECKOUT, define_all
 from tests.support.inputs import mapping, value
 
 pytestmark = pytest.mark.cluster
@@ -29,6 +30,13 @@ ARGS = Ec2NodeClassArgs(
     volume_gib=100,
     tags={"holdfast.dev/stack": "aws-dev"},
 )
+
+
+@pytest.fixture(scope="module")
+def cluster(client: KubeClient) -> KubeClient:
+    """The cluster, with the CRDs of Karpenter's provider for EC2."""
+    define_all(client, CHECKOUT / "components" / "charts" / "karpenter-crds" / "files")
+    return client
 
 
 def node_class(args: Ec2NodeClassArgs = ARGS, **changes: object) -> Json:
