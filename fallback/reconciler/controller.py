@@ -65,7 +65,7 @@ class Controller:
             read=self._prices_read,
         )
         caches.node_pools.add_handler(lambda _: self._prices.node_pools_changed())
-        enqueue_on_change(caches, self._queue.add)
+        enqueue_on_change(caches, self._queue.add, self._queue.add_soon)
         self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
         self._notifier = WebhookNotifier(settings.webhook_url_file, sent=self._notification_sent)
         reporter = EventReporter(self._recorder, metrics, notify=self._notifier.notify)

@@ -125,8 +125,14 @@ class Informers:
 T = TypeVar("T")
 
 
-def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None:
-    """Call `enqueue` with each job that a change may affect, after each change."""
+def enqueue_on_change(
+    caches: Caches, enqueue: Callable[[JobKey], None], enqueue_soon: Callable[[JobKey], None]
+) -> None:
+    """Call `enqueue` with each job that a change may affect, after each change.
+
+    `enqueue_soon` is called with the other jobs on a node on which a pod has begun or ended: only their parts of the node
+    differ, and each pod of a wave would enqueue all of them.
+    """
 
     def on(
         cache: Cache[T],
@@ -150,29 +156,31 @@ def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None
         # A Job's status repeatedly counts its ready pods, which the controller does not read.
         on(cache, lambda change: _parents(job_of_child, change), read=_without_version)
     for cache in caches.pods.values():
-        on(cache, lambda change: _parents(job_of_pod, change) | _sharing(caches, change))
+        on(cache, lambda change: _parents(job_of_pod, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
     # The status contains the controller's own summary, which would enqueue all jobs every few seconds.
     on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda cached: cached.policy)
     on(caches.workloads, lambda change: _with_workload(caches, change))
-    on(caches.placeholders, lambda change: _held_for(caches, change) | _sharing(caches, change))
+    on(caches.placeholders, lambda change: _held_for(caches, change))
+    for cache in (*caches.pods.values(), caches.placeholders):
+        cache.add_handler(lambda change: _enqueue_sharing(caches, change, enqueue_soon))
 
 
 def _parents(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
     return {key for each in _states(change) if (key := parent(each)) is not None}
 
 
-def _sharing(caches: Caches, change: Change[Json]) -> set[JobKey]:
-    """Return the jobs on the node on which a pod has begun or ended: their parts of the node differ from now on."""
+def _enqueue_sharing(caches: Caches, change: Change[Json], enqueue: Callable[[JobKey], None]) -> None:
+    """Enqueue the jobs on the node on which a pod has begun or ended: their parts of the node differ from now on."""
     before, after = (
         node_of(each) if each is not None and not has_ended(each) else ""
         for each in (change.before, change.after)
     )
-    return (
-        {key for node in {before, after} - {""} for key in caches.keys_on(node)} if before != after else set()
-    )
+    if before != after:
+        for key in {key for node in {before, after} - {""} for key in caches.keys_on(node)}:
+            enqueue(key)
 
 
 def _without_version(child: Json) -> Json:

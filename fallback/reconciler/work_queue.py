@@ -18,6 +18,9 @@ _CLOCK_INTERVAL: Final = timedelta(seconds=5)
 # A failed reconciliation is retried within minutes: an error in one job usually persists.
 _MOST_RETRY_SECONDS: Final = 60.0
 
+# What a job shares with others may change many times a second, and only its ledger and its limit of cost depend on it.
+SOON_SECONDS: Final = 1.0
+
 # Canceled timers are kept until they are due, or until there are this many of them.
 _STALE: Final = 64
 
@@ -39,6 +42,7 @@ class WorkQueue(Generic[K]):
         self._queued: set[K] = set()
         self._working: set[K] = set()
         self._again: set[K] = set()
+        self._soon: set[K] = set()
         self._timers: dict[K, datetime] = {}
         self._heap: list[tuple[datetime, int, K]] = []
         self._order = count()
@@ -62,6 +66,12 @@ class WorkQueue(Generic[K]):
             self._queued.add(key)
             self._ready.append(key)
             self._filled.set()
+
+    def add_soon(self, key: K) -> None:
+        """Queue a key within a second, unless a worker takes it before: once for all calls until then."""
+        if key not in self._soon:
+            self._soon.add(key)
+            asyncio.get_running_loop().call_later(SOON_SECONDS, self._add_if_waiting, key)
 
     def add_at(self, key: K, at: datetime | None) -> None:
         """Queue a key at a time of day, which replaces its previous one; None for never."""
@@ -95,6 +105,7 @@ class WorkQueue(Generic[K]):
             await self._filled.wait()
         key = self._ready.popleft()
         self._queued.discard(key)
+        self._soon.discard(key)
         self._working.add(key)
         return key
 
@@ -118,6 +129,11 @@ class WorkQueue(Generic[K]):
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    def _add_if_waiting(self, key: K) -> None:
+        if key in self._soon:
+            self._soon.discard(key)
+            self.add(key)
 
     def _drop_stale(self) -> None:
         self._heap = [timer for timer in self._heap if self._timers.get(timer[2]) == timer[0]]

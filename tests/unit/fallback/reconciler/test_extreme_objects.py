@@ -57,7 +57,7 @@ class Seen:
         self.caches = Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         histories = PodHistories(self.caches, now=lambda: NOW)
-        enqueue_on_change(self.caches, lambda _: None)
+        enqueue_on_change(self.caches, lambda _: None, lambda _: None)
         self._observer = Observer(
             self.caches,
             histories,

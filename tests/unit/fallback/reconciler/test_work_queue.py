@@ -66,6 +66,23 @@ async def test_a_key_added_while_in_work_is_queued_after_it() -> None:
 
 
 @virtually
+async def test_a_key_added_soon_is_queued_once_within_a_second_unless_it_is_taken_before() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    async with working(queue, done):
+        for _ in range(9):
+            queue.add_soon("a")
+            queue.add_soon("b")
+            await asyncio.sleep(0.1)
+        queue.add("b")
+        await asyncio.sleep(0.05)
+        assert done == ["b"], "one was added for another reason, the other waits"
+        await asyncio.sleep(0.1)
+        assert done == ["b", "a"], "a second after the first call"
+        await asyncio.sleep(9)
+        assert done == ["b", "a"], "the calls in between have had their turn"
+
+
+@virtually
 async def test_a_key_is_queued_at_its_latest_time() -> None:
     wall, done = WallClock(), list[str]()
     queue = WorkQueue[str](now=wall.now)

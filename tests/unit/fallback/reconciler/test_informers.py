@@ -1,0 +1,133 @@
+"""No change is lost between the event handlers and the queue: each job is reconciled after the last one that affects it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
+from holdfast.fallback.reconciler.informers import enqueue_on_change
+from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import TRAINING
+from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, worker
+from tests.support.fakes.api_server import run_virtually
+from tests.support.json_objects import obj
+
+JOBS: Final = ("a", "b", "c")
+NODES: Final = ("n", "m")
+# Of each reconciliation; those of all jobs may be ahead of one.
+WORK_SECONDS: Final = 0.05
+TURN_SECONDS: Final = WORK_SECONDS * (len(JOBS) + 1)
+
+
+Pod: TypeAlias = tuple[str, str]
+"""The node and the phase of a pod."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A version of a pod, after a pause; without a phase its last one. Without a job: the node is drained, or not any more."""
+
+    pause: float
+    node: str
+    job: str = ""
+    phase: str = ""
+
+
+EVENTS = st.builds(
+    Event,
+    st.sampled_from([0.0, 0.01, 0.02, 0.03, 0.3, 0.95, 1.5]),
+    st.sampled_from([*NODES, NODES[0], ""]),
+    st.sampled_from([*JOBS, *JOBS, ""]),
+    st.sampled_from(["Running", "Pending", "Failed", ""]),
+)
+
+
+def named(thing: Json, name: str) -> Json:
+    """The same object under another name, of another JobSet."""
+    metadata = obj(thing["metadata"])
+    labels: Json = {**obj(metadata.get("labels", {})), "jobset.sigs.k8s.io/jobset-name": name}
+    return {**thing, "metadata": {**metadata, "name": name, "uid": f"uid-of-{name}", "labels": labels}}
+
+
+class Played:
+    """Events on a cluster in which each job has one pod, and when each job was reconciled."""
+
+    def __init__(self) -> None:
+        self.caches = Caches()
+        self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+        for name in JOBS:
+            self.caches.jobs["JobSet"].put(named(jobset(), name))
+        self.queue = WorkQueue[JobKey]()
+        enqueue_on_change(self.caches, self.queue.add, self.queue.add_soon)
+        self.reconciled: list[tuple[str, int, float]] = []
+        self.count = 0
+        self._pods: dict[str, Pod] = {}
+        self._drained: set[str] = set()
+
+    async def work(self) -> None:
+        """Reconcile jobs, and note after how many events each reconciliation began."""
+        while True:
+            key = await self.queue.get()
+            self.reconciled.append((key.name, self.count, asyncio.get_running_loop().time()))
+            await asyncio.sleep(WORK_SECONDS)
+            self.queue.done(key)
+
+    def play(self, event: Event) -> tuple[set[str], set[str]]:
+        """Apply an event. Returns the jobs that it is about, and those whose part of a node it changes."""
+        self.count += 1
+        if not event.job:
+            return self._drain(event.node), set()
+        cache = self.caches.pods[POD_LABELS[0]]
+        before, after = self._pods.pop(event.job, None), None
+        if event.phase:
+            after = self._pods[event.job] = (event.node, event.phase)
+            cache.put(named(worker(event.job, node=event.node, phase=event.phase), event.job))
+        else:
+            cache.retain({(NAMESPACE, name) for name in self._pods})
+        begun_or_ended = {_used_node(before)} ^ {_used_node(after)}
+        sharing = {job for job, pod in self._pods.items() if _used_node(pod) in begun_or_ended - {""}}
+        return {event.job} if before != after else set(), sharing - {event.job}
+
+    def _drain(self, name: str) -> set[str]:
+        if not name:
+            return set()
+        self._drained ^= {name}
+        taints: Json = {"taints": [{"key": "karpenter.sh/disrupted"}] if name in self._drained else []}
+        self.caches.nodes.put({**node(name), "spec": taints})
+        return {job for job, (on, _) in self._pods.items() if on == name}
+
+
+def _used_node(pod: Pod | None) -> str:
+    return "" if pod is None or pod[1] == "Failed" else pod[0]
+
+
+@settings(max_examples=200)
+@given(st.lists(EVENTS, min_size=10, max_size=40))
+def test_each_job_is_reconciled_after_the_last_event_that_concerns_it(events: Sequence[Event]) -> None:
+    async def play() -> None:
+        played = Played()
+        await asyncio.sleep(0)
+        worker = asyncio.create_task(played.work())
+        concerned: list[tuple[int, float, set[str], set[str]]] = []
+        for event in events:
+            await asyncio.sleep(event.pause)
+            at = asyncio.get_running_loop().time()
+            own, sharing = played.play(event)
+            concerned.append((played.count, at, own, sharing))
+        await asyncio.sleep(60)
+        worker.cancel()
+        for number, at, own, sharing in concerned:
+            for job in own | sharing:
+                turn = TURN_SECONDS + (0 if job in own else SOON_SECONDS)
+                assert any(
+                    name == job and count >= number and when <= at + turn
+                    for name, count, when in played.reconciled
+                ), f"{job} was not reconciled {turn} s after event {number}, {events[number - 1]}"
+
+    run_virtually(play())
