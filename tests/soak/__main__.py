@@ -103,22 +103,23 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     )
     drawn.add_argument("--seed", type=int, metavar="S", help=f"draws the stacks; {_SEED}")
     drawn.add_argument("--count", type=_positive, default=60, metavar="N", help="of each cloud; default: 60")
-    models = commands.add_parser("record-models", help="record what the API of AWS or Google Cloud publishes")
-    models.add_argument("cloud", choices=("aws", "gcp"))
+    models = commands.add_parser("record-models", help="record what a cloud publishes about its API")
+    models.add_argument("cloud", choices=("aws", "gcp", "azure-native"))
     replacing = commands.add_parser("record-replacing", help="record which fields replace a resource of AWS")
-    for one, title in ((models, "the package botocore, or googleapiclient"), (replacing, _SOURCES)):
+    for one, title in (
+        (models, "the package botocore or googleapiclient, or the folder of the packages azure-mgmt-*"),
+        (replacing, _SOURCES),
+    ):
         one.add_argument("folder", type=Path, help=title)
         one.add_argument("source", help="where the folder is from, and its version")
     comparison = commands.add_parser(
-        "compare-replacing", help="compare which fields replace a resource of Google Cloud in the simulator"
+        "compare-replacing", help="compare which fields replace a resource in the simulator and in a provider"
     )
-    comparison.add_argument("folder", type=Path, help=_SOURCES)
-    types = commands.add_parser("record-types", help="record what Azure publishes about its resource types")
-    types.add_argument("checkout", type=Path, help="a checkout of github.com/Azure/bicep-types-az")
-    types.add_argument(
-        "replacements",
+    comparison.add_argument("cloud", choices=("gcp", "azure-native"))
+    comparison.add_argument(
+        "sources",
         type=Path,
-        help="provider/pkg/gen/replacement.go of github.com/pulumi/pulumi-azure-native",
+        help=f"{_SOURCES}; on Azure provider/pkg/gen/replacement.go of github.com/pulumi/pulumi-azure-native",
     )
     mutants = commands.add_parser(
         "mutants", help="apply small changes to the sources and check that unit tests fail"
@@ -138,14 +139,10 @@ def _record(parsed: argparse.Namespace) -> int:
         from tests.soak.judges import terraform
 
         terraform.record(parsed.folder, parsed.source)
-    elif parsed.command == "record-models":
-        from tests.soak.judges import api_models
-
-        api_models.record(parsed.cloud, parsed.folder, parsed.source)
     else:
-        from tests.soak.judges import openapi
+        from tests.soak.judges import recording
 
-        openapi.record(parsed.checkout, parsed.replacements)
+        recording.record(parsed.cloud, parsed.folder, parsed.source)
     return 0
 
 
@@ -208,7 +205,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     elif parsed.command == "compare-replacing":
         from tests.soak.judges.command import compare_replacing
 
-        return compare_replacing(parsed.folder)
+        return compare_replacing(parsed.cloud, parsed.sources)
     elif parsed.command == "model":
         from tests.soak.model import model
 

@@ -1,7 +1,4 @@
-"""Judges the inputs of resources by what a cloud publishes about its API, as recorded in `tests/fixtures/published`.
-
-What Azure publishes is recorded on each machine, in `.tools/judges`.
-"""
+"""Judges the inputs of resources by what a cloud publishes about its API, as recorded in `tests/fixtures/published`."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ Fields: TypeAlias = Mapping[str, Field]
 
 #: The recordings, one file for each provider package.
 FOLDER: Final = Path(__file__).parents[1] / "fixtures/published"
-#: The recording of Azure on this machine.
-AZURE: Final = Path(__file__).parents[2] / ".tools/judges/azure-native.json"
 _RECORD: Final = "record it as docs/judges.md says"
 _KINDS: Final = {
     "string": str,
@@ -53,18 +48,12 @@ class Published:
     source: str
     types: Mapping[str, Field]
     shapes: Mapping[str, Fields]
-    replacing: Mapping[str, Sequence[str]]
 
     @staticmethod
     @cache
     def of(package: str) -> Published:
-        """Return what the repository has recorded of a provider package, "aws" or "gcp"."""
-        return Published.read(FOLDER / f"{package}.json")
-
-    @staticmethod
-    def read(file: Path) -> Published:
-        """Return a recording."""
-        return Published(**json.loads(file.read_text(encoding="utf-8")))
+        """Return what the repository has recorded of a provider package, such as "aws"."""
+        return Published(**json.loads((FOLDER / f"{package}.json").read_text(encoding="utf-8")))
 
     def complaints_of(self, package: str, resources: Iterable[Registered]) -> list[str]:
         """Return what is wrong with the resources of a provider package."""

@@ -12,21 +12,17 @@ from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties
-from tests.soak.judges import openapi, terraform
+from tests.soak.judges import azure_replacing, terraform
 from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
 from tests.soak.judges.provider_judge import FOLDER, Missed, binary_name, judge, provider_of
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.fakes.pulumi_engine import Recorded
-from tests.support.published import AZURE, Published
+from tests.support.published import Published
 
 #: The packages of the three clouds.
 _CLOUDS: Final = ("aws", "gcp", "azure-native")
-_NOT_RECORDED: Final = (
-    "Azure is judged by the classes of the SDK only: record what it publishes with "
-    "`python -m tests.soak record-types CHECKOUT REPLACEMENTS`, as docs/judges.md says"
-)
 _NOT_PLANNED: Final = (
     "the real provider plans nothing: put `terraform` on PATH and {} into {}, as docs/judges.md says"
 )
@@ -56,23 +52,27 @@ def judges(*, seed: int | None, count: int) -> None:
     say("every judge agrees")
 
 
-def compare_replacing(checkout: Path) -> int:
-    """Print what replaces a resource of Google Cloud in the simulator or in the provider's sources, and not in both.
+def compare_replacing(cloud: str, sources: Path) -> int:
+    """Print what replaces a resource in the simulator or in the provider's sources, and not in both.
 
-    Compares the fields that drawn stacks set, and those that the simulator lists. Returns the exit code: 1 for a
-    difference.
+    On Google Cloud `sources` is a checkout, and the fields compared are those that drawn stacks set and those that the
+    simulator lists. On Azure it is the file with the provider's list. Returns the exit code: 1 for a difference.
     """
-    registered: dict[str, set[str]] = {token: set() for token in terraform.SOURCES["gcp"]}
-    for combination in draw("gcp", seed=0, count=_COMPARED):
-        for one in combination.known:
-            registered.setdefault(one.type, set()).update(_leaves(one.inputs))
-    found = terraform.differences(registered, checkout)
+    if cloud == "azure-native":
+        text = sources.read_text(encoding="utf-8")
+        found = azure_replacing.replaced_otherwise(text, catalogue_of(cloud).resources)
+        compared = "the types of the simulator"
+    else:
+        registered: dict[str, set[str]] = {token: set() for token in terraform.SOURCES[cloud]}
+        for combination in draw(cloud, seed=0, count=_COMPARED):
+            for one in combination.known:
+                registered.setdefault(one.type, set()).update(_leaves(one.inputs))
+        found = terraform.differences(registered, sources)
+        fields = sum(map(len, registered.values()))
+        compared = f"{len(registered)} types, of which {_COMPARED} stacks set {fields} fields"
     for line in found:
         say(line)
-    say(
-        f"{len(found)} differences in {len(registered)} types, of which {_COMPARED} stacks set "
-        f"{sum(map(len, registered.values()))} fields"
-    )
+    say(f"{len(found)} differences in {compared}")
     return int(bool(found))
 
 
@@ -95,7 +95,7 @@ class _Verdict:
         self.cloud = cloud
         self.wrong: list[str] = []
         self._sdk = Schema.for_package(cloud)
-        self._published = _published(cloud)
+        self._published = Published.of(cloud)
         self._resources: Counter[str] = Counter()
         self._fields: set[tuple[str, str]] = set()
         self._seen: set[str] = set()
@@ -104,9 +104,6 @@ class _Verdict:
         self._missed: list[Missed] = []
         self._combinations: list[Combination] = []
         self._plans: Sequence[str] = ()
-        if cloud == "azure-native" and self._published is not None:
-            self.wrong += openapi.outdated(self._published)
-            self.wrong += openapi.replaced_otherwise(self._published, catalogue_of(cloud).resources)
 
     def add(self, combination: Combination) -> None:
         """Judge the resources of a stack; equal ones are judged once."""
@@ -134,15 +131,13 @@ class _Verdict:
     def summary(self) -> list[str]:
         """Return the lines that a person reads at the end."""
         types = {token for token, _ in self._fields}
-        judge = f"pulumi-{self.cloud} {self._sdk.version}"
-        if self._published is not None:
-            judge += f" and {len(self._published.types)} types of {self._published.source}"
+        published = f"{len(self._published.types)} types of {self._published.source}"
         judged = (
             f"{self.cloud}: {len(self._combinations)} stacks, {self._resources.total()} resources of {len(types)} types "
             f"({self._resources['unknown']} with unknown ids), {len(self._fields)} fields, "
-            f"{len(self.wrong)} complaints; judged by {judge}"
+            f"{len(self.wrong)} complaints; judged by pulumi-{self.cloud} {self._sdk.version} and {published}"
         )
-        lines = [judged, *([] if self._published is not None else [f"  {_NOT_RECORDED}"]), *self._plans]
+        lines = [judged, *self._plans]
         if self._planted:
             shares = ", ".join(
                 f"{kind} {self._found[kind]}/{planted}" for kind, planted in sorted(self._planted.items())
@@ -178,11 +173,4 @@ class _Verdict:
                 cast("Properties", given), self._sdk.resource(token), judge_open=self.cloud == "azure-native"
             )
         ]
-        return found + (self._published.complaints(token, given) if self._published is not None else [])
-
-
-def _published(cloud: str) -> Published | None:
-    """Return what a cloud publishes, None for Azure where this machine has no recording."""
-    if cloud != "azure-native":
-        return Published.of(cloud)
-    return Published.read(AZURE) if AZURE.is_file() else None
+        return found + self._published.complaints(token, given)

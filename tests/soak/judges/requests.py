@@ -144,4 +144,34 @@ _GCP: Final = (
     _gcp("storage/managedFolderIamMember:ManagedFolderIamMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY, managedFolder=PROVIDER_ONLY),
 )  # fmt: skip
 
-REQUESTS: Final[Mapping[str, Sequence[Request]]] = {"aws": _AWS, "gcp": _GCP}
+
+def _azure(token: str, service: str, kind: str, body: str, **names: str) -> Request:
+    return Request(token=f"azure-native:{token}", service=service, shapes=(body, kind), names=names)
+
+
+_AZURE: Final = (
+    _azure("authorization:RoleAssignment", "authorization", "Microsoft.Authorization/roleAssignments", "RoleAssignmentCreateParameters"),
+    _azure("compute:CapacityReservation", "compute", "Microsoft.Compute/capacityReservationGroups/capacityReservations", "CapacityReservation"),
+    _azure("compute:CapacityReservationGroup", "compute", "Microsoft.Compute/capacityReservationGroups", "CapacityReservationGroup"),
+    _azure("containerservice:AgentPool", "containerservice", "Microsoft.ContainerService/managedClusters/agentPools", "AgentPool"),
+    _azure("containerservice:MaintenanceConfiguration", "containerservice", "Microsoft.ContainerService/managedClusters/maintenanceConfigurations", "MaintenanceConfiguration"),
+    _azure("containerservice:ManagedCluster", "containerservice", "Microsoft.ContainerService/managedClusters", "ManagedCluster"),
+    _azure("managedidentity:FederatedIdentityCredential", "msi", "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials", "FederatedIdentityCredential"),
+    _azure("managedidentity:UserAssignedIdentity", "msi", "Microsoft.ManagedIdentity/userAssignedIdentities", "Identity"),
+    _azure("monitor:DiagnosticSetting", "monitor", "Microsoft.Insights/diagnosticSettings", "DiagnosticSettingsResource"),
+    _azure("network:NatGateway", "network", "Microsoft.Network/natGateways", "NatGateway"),
+    _azure("network:PrivateDnsZoneGroup", "network", "Microsoft.Network/privateEndpoints/privateDnsZoneGroups", "PrivateDnsZoneGroup"),
+    _azure("network:PrivateEndpoint", "network", "Microsoft.Network/privateEndpoints", "PrivateEndpoint"),
+    _azure("network:PublicIPAddress", "network", "Microsoft.Network/publicIPAddresses", "PublicIPAddress"),
+    _azure("network:Subnet", "network", "Microsoft.Network/virtualNetworks/subnets", "Subnet"),
+    _azure("network:VirtualNetwork", "network", "Microsoft.Network/virtualNetworks", "VirtualNetwork"),
+    _azure("privatedns:PrivateZone", "privatedns", "Microsoft.Network/privateDnsZones", "PrivateZone"),
+    _azure("privatedns:VirtualNetworkLink", "privatedns", "Microsoft.Network/privateDnsZones/virtualNetworkLinks", "VirtualNetworkLink"),
+    _azure("resources:ResourceGroup", "resource/resources", "resourceGroups", "ResourceGroup"),
+    _azure("storage:BlobContainer", "storage", "Microsoft.Storage/storageAccounts/blobServices/containers", "BlobContainer"),
+    _azure("storage:BlobServiceProperties", "storage", "Microsoft.Storage/storageAccounts/blobServices", "BlobServiceProperties"),
+    _azure("storage:ManagementPolicy", "storage", "Microsoft.Storage/storageAccounts/managementPolicies", "ManagementPolicy"),
+    _azure("storage:StorageAccount", "storage", "Microsoft.Storage/storageAccounts", "StorageAccountCreateParameters"),
+)  # fmt: skip
+
+REQUESTS: Final[Mapping[str, Sequence[Request]]] = {"aws": _AWS, "gcp": _GCP, "azure-native": _AZURE}

@@ -1,4 +1,4 @@
-"""What AWS and Google publish about their APIs is recorded as the SDKs name it, and wrong values are refused."""
+"""What the clouds publish about their APIs is recorded as the SDKs name it, and wrong values are refused."""
 
 import gzip
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak.judges.api_models import Botocore, Discovery
+from tests.soak.judges.azure_models import AzurePackage, api_version
 from tests.soak.judges.planted import mistakes
 from tests.soak.judges.requests import REQUESTS
 from tests.soak.judges.terraform import SOURCES
@@ -88,11 +89,17 @@ def test_every_misspelled_name_and_wrong_kind_is_seen(
     assert seen["wrong text"] >= 2, "values of enumerations are seen"
 
 
-@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+@pytest.mark.parametrize("cloud", REQUESTS)
 def test_every_request_is_recorded_and_names_the_source_of_its_replacements(cloud: str) -> None:
     tokens = {request.token for request in REQUESTS[cloud]}
     assert tokens == Published.of(cloud).types.keys(), "run `python -m tests.soak record-models`"
-    assert tokens <= SOURCES[cloud].keys(), "a judge reads there which fields replace a resource"
+    assert tokens <= {*SOURCES.get(cloud, tokens)}, "a judge reads there which fields replace a resource"
+
+
+def test_azure_is_recorded_for_the_api_versions_that_the_sdk_uses() -> None:
+    types = Published.of("azure-native").types
+    other = {token for token, one in types.items() if one["version"] != api_version(token)}
+    assert other == {"azure-native:resources:ResourceGroup"}, "of this one no package has the version"
 
 
 def test_a_model_of_botocore_is_read_with_required_fields_lists_and_bounds(tmp_path: Path) -> None:
@@ -148,3 +155,52 @@ def test_a_discovery_document_is_read_without_what_only_google_sets(tmp_path: Pa
     assert mode is not None, "references are followed"
     assert model.rules(mode[0]) == {"values": ["FAST"]}, "the values are published"
     assert model.find(pool, "taints.key") is not None, "lists are looked into"
+
+
+_MODELS = """
+class Resource(Model):
+    _validation = {"id": {"readonly": True}, "location": {"required": True}}
+    _attribute_map = {"id": {"key": "id", "type": "str"}, "location": {"key": "location", "type": "str"}}
+
+class Pool(Resource):
+    _validation = {"disk_gb": {"maximum": 2048, "minimum": 0}}
+    _attribute_map = {
+        "disk_gb": {"key": "properties.diskGB", "type": "int"},
+        "https_only": {"key": "properties.supportsHttpsOnly", "type": "bool"},
+        "rules": {"key": "properties.rules", "type": "[Rule]"},
+    }
+
+class Rule(Model):
+    _validation = {"cidr": {"required": True, "pattern": r"^[0-9./]+$"}}
+    _attribute_map = {"cidr": {"key": "cidr", "type": "str"}}
+"""
+_OPERATIONS = """
+def build_create_request(pool_name, **kwargs):
+    version = kwargs.pop("api_version", "2026-01-01")
+    path = "/subscriptions/{id}/providers/Farm.Trees/orchards/{orchardName}/beds/default/pools/{poolName}"
+    arguments = {"poolName": serializer.url("pool_name", pool_name, "str", max_length=12, pattern=r"^[a-z]+$")}
+    return HttpRequest(method="PUT", url=path.format(**arguments))
+"""
+
+
+def test_a_package_of_azure_is_read_with_the_rules_of_its_models_and_of_the_names_in_a_path(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "azure/mgmt/farm/v2026_01_01"
+    for name, source in {"models/_models_py3": _MODELS, "operations/_operations": _OPERATIONS}.items():
+        (folder / name).parent.mkdir(parents=True)
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    package, kind = AzurePackage(tmp_path, "farm", "2026-01-01"), "Farm.Trees/orchards/beds/pools"
+    pool = package.shape("Pool")
+    disk, https, cidr = (package.find(pool, path) for path in ("diskGB", "httpsOnly", "rules.cidr"))
+    assert disk is not None, "the content of `properties` is beside it"
+    assert package.rules(disk[0]) == {"least": 0, "most": 2048}, "the bounds are published"
+    assert https is not None, "the SDK has the name of the package"
+    assert cidr is not None, "lists are looked into"
+    assert package.rules(cidr[0]) == {"pattern": "^[0-9./]+$"}, "the pattern is published"
+    assert package.find(pool, "location") is not None, "fields of the parent class count"
+    assert package.find(pool, "id") is None, "only Azure sets it"
+    name = package.find(package.shape(kind), "poolName")
+    assert name is not None, "the name of a resource is in the path of the request"
+    assert package.rules(name[0]) == {"longest": 12, "pattern": "^[a-z]+$"}, "with rules of its own"
+    assert package.version(kind) == "2026-01-01", "an upgrade of the SDK needs another recording"

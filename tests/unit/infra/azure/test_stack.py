@@ -21,6 +21,7 @@ from tests.support.builders.configurations import AZURE_LOCATION, Document, list
 from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.published import Published
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 NAP = [name for name, read in PLATFORMS.items() if isinstance(read(), NapPlatform)]
@@ -207,7 +208,7 @@ def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
 
 
 @every_stack
-def test_every_resource_has_the_fields_and_values_that_the_sdk_declares(name: str) -> None:
+def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: str) -> None:
     sdk = Schema.for_package("azure-native")
     wrong = [
         f"{one.name}: {violation.reason}"
@@ -215,4 +216,5 @@ def test_every_resource_has_the_fields_and_values_that_the_sdk_declares(name: st
         if one.type.startswith("azure-native:")
         for violation in violations(cast("Properties", one.inputs), sdk.resource(one.type), judge_open=True)
     ]
+    wrong += Published.of("azure-native").complaints_of("azure-native", stack(name))
     assert wrong == [], "Azure would reject the request, or drop the field"
