@@ -88,14 +88,19 @@ def _patched(resource: StackResource, patch: StackResource, *, is_certain: bool)
     }
     is_open = not is_certain or _conflict(resource.props, given)
     names = (patch.logical_name,) if is_open else ()
-    merged = {
-        **resource.props,
-        **{
-            key: _merged(at(resource.props, key), value, is_certain=is_certain)
-            for key, value in given.items()
-        },
-    }
-    return replace(resource, props=merged, patched_by=(*resource.patched_by, *names))
+
+    def merged(before: Mapping[str, Value]) -> Mapping[str, Value]:
+        changed = {
+            key: _merged(before.get(key), value, is_certain=is_certain) for key, value in given.items()
+        }
+        return {**before, **changed}
+
+    return replace(
+        resource,
+        props=merged(resource.props),
+        inputs=None if resource.inputs is None else merged(resource.inputs),
+        patched_by=(*resource.patched_by, *names),
+    )
 
 
 def _merged(before: Value, given: Value, *, is_certain: bool) -> Value:

@@ -32,7 +32,8 @@ class StackResource:
 
     `is_protected`: the engine refuses to delete it. `parent` is the URN of its parent, `provider` that of its provider; both
     are empty for none. `refers_to` maps a property to the URNs of the resources that its value is made from: known on
-    preview, when the value is not. `patched_by` names the patches that change, or may change, what it sets.
+    preview, when the value is not. `patched_by` names the patches that change, or may change, what it sets. `inputs` are the
+    properties that the program sets, None if they are not told apart from those that its provider adds.
     """
 
     type: str
@@ -43,6 +44,12 @@ class StackResource:
     provider: str = ""
     refers_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     patched_by: tuple[str, ...] = ()
+    inputs: Mapping[str, Value] | None = None
+
+    @property
+    def declared(self) -> Mapping[str, Value]:
+        """What the program sets of it."""
+        return self.props if self.inputs is None else self.inputs
 
     @property
     def logical_name(self) -> str:

@@ -17,6 +17,7 @@ from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from holdfast.policies.faults import Asked, apply_rule
+from holdfast.policies.fields import fields_of
 from holdfast.policies.pack import RulePolicy, misspelled, settings
 from holdfast.policies.patches import with_patches
 from holdfast.policies.remediation import Remediation
@@ -176,8 +177,9 @@ def stack_resources(
     """
     for resource in shown:
         props = known_props(resource.properties)
-        before = inputs.get(resource.urn)
+        before, declared = inputs.get(resource.urn), None
         if before is not None:
+            declared = known_props(before) if fields_of(resource.type) else None
             missing = {key: value(given) for key, given in before.fields.items() if key not in props}
             props = {**missing, **props}
         yield StackResource(
@@ -188,6 +190,7 @@ def stack_resources(
             parent=resource.parent,
             provider=resource.provider.urn,
             refers_to={name: tuple(made_of.urns) for name, made_of in resource.propertyDependencies.items()},
+            inputs=declared,
         )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from holdfast.policies.clusters import cluster_of, clusters
+from holdfast.policies.fields import unread
 from holdfast.policies.inputs.aks import aks_pools
 from holdfast.policies.inputs.daemon_sets import with_daemons
 from holdfast.policies.inputs.eks import eks_pools
@@ -19,7 +22,22 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
     found = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources), *eks_pools(resources))
-    return tuple(with_daemons(pool, resources) for pool in found)
+    return tuple(_with_cluster(with_daemons(pool, resources), resources) for pool in found)
+
+
+def _with_cluster(pool: DeclaredPool, resources: Sequence[StackResource]) -> DeclaredPool:
+    """Return a pool with what its cluster sets that no rule judges."""
+    unread = _unread_of(resources, cluster_of(pool.resource, resources))
+    return (
+        replace(pool, facts=replace(pool.facts, unmodeled=(*pool.facts.unmodeled, *unread)))
+        if unread
+        else pool
+    )
+
+
+@once
+def _unread_of(resources: Sequence[StackResource], cluster: str) -> tuple[str, ...]:
+    return next((unread(each) for each in clusters(resources) if each.urn == cluster), ())
 
 
 @once

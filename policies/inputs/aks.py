@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.policies.clusters import clusters, is_same_cluster
+from holdfast.policies.fields import azure
+from holdfast.policies.fields.table import Fields
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.pool import NO_DRIVER, WINDOWS, DeclaredPool, known_taints, machines_named
 from holdfast.policies.resources import (
@@ -63,14 +65,28 @@ def _pools(resource: StackResource, resources: Sequence[StackResource]) -> Itera
     """Yield the pools that one resource declares; a cluster whose profiles are not known yet declares none."""
     if is_agent_pool(resource.type):
         is_for_jobs = not _is(resource.props, "mode", "System")
-        yield _pool(resource, resource.props, "agentPoolName", resources, is_for_jobs=is_for_jobs)
+        pool = _pool(resource, resource.props, "agentPoolName", resources, is_for_jobs=is_for_jobs)
+        yield _with_unread(pool, azure.AGENT_POOL, resource.declared)
     elif is_cluster(resource.type):
-        profiles = items_at(resource.props, "agentPoolProfiles")
+        profiles, declared = (
+            items_at(each, "agentPoolProfiles") for each in (resource.props, resource.declared)
+        )
         for index, profile in enumerate(profiles if profiles is not UNKNOWN else ()):
             is_for_jobs = not _is(profile, "mode", "System")
             pool = _pool(resource, profile, "name", resources, is_for_jobs=is_for_jobs)
             where = f"agentPoolProfiles[{index}]."
-            yield replace(pool, labels_path=where + pool.labels_path, taints_path=where + pool.taints_path)
+            inputs = declared[index] if declared is not UNKNOWN and index < len(declared) else profile
+            yield replace(
+                _with_unread(pool, azure.PROFILE, inputs),
+                labels_path=where + pool.labels_path,
+                taints_path=where + pool.taints_path,
+            )
+
+
+def _with_unread(pool: DeclaredPool, fields: Fields, declared: Value) -> DeclaredPool:
+    """Return a pool with what it sets that no rule judges."""
+    unread = fields.unread(declared, pool.title)
+    return replace(pool, facts=replace(pool.facts, unmodeled=(*pool.facts.unmodeled, *unread)))
 
 
 def _pool(

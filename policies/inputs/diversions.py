@@ -8,11 +8,13 @@ None of it is modeled: pods that it covers are not judged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.fields import unread
+from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -36,6 +38,9 @@ _PLACING: Final = re.compile(
     r"\b(nodeSelector|nodeName|nodeAffinity|affinity|schedulerName|runtimeClassName)\b"
 )
 _OWN: Final = "holdfast.dev"
+_LIMITS: Final = frozenset(
+    {NAMESPACE_TYPE, "kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:LimitRange"}
+)
 _PODS: Final = frozenset({"pods", "*"})
 
 
@@ -50,6 +55,25 @@ def diversions(
             reason = _kyverno(each, namespace) if _KYVERNO.fullmatch(each.type) else _admission(each)
         if reason and is_same_cluster(each, ladder, resources) is not False:
             yield reason
+    yield from unread(ladder)
+    for each, reasons in _unread_in(resources).get(str(namespace), ()):
+        if is_same_cluster(each, ladder, resources) is True:
+            yield from reasons
+
+
+@once
+def _unread_in(
+    resources: Sequence[StackResource],
+) -> Mapping[str, Sequence[tuple[StackResource, tuple[str, ...]]]]:
+    """Return what namespaces, and the limits in them, set that no rule judges, by the name of the namespace."""
+    found: dict[str, list[tuple[StackResource, tuple[str, ...]]]] = {}
+    for each in resources:
+        if each.type in _LIMITS and (reasons := unread(each)):
+            field = "name" if each.type == NAMESPACE_TYPE else "namespace"
+            found.setdefault(str(text_at(each.props, "metadata", field) or "default"), []).append(
+                (each, reasons)
+            )
+    return found
 
 
 @once

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.node_classes import open_user_data
 from holdfast.policies.inputs.pool import (
     NO_DRIVER,
     WINDOWS,
@@ -92,7 +94,11 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
             limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize"))),
-            unmodeled=(WINDOWS,) if image.startswith("WINDOWS") else (),
+            unmodeled=(
+                *((WINDOWS,) if image.startswith("WINDOWS") else ()),
+                *unread(group),
+                *_unread_template(group, resources),
+            ),
             unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),
             added_tolerations=tolerations_for(label, resources),
         ),
@@ -130,6 +136,16 @@ def _launch_template(
         ),
         UNKNOWN,
     )
+
+
+def _unread_template(group: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield what the launch template of a node group sets that is not judged."""
+    template = _launch_template(group, resources)
+    if template is UNKNOWN:
+        yield "what its launch template sets is not known: this program does not make it"
+    elif template is not None:
+        yield from unread(template)
+        yield from open_user_data(template, at(template.declared, "userData"))
 
 
 def _type_of(template: StackResource | Unknown) -> frozenset[str] | Unknown:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from holdfast.policies.fields import gcp
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, fewer_nodes, pool_limits, pool_zones
 from holdfast.policies.inputs.pool import (
@@ -25,6 +26,7 @@ from holdfast.policies.resources import (
     count,
     is_object,
     items_at,
+    known_items,
     labels_at,
     once,
     text_at,
@@ -102,18 +104,22 @@ def gke_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
 
 def _inline(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
     """Yield the pools that a cluster declares itself, and the default pool that it is created with."""
-    listed = items_at(cluster.props, "nodePools")
+    listed, declared = items_at(cluster.props, "nodePools"), known_items(cluster.declared, "nodePools")
     profiles = [
-        (f"nodePools[{index}].", each) for index, each in enumerate(() if listed is UNKNOWN else listed)
+        (f"nodePools[{index}].", each, declared[index] if index < len(declared) else each)
+        for index, each in enumerate(() if listed is UNKNOWN else listed)
     ]
     removed = at(cluster.props, "removeDefaultNodePool"), at(cluster.props, "enableAutopilot")
     if listed is not UNKNOWN and not profiles and True not in removed and UNKNOWN not in removed:
         counted = {"nodeCount": at(cluster.props, "initialNodeCount")}
-        default = {key: at(cluster.props, key) for key in ("nodeConfig", "nodeLocations")}
-        profiles.append(("", {"name": _DEFAULT_POOL, **default, **counted}))
-    for where, profile in profiles:
-        if is_object(profile):
-            pool = _pool(replace(cluster, props=profile), resources)
+        default, set_of_it = (
+            {key: at(props, key) for key in ("nodeConfig", "nodeLocations")}
+            for props in (cluster.props, cluster.declared)
+        )
+        profiles.append(("", {"name": _DEFAULT_POOL, **default, **counted}, set_of_it))
+    for where, profile, inputs in profiles:
+        if is_object(profile) and is_object(inputs):
+            pool = _pool(replace(cluster, props=profile, inputs=inputs), resources)
             yield replace(
                 pool,
                 resource=cluster,
@@ -151,6 +157,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
                 *fewer_nodes(node_pool, resources, machines.capacities, most_pods),
+                *images_on_gke(node_pool, resources),
+                *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,

@@ -65,7 +65,8 @@ class DeclaredJob:
     """A job of the program.
 
     `kind` is one of JobKind, or any other kind with pod templates. `label` says whether it follows the ladder, empty if its
-    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs.
+    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs. `heads` is the template of a
+    RayJob's head.
     """
 
     resource: StackResource
@@ -75,6 +76,7 @@ class DeclaredJob:
     label: str | Unknown
     is_queued: bool
     templates: tuple[PodTemplate, ...] | Unknown
+    heads: tuple[PodTemplate, ...] = ()
 
     @property
     def title(self) -> str:
@@ -118,9 +120,11 @@ class DeclaredJob:
         """Return the templates of pods that have to run beside those that follow: the head of a RayJob, and others that stay."""
         followers = self.followers(pools)
         others = () if self.templates is UNKNOWN else self.templates
-        head = at(self.resource.props, "spec", "rayClusterSpec", "headGroupSpec", "template")
-        own = (_template("head", 1, head, {}),) if self.kind == JobKind.RAY_JOB and is_object(head) else ()
-        return tuple(each for each in (*own, *others) if each not in followers and not each.selects_spot)
+        return tuple(
+            each
+            for each in (*self.heads, *others)
+            if not any(each is one for one in followers) and not each.selects_spot
+        )
 
 
 def _may_select(template: PodTemplate, pools: Sequence[str]) -> bool:
@@ -195,7 +199,15 @@ def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResour
     props = resource.props
     name, namespace = text_at(props, "metadata", "name"), text_at(props, "metadata", "namespace")
     label = at(props, "metadata", "labels", FOLLOWS)
-    templates = _TEMPLATES[kind](props)
+    templates, head = (
+        _TEMPLATES[kind](props),
+        at(props, "spec", "rayClusterSpec", "headGroupSpec", "template"),
+    )
+    heads = (_template("head", 1, head, {}),) if kind is JobKind.RAY_JOB and is_object(head) else ()
+
+    def admitted(listed: Sequence[PodTemplate]) -> tuple[PodTemplate, ...]:
+        return tuple(_admitted(each, resource, str(namespace or "default"), resources) for each in listed)
+
     return DeclaredJob(
         resource=resource,
         kind=kind,
@@ -203,9 +215,8 @@ def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResour
         namespace=namespace or "default",
         label=label if isinstance(label, str) or label is UNKNOWN else "",
         is_queued=bool(at(props, "metadata", "labels", _QUEUE)) or at(props, "spec", "managedBy") is not None,
-        templates=templates
-        if templates is UNKNOWN
-        else tuple(_admitted(each, resource, str(namespace or "default"), resources) for each in templates),
+        templates=templates if templates is UNKNOWN else admitted(templates),
+        heads=admitted(heads),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
@@ -108,7 +109,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     read = _requirements(node_pool, name)
     node_class = class_of(node_pool, resources)
     settings = kubelet_of(node_pool, node_class, resources)
-    machines = _machines(read, cloud, provisioner, settings, efa=adapters)
+    machines, zones = _machines(read, cloud, provisioner, settings, efa=adapters), _zones(read, provisioner)
     return DeclaredPool(
         resource=node_pool,
         provisioner=provisioner,
@@ -131,10 +132,11 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             min_values={} if read is UNKNOWN else read.min_values,
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
-            zones=_zones(read, provisioner),
+            zones=zones,
             unmodeled=(
                 *missing_class(node_pool, resources),
-                *open_settings(node_pool, node_class, _zones(read, provisioner), resources),
+                *open_settings(node_pool, node_class, zones, resources),
+                *unread(node_pool),
                 *unshown_by_patches(node_pool),
             ),
             added_tolerations=tolerations_for(label, resources),

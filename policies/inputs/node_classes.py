@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster
+from holdfast.policies.fields import unread
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -33,8 +36,8 @@ NODE_CLASSES: Final = {
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _SHARE: Final = "vmMemoryOverheadPercent"
-#: Settings of the kubelet that change what pods may use of a node, and that are not modeled.
-_OPEN: Final = ("podsPerCore", "evictionHard", "evictionSoft")
+#: In scripts that change what the kubelet offers to pods: its settings, nodeadm's, and Bottlerocket's.
+_KUBELET: Final = re.compile(r"(?i)kubelet|max-?pods|reserved|evict|taint|node-?labels|poweroff|shutdown")
 
 
 def is_on_aws(node_pool: StackResource) -> bool:
@@ -128,18 +131,35 @@ def open_settings(
         yield f"what the chart of Karpenter sets as {_SHARE} is not known"
     if node_class is None:
         return
+    yield from unread(node_class)
+    yield from open_user_data(node_class, at(node_class.declared, "spec", "userData"))
     kubelet = at(node_class.props, "spec", "kubelet")
     reserved = [
         at(kubelet, kind, part) for kind in ("kubeReserved", "systemReserved") for part in ("cpu", "memory")
     ]
-    if kubelet is UNKNOWN or UNKNOWN in reserved or any(at(kubelet, each) is not None for each in _OPEN):
-        yield f"what the kubelet settings of {node_class.logical_name!r} leave to pods is not judged"
+    if kubelet is UNKNOWN or UNKNOWN in reserved:
+        yield f"what the kubelet settings of {node_class.logical_name!r} leave to pods is not known"
     there = _subnet_zones(node_class, resources)
     if there and isinstance(zones, frozenset) and not zones & there:
         yield (
             f"its nodes are in {', '.join(sorted(zones))}, and the subnets of this program that "
             f"{node_class.logical_name!r} selects are in {', '.join(sorted(there))}"
         )
+
+
+def open_user_data(resource: StackResource, data: Value) -> Iterator[str]:
+    """Yield that a script which machines run at their start may change what they offer to pods."""
+    if data is UNKNOWN:
+        yield f"the userData of {resource.logical_name!r} is not known yet"
+    elif isinstance(data, str) and _KUBELET.search(_decoded(data)):
+        yield f"what the userData of {resource.logical_name!r} sets of the kubelet is not judged"
+
+
+def _decoded(data: str) -> str:
+    try:
+        return b64decode(data, validate=True).decode()
+    except ValueError:
+        return data
 
 
 def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource]) -> frozenset[str]:

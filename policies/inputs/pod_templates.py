@@ -59,12 +59,6 @@ SPOT_SELECTIONS: Final[Mapping[str, str]] = {
     AKS_PRIORITY: AKS_SPOT_VALUE,
 }
 
-#: What places pods in a way that no check models.
-_UNMODELED: Final = {
-    "resourceClaims": "whether its resource claims can be allocated is not judged",
-    "schedulerName": "its pods are placed by another scheduler, which is not judged",
-}
-
 #: The taints of nodes that fail: pods that tolerate them for a while wait for the node to come back.
 _OF_NODE_STATES: Final = "node.kubernetes.io/"
 
@@ -290,9 +284,6 @@ def host_ports(spec: Value) -> frozenset[int]:
 
 
 def _unmodeled(spec: Value) -> Iterator[str]:
-    for name, reason in _UNMODELED.items():
-        if at(spec, name) not in (None, "", "default-scheduler", []):
-            yield reason
     for each in known_items(spec, "tolerations"):
         seconds, key = whole_number(at(each, "tolerationSeconds")), text_at(each, "key") or ""
         if seconds is not None and not str(key).startswith(_OF_NODE_STATES):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.fields import unread
 from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, text_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability.shape import MOVED_LABELS
@@ -28,7 +29,7 @@ def with_runtime_class(spec: Value, job: StackResource, resources: Sequence[Stac
     if not name or not is_object(spec):
         return ClassedPod(spec=spec)
     made = [
-        each.props
+        each
         for each in resources
         if each.type == _CLASS
         and text_at(each.props, "metadata", "name") == name
@@ -38,17 +39,18 @@ def with_runtime_class(spec: Value, job: StackResource, resources: Sequence[Stac
         shown = "?" if name is UNKNOWN else name
         reason = f"whether its RuntimeClass {shown} exists, and adds selectors, is not known: this program does not make it"
         return ClassedPod(spec=spec, open=(reason,))
-    selector = at(made[0], "scheduling", "nodeSelector")
-    tolerations, own = items_at(made[0], "scheduling", "tolerations"), items_at(spec, "tolerations")
+    props = made[0].props
+    selector = at(props, "scheduling", "nodeSelector")
+    tolerations, own = items_at(props, "scheduling", "tolerations"), items_at(spec, "tolerations")
     merged = {
         **spec,
         "nodeSelector": _merged(at(spec, "nodeSelector"), selector),
         "tolerations": UNKNOWN if tolerations is UNKNOWN or own is UNKNOWN else [*own, *tolerations],
-        "overhead": at(made[0], "overhead", "podFixed") or at(spec, "overhead"),
+        "overhead": at(props, "overhead", "podFixed") or at(spec, "overhead"),
     }
     moved = sorted({*MOVED_LABELS} & {*(selector if is_object(selector) else ())})
     keeps = f"its RuntimeClass {name} selects {', '.join(moved)}, which no move of the job changes"
-    return ClassedPod(spec=merged, open=(keeps,) if moved else ())
+    return ClassedPod(spec=merged, open=(*((keeps,) if moved else ()), *unread(made[0])))
 
 
 def _merged(own: Value, added: Value) -> Value:

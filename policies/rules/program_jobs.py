@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from holdfast.policies.fields import unread
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
@@ -94,7 +95,7 @@ def _of_followers(
     job: DeclaredJob, followers: Sequence[PodTemplate], ladder: DeclaredLadder, pools: LadderPools
 ) -> JobVerdict:
     unknown = tuple(f"{part} {_LATER}" for part in unreadable(followers))
-    alone = tuple(_without_nodes(job, ladder, pools))
+    alone = (*unread(job.resource), *_of_helpers(job, ladder), *_without_nodes(job, ladder, pools))
     shapes = tuple(
         replace(shape, unmodeled=(*shape.unmodeled, *alone))
         for each in followers
@@ -118,6 +119,13 @@ def _of_followers(
         + job.rejected,
         open=unknown,
     )
+
+
+def _of_helpers(job: DeclaredJob, ladder: DeclaredLadder) -> Iterator[str]:
+    """Yield what is not judged of the pods beside those that follow."""
+    for each in job.helpers(ladder.pools):
+        for reason in each.shape.unmodeled if isinstance(each.shape, Shape) else ():
+            yield f"of its pod {each.name!r}: {reason}"
 
 
 def _without_nodes(job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools) -> Iterator[str]:

@@ -182,7 +182,7 @@ def test_rayjob_is_not_proved_where_no_pool_takes_its_head(
         ({"kubelet": {"maxPods": 6.0}}, [], Word.BROKEN, "none of its machine types fits"),
         ({"kubelet": {"systemReserved": {"cpu": "1"}}}, [], Word.BROKEN, "2.62 CPU"),
         ({"kubelet": {"kubeReserved": {"memory": "8Gi"}}}, [], Word.BROKEN, "allocatable"),
-        ({"kubelet": {"evictionHard": {"memory.available": "40%"}}}, [], Word.NOT_JUDGED, "kubelet settings of 'default'"),
+        ({"kubelet": {"evictionHard": {"memory.available": "40%"}}}, [], Word.NOT_JUDGED, "`spec.kubelet.evictionHard` of EC2NodeClass"),
         ({"subnetSelectorTerms": [{"tags": {"discovery": "lab"}}]}, [SUBNET], Word.NOT_JUDGED, "are in us-west-2a"),
         ({"subnetSelectorTerms": [{"tags": {"discovery": "other"}}]}, [SUBNET], Word.PROVED, ""),
         ({}, [CHART], Word.BROKEN, "allocatable"),

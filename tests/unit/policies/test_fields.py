@@ -1,0 +1,225 @@
+"""The tables of fields are complete, as published schemas say, and what they call judged is read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Final, TypeAlias, cast
+
+import pytest
+import yaml
+
+from holdfast.components.fallback_policy.schema import policy_schema
+from holdfast.policies.fields import TABLES, kubernetes, unversioned
+from holdfast.policies.fields.azure import PROFILE
+from holdfast.policies.fields.table import Fields, Node, Standing
+from holdfast.policies.pack import RULES, settings
+from holdfast.policies.resources import Stack, StackResource, Value
+from holdfast.simulator.clouds.schema import Schema
+from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
+from tests.support.builders.policy_programs import STACKS, recorded
+from tests.support.builders.program_jobs import TIERS, cpu_pool
+from tests.support.builders.stack_resources import ladder, resource
+from tests.support.doc_pages import ROOT
+from tests.unit.policies.strangers import aws, azure, gcp
+
+#: The published fields below a field, by name; none below a scalar, or a map of any keys.
+Tree: TypeAlias = Mapping[str, "Tree"]
+
+_CRDS: Final = {
+    "kubernetes:jobset.x-k8s.io:JobSet": "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+    "kubernetes:ray.io:RayJob": "kuberay-crds/files/ray.io_rayjobs.yaml",
+    "kubernetes:karpenter.sh:NodePool": "karpenter-crds/files/karpenter.sh_nodepools.yaml",
+    "kubernetes:karpenter.k8s.aws:EC2NodeClass": "karpenter-crds/files/karpenter.k8s.aws_ec2nodeclasses.yaml",
+    "kubernetes:karpenter.kwok.sh:KWOKNodeClass": "karpenter-kwok-crds/files/karpenter.kwok.sh_kwoknodeclasses.yaml",
+}
+#: AWS publishes no definition of Auto Mode's class, and the one of AKS is not in this repository.
+_UNPUBLISHED: Final = {
+    "kubernetes:eks.amazonaws.com:NodeClass",
+    "kubernetes:karpenter.azure.com:AKSNodeClass",
+}
+
+
+def of_schema(schema: Mapping[str, object]) -> Tree:
+    """The fields of an OpenAPI schema."""
+    while schema.get("type") == "array":
+        schema = cast("Mapping[str, object]", schema["items"])
+    properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
+    return {name: of_schema(each) for name, each in properties.items()}
+
+
+def of_sdk(properties: Mapping[str, Property], above: frozenset[object] = frozenset()) -> Tree:
+    """The fields of a class of an SDK; of one that contains itself, once."""
+    return {name: _below(each.types, above) for name, each in properties.items()}
+
+
+def _below(types: tuple[PropertyType, ...], above: frozenset[object]) -> Tree:
+    for each in types:
+        if each.kind is Kind.LIST:
+            return _below(each.item, above)
+        if each.kind is Kind.OBJECT and each.shape is not None and each.shape not in above:
+            return of_sdk(argument_properties(each.shape), above | {each.shape})
+    return {}
+
+
+@cache
+def published(token: str) -> Tree:
+    """The fields of a type, as its provider or its project publishes them."""
+    if token == "kubernetes:holdfast.dev:FallbackPolicy":
+        return {"apiVersion": {}, "kind": {}, "metadata": {}, "spec": of_schema(policy_schema())["spec"]}
+    if token in _CRDS:
+        definition = yaml.safe_load((ROOT / "components/charts" / _CRDS[token]).read_text("utf-8"))
+        stored = next(each for each in definition["spec"]["versions"] if each["storage"])
+        found = of_schema(stored["schema"]["openAPIV3Schema"])
+        return {name: each for name, each in found.items() if name != "status"}
+    package = token.partition(":")[0]
+    if package == "kubernetes":
+        group, kind = token.split(":")[1:]
+        token = f"kubernetes:{group}/v1:{kind}"
+    return of_sdk(Schema.for_package(package).resource(token).inputs)
+
+
+def undecided(tree: Tree, node: Node, path: str = "") -> Iterator[str]:
+    """Yield the published fields of which the table says nothing."""
+    for name, below in tree.items():
+        child, where = node.child(name), f"{path}.{name}".lstrip(".")
+        if child.below and below:
+            yield from undecided(below, child, where)
+        elif child.standing is None and not child.below:
+            yield where
+
+
+def dead(tree: Tree, node: Node, path: str = "") -> Iterator[str]:
+    """Yield the fields of the table that are not published."""
+    for name, child in node.below.items() if tree else ():
+        where = f"{path}.{name}".lstrip(".")
+        if "*" not in name and name not in tree:
+            yield where
+        elif child is not kubernetes.POD.root:
+            yield from dead(tree.get(name, {}), child, where)
+
+
+@pytest.mark.parametrize("token", sorted({*TABLES} - _UNPUBLISHED))
+def test_table_decides_on_every_published_field_and_has_no_other(token: str) -> None:
+    table, tree = TABLES[token], published(token)
+    assert not [*undecided(tree, table.root)], "judge the field, say why it is harmless, or list it as open"
+    assert not [*dead(tree, table.root)], "the table names fields that the type does not have"
+
+
+def test_pools_inside_an_aks_cluster_have_every_published_field() -> None:
+    tree = published("azure-native:containerservice:ManagedCluster")["agentPoolProfiles"]
+    assert not [*undecided(tree, PROFILE.root), *dead(tree, PROFILE.root)]
+
+
+class Watched(Mapping[str, Value]):
+    """An object that remembers the paths of the fields that code reads by name."""
+
+    def __init__(self, value: Mapping[str, Value], seen: set[str], path: str = "") -> None:
+        self._value, self._seen, self._path = value, seen, path
+
+    def __getitem__(self, name: str) -> Value:
+        where = f"{self._path}.{name}".lstrip(".")
+        self._seen.add(where)
+        return self._wrapped(self._value[name], where)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._value)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def values(self) -> list[Value]:  # type: ignore[override]
+        return [self._wrapped(each, "?") for each in self._value.values()]
+
+    def _wrapped(self, value: Value, where: str) -> Value:
+        if isinstance(value, Mapping):
+            return Watched(cast("Mapping[str, Value]", value), self._seen, where)
+        return [self._wrapped(each, where) for each in value] if isinstance(value, list) else value
+
+
+_AMOUNTS: Final = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+_SECURITY: Final = {"capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
+_TERMS: Final = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "rack"}]}
+_POD_SPEC: Final[Mapping[str, Value]] = {
+    "affinity": {"podAffinity": _TERMS, "podAntiAffinity": _TERMS, "nodeAffinity": {}},
+    "resources": _AMOUNTS,
+    "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+    "volumes": [{"name": "data", "hostPath": {"path": "/data"}}],
+    **{
+        kind: [{"name": "train", "resources": _AMOUNTS, "securityContext": _SECURITY}, {"name": "beside"}]
+        for kind in ("containers", "initContainers")
+    },
+}
+_POD: Final[Value] = {"metadata": {}, "spec": _POD_SPEC}
+
+
+def everything() -> list[StackResource]:
+    """Resources that the other programs lack: a job of each kind, and what is read beside jobs and pools."""
+    placed: Value = {
+        "name": "train",
+        "namespace": "vision",
+        "annotations": {},
+        "labels": {"holdfast.dev/fallback": "true"},
+    }
+    job: Value = {"template": _POD}
+    child: Value = {"metadata": {"annotations": {}}, "spec": job}
+    group: Value = {"groupName": "workers", "replicas": 1, "template": _POD}
+    ray: Value = {"headGroupSpec": {"template": _POD}, "workerGroupSpecs": [group]}
+    node_class: Value = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    auto: Value = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "gpus"}
+    reserved: Value = {"cpu": "1", "memory": "1Gi"}
+    hard = ("count/pods", "cpu", "memory", "limits.cpu", "limits.memory", "services", "count/services", "persistentvolumeclaims", "count/persistentvolumeclaims", "count/jobs.batch", "count/jobsets.jobset.x-k8s.io", "count/rayjobs.ray.io")  # fmt: skip
+    config: Value = {"reservationAffinity": {}, "taintConfig": {}, "machineType": "n2-standard-8"}
+    classed: Value = {"spec": {**_POD_SPEC, "runtimeClassName": "gpu"}}
+    made: Mapping[str, Mapping[str, Value]] = {
+        "kubernetes:core/v1:Namespace": {"metadata": {"name": "vision", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
+        "kubernetes:core/v1:ResourceQuota": {"metadata": placed, "spec": {"hard": dict.fromkeys(hard, "9")}},
+        "kubernetes:core/v1:LimitRange": {"metadata": placed, "spec": {"limits": [{"type": "Container"}]}},
+        "kubernetes:node.k8s.io/v1:RuntimeClass": {"metadata": {"name": "gpu"}, "scheduling": {}, "overhead": {}},
+        "kubernetes:batch/v1:Job": {"metadata": placed, "spec": job},
+        "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet": {"metadata": placed, "spec": {"volumeClaimPolicies": [{}], "replicatedJobs": [{"name": "w", "template": child}]}},
+        "kubernetes:ray.io/v1:RayJob": {"metadata": placed, "spec": {"rayClusterSpec": ray, "deletionStrategy": {}}},
+        "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": {"metadata": {"name": "default"}, "spec": {"kubelet": {"kubeReserved": reserved, "systemReserved": reserved}}},
+        "kubernetes:eks.amazonaws.com/v1:NodeClass": {"metadata": {"name": "gpus"}, "spec": {}},
+        "aws:ec2/launchTemplate:LaunchTemplate": {"name": "gpus", "networkInterfaces": [{}]},
+        "aws:eks/nodeGroup:NodeGroup": {"launchTemplate": {"name": "gpus"}},
+        "gcp:container/nodePool:NodePool": {"nodeConfig": config, "queuedProvisioning": {}},
+        "azure-native:containerservice:AgentPool": {"agentPoolName": "p", "gpuProfile": {}},
+    }  # fmt: skip
+    others = [cpu_pool(each["name"], "on-demand", nodeClassRef=each) for each in (node_class, auto)]
+    return [
+        ladder(TIERS),
+        *others,
+        *(resource(token, "made", props) for token, props in made.items()),
+        resource("kubernetes:batch/v1:Job", "classed", {"metadata": placed, "spec": {"template": classed}}),
+    ]
+
+
+def judged(node: Node, path: str = "") -> Iterator[str]:
+    """Yield the fields that a table calls judged."""
+    for name, child in node.below.items():
+        where = f"{path}.{name}".lstrip(".")
+        if child.standing is Standing.JUDGED and "*" not in name:
+            yield where
+        yield from judged(child, where)
+
+
+def test_rules_read_every_field_that_is_called_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: object) -> tuple[str, ...]:
+        return ()
+
+    # The tables themselves look at every field.
+    monkeypatch.setattr(Fields, "unread", nothing)
+    seen: dict[str, set[str]] = {}
+    strangers = (*aws.STRANGERS, *azure.STRANGERS, *gcp.STRANGERS)
+    for program in (*map(recorded, STACKS), *(each.resources for each in strangers), everything()):
+        watched = Stack(
+            replace(each, props=Watched(each.props, seen.setdefault(unversioned(each.type), set())))
+            for each in program
+        )
+        for rule in RULES:
+            rule.find(watched, settings(rule, None))
+    unread = {
+        token: [each for each in judged(table.root) if each not in seen.get(token, ())]
+        for token, table in TABLES.items()
+    }
+    assert not {token: paths for token, paths in unread.items() if paths}, "no rule reads them"
