@@ -72,6 +72,8 @@ JOB_RULES: Final[Sequence[Json]] = (
 TRANSFER_RULES: Final[Sequence[Json]] = (
     rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
     rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
+    rule("ray.io", ["rayjobs"], ["get"]),
+    rule("ray.io", ["rayjobs/status"], ["patch"]),
 )
 
 #: What the controller of another cluster may do with copies of its jobs, in the training namespaces here that accept them.
@@ -79,6 +81,8 @@ COPY_RULES: Final[Sequence[Json]] = (
     rule("", ["pods"], ["list"]),
     rule("batch", ["jobs"], ["list"]),
     rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list", "patch"]),
+    rule("ray.io", ["rayclusters"], ["list"]),
+    rule("ray.io", ["rayjobs"], ["create", "delete", "get", "list", "patch"]),
 )
 
 #: In its own namespace. A rule for creation cannot name the object.

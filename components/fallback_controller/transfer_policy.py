@@ -124,12 +124,8 @@ def _policy(
     operations: Sequence[str], *, condition: tuple[str, str], validations: Iterable[tuple[str, str]]
 ) -> Json:
     rules: list[JsonValue] = [
-        {
-            "apiGroups": ["jobset.x-k8s.io"],
-            "apiVersions": ["*"],
-            "operations": list(operations),
-            "resources": ["jobsets"],
-        }
+        {"apiGroups": [group], "apiVersions": ["*"], "operations": list(operations), "resources": [resource]}
+        for group, resource in (("jobset.x-k8s.io", "jobsets"), ("ray.io", "rayjobs"))
     ]
     return {
         "failurePolicy": "Fail",

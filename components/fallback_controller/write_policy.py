@@ -68,7 +68,7 @@ _RESERVATION_EFFECT: Final = "NoSchedule"
 def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
     """Return the specification of the policy; `placeholder_image` is the only image that placeholders run.
 
-    `transfers`: the controller may transfer JobSets to other clusters.
+    `transfers`: the controller may transfer jobs to other clusters.
     """
     validations: list[JsonValue] = [
         {"expression": f"!({applies}) || ({allowed})", "message": message, "reason": "Forbidden"}
@@ -81,10 +81,13 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
                 _rule("", "v1", ["CREATE", "UPDATE"], "pods", "pods/status", "events"),
                 _rule("", "v1", ["UPDATE"], "nodes"),
                 _rule("batch", "v1", ["DELETE"], "jobs"),
-                _rule(
-                    "jobset.x-k8s.io", "*", ["UPDATE"], "jobsets", *(["jobsets/status"] if transfers else [])
-                ),
+                _rule("jobset.x-k8s.io", "*", ["UPDATE"], "jobsets"),
                 _rule("ray.io", "*", ["CREATE", "UPDATE"], "rayjobs"),
+                *(
+                    _rule(group, "*", ["UPDATE"], f"{resource}/status")
+                    for group, resource in (("jobset.x-k8s.io", "jobsets"), ("ray.io", "rayjobs"))
+                    if transfers
+                ),
             ]
         },
         "matchConditions": [
@@ -151,19 +154,11 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
         "the controller changes a JobSet only by its suspension, pool, reservation and state",
     )
     if transfers:
-        yield (
-            _is("jobsets/status"),
-            _all(
-                _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
-                _same(_rest("OBJECT.?status.orValue({})", ["conditions", "terminalState"])),
-                _same(_conditions_but("Completed", "Failed")),
-                f"{_NEW}.metadata.?finalizers.orValue([]).exists(f, f == {text(TRANSFER)})",
-            ),
-            "the controller changes a JobSet's status only to end it as its copy in another cluster has ended",
-        )
+        yield _ends_as_its_copy("jobsets", ["conditions", "terminalState"])
+        yield _ends_as_its_copy("rayjobs", ["endTime", "jobDeploymentStatus", "jobStatus", "message"])
     yield (
         _is("rayjobs", "UPDATE"),
-        _all(_same_job_metadata(), _same(*_rayjob_spec())),
+        _all(_same_job_metadata(transfers=transfers), _same(*_rayjob_spec())),
         "the controller changes a RayJob only by its suspension, pool, reservation and state",
     )
     yield (
@@ -199,6 +194,20 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
             _same(_without("", "metadata", "count", "lastTimestamp"), _without(".metadata", *_SERVER_FIELDS)),
         ),
         "the controller changes only the count of its own Events",
+    )
+
+
+def _ends_as_its_copy(resource: str, fields: Sequence[str]) -> tuple[str, str, str]:
+    """Return the validation of a status that is written by its `fields` while a copy of the job may exist."""
+    return (
+        _is(f"{resource}/status"),
+        _all(
+            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
+            _same(_rest("OBJECT.?status.orValue({})", fields)),
+            _same(_conditions_but("Completed", "Failed")),
+            f"{_NEW}.metadata.?finalizers.orValue([]).exists(f, f == {text(TRANSFER)})",
+        ),
+        "the controller changes a job's status only to end it as its copy in another cluster has ended",
     )
 
 
@@ -345,7 +354,7 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerWritePolicyArgs:
-    """`placeholder_image` is the only image that placeholders run. `transfers`: JobSets may move to other clusters."""
+    """`placeholder_image` is the only image that placeholders run. `transfers`: jobs may move to other clusters."""
 
     placeholder_image: str
     transfers: bool = False

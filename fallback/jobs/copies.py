@@ -1,4 +1,4 @@
-"""Copies of a JobSet in other clusters: the manifest of one, both sides of a transfer as views, and the patches of its steps."""
+"""Copies of a job in other clusters: the manifest of one, both sides of a transfer as views, and the patches of its steps."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, objects, stamp, text, uid_of
-from holdfast.fallback.jobs.jobset import JobSetKind, templates_with_pool
+from holdfast.fallback.api.objects import metadata_of, text, uid_of
+from holdfast.fallback.jobs.kinds import JobKind
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, read_record
 from holdfast.fallback.state_machine.transfer import (
@@ -48,27 +48,20 @@ _HOME_ANNOTATIONS: Final = frozenset(
     {STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, STOP, TRANSFER, LOST_COPY, _APPLIED}
 )
 
-# A copy that its operator deletes after a time would take its outcome with it.
-_HOME_FIELDS: Final = frozenset({"ttlSecondsAfterFinished"})
 
-_CONDITIONS: Final = {Outcome.COMPLETED: "Completed", Outcome.FAILED: "Failed"}
-
-
-def copy_of(job: Json, *, home: str, epoch: int, pool: str) -> Json:
+def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Json:
     """Return the copy of a job for a pool of another cluster: suspended, without a permit. `home`: the uid of the job's cluster."""
     uid = uid_of(job)
-    metadata, spec = metadata_of(job), mapping(job.get("spec"))
+    metadata = metadata_of(job)
     labels = {key: value for key, value in mapping(metadata.get("labels")).items() if key != TIER}
     annotations = {
         key: value
         for key, value in mapping(metadata.get("annotations")).items()
         if key not in _HOME_ANNOTATIONS
     }
-    templates = templates_with_pool(job, pool, tolerate_reservation=False)
-    labelled = [_labelled(each, uid) for each in objects(templates["replicatedJobs"])]
     return {
-        "apiVersion": JobSetKind.api_version,
-        "kind": JobSetKind.kind,
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
         "metadata": {
             "name": metadata.get("name"),
             "namespace": metadata.get("namespace"),
@@ -79,33 +72,16 @@ def copy_of(job: Json, *, home: str, epoch: int, pool: str) -> Json:
                 PERMIT: Permit.WAITING.value,
             },
         },
-        "spec": {
-            **{key: value for key, value in spec.items() if key not in _HOME_FIELDS},
-            "suspend": True,
-            "replicatedJobs": labelled,
-        },
+        "spec": {**kind.copied_spec(job, pool, {COPY_OF: uid}), "suspend": True},
     }
 
 
-def _labelled(replicated_job: Json, uid: str) -> Json:
-    """Return a replicated job whose child Jobs and pods have the label of the copy."""
-    job = mapping(replicated_job.get("template"))
-    job_spec = mapping(job.get("spec"))
-    pod = _with_label(mapping(job_spec.get("template")), uid)
-    return {**replicated_job, "template": {**_with_label(job, uid), "spec": {**job_spec, "template": pod}}}
-
-
-def _with_label(template: Json, uid: str) -> Json:
-    metadata = mapping(template.get("metadata"))
-    return {**template, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), COPY_OF: uid}}}
-
-
-def home_view(snapshot: Snapshot, *, wanted: str) -> HomeView:
+def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
     """Return the job at home; `wanted`: the cluster that its ladder wants it in, empty for home."""
     job = snapshot.job
     metadata = metadata_of(job)
     annotations = _annotations(job)
-    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    seen, _ = kind.observe(snapshot, PodHistory())
     lost = text(annotations.get(LOST_COPY))
     return HomeView(
         uid=uid_of(job),
@@ -131,15 +107,21 @@ def record_of(job: Json) -> TransferRecord:
     return TransferRecord(uid=uid_of(job), stage=Stage.RETURNING if is_held(job) else Stage.HOME)
 
 
-def key_of(job: Json) -> JobKey:
-    """Return the key of a JobSet."""
-    return JobKey(JobSetKind.kind, namespace_of(job), name_of(job))
-
-
 def home_of(found: Json) -> str:
     """Return the identity of the cluster that an object is a copy from, empty for no copy."""
+    return _origin(found)[0]
+
+
+def origin_of(found: Json) -> str:
+    """Return the uid of the job that an object is a copy of, empty for no copy."""
+    return _origin(found)[1]
+
+
+def _origin(found: Json) -> tuple[str, str, int]:
+    """Return the home of a copy, the uid of its job, and its epoch; empty for no copy."""
     parts = text(_annotations(found).get(COPY_OF)).split(" ")
-    return parts[1] if len(parts) == _PARTS else ""
+    is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
+    return (parts[1], parts[2], int(parts[3])) if is_copy else ("", "", 0)
 
 
 def is_held(job: Json) -> bool:
@@ -153,34 +135,32 @@ def may_run_here(job: Json) -> bool:
 
 
 def remote_view(
-    found: Json | None, children: Sequence[Json], pods: Sequence[Json], now: datetime
+    kind: JobKind, found: Json | None, children: Sequence[Json], pods: Sequence[Json], now: datetime
 ) -> RemoteView:
-    """Return what another cluster has of a job: the object with its name, and the child Jobs and pods of its copies."""
+    """Return what another cluster has of a job: the object with its name, and the children and pods of its copies."""
     is_clear = not children and all(has_ended(pod) for pod in pods)
     if found is None:
         return RemoteView(is_clear=is_clear)
-    annotations = _annotations(found)
-    parts = text(annotations.get(COPY_OF)).split(" ")
-    is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
-    seen = _observe_there(found, children, pods, now)
+    _, origin, epoch = _origin(found)
+    seen = _observe_there(kind, found, children, pods, now)
     is_stopped = seen.outcome is not None or (seen.suspended and seen.is_suspension_complete)
     view = CopyView(
         uid=uid_of(found),
         version=text(metadata_of(found).get("resourceVersion")),
-        origin=parts[2] if is_copy else "",
-        epoch=int(parts[3]) if is_copy else 0,
-        permit=read_permit(text(annotations.get(PERMIT))),
+        origin=origin,
+        epoch=epoch,
+        permit=read_permit(text(_annotations(found).get(PERMIT))),
         is_quiet=is_stopped and all(has_ended(pod) for pod in pods),
-        outcome=seen.outcome,
+        outcome=None if _may_continue(kind, found, seen) else seen.outcome,
     )
     return RemoteView(copy=view, is_clear=is_clear)
 
 
 def copy_status(
-    found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime, *, cluster: str
+    kind: JobKind, found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime, *, cluster: str
 ) -> CopyStatus:
     """Return how a copy in a cluster is: its pods, and what the controller there has recorded of it."""
-    seen = _observe_there(found, children, pods, now)
+    seen = _observe_there(kind, found, children, pods, now)
     state = state_of(found)
     return CopyStatus(
         pods_expected=seen.pods_expected,
@@ -189,7 +169,7 @@ def copy_status(
         evictions=state.evictions if state else 0,
         application_failures=state.application_failures if state else 0,
         unexplained=state.unexplained if state else 0,
-        is_given_up=state is not None and state.phase is Phase.GIVEN_UP,
+        is_given_up=_may_continue(kind, found, seen) or (state is not None and state.phase is Phase.GIVEN_UP),
         uid=seen.uid,
         cluster=cluster,
         ledger=state.ledger if state else None,
@@ -212,11 +192,18 @@ def state_of(job: Json) -> JobState | None:
     return read if isinstance(read, JobState) and read.uid == uid_of(job) else None
 
 
-def _observe_there(found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime) -> Observation:
+def _may_continue(kind: JobKind, copy: Json, seen: Observation) -> bool:
+    """Whether the job continues in its own cluster although its copy has failed."""
+    return seen.outcome is Outcome.FAILED and not kind.fails_for_good(copy)
+
+
+def _observe_there(
+    kind: JobKind, found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime
+) -> Observation:
     # Nodes there are not read: the rights end at the training namespaces. A pod with a node has a live one.
     nodes: Mapping[str, Json] = {name: {} for pod in pods if (name := node_of(pod))}
     snapshot = Snapshot(job=found, now=now, pods=tuple(pods), children=tuple(children), nodes=nodes)
-    seen, _ = JobSetKind().observe(snapshot, PodHistory())
+    seen, _ = kind.observe(snapshot, PodHistory())
     return seen
 
 
@@ -237,24 +224,10 @@ def suspension_patch(job: Json) -> Json:
     return {"metadata": _fence(job), "spec": {"suspend": True}}
 
 
-def outcome_patch(job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
+def outcome_patch(kind: JobKind, job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
     """Return the patch of the job's status that ends it as its copy has ended."""
-    kind = _CONDITIONS[outcome]
-    conditions = objects(mapping(job.get("status")).get("conditions"))
-    ended: Json = {
-        "type": kind,
-        "status": "True",
-        "reason": "CopyEnded",
-        "message": f"The copy of the job in {cluster} has ended.",
-        "lastTransitionTime": stamp(at),
-    }
-    return {
-        "metadata": _fence(job),
-        "status": {
-            "conditions": [*(each for each in conditions if each.get("type") != kind), ended],
-            "terminalState": kind,
-        },
-    }
+    message = f"The copy of the job in {cluster} has ended."
+    return {"metadata": _fence(job), "status": kind.ended_status(job, outcome, message, at)}
 
 
 def permit_patch(action: SetPermit) -> Json:

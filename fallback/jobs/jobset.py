@@ -18,6 +18,7 @@ from holdfast.fallback.api.objects import (
     namespace_of,
     objects,
     owner_of,
+    stamp,
     text,
     uid_of,
 )
@@ -32,6 +33,7 @@ from holdfast.fallback.jobs.pod_templates import (
     labels_of,
     pool_of,
     shape_of,
+    with_labels,
     with_pool,
 )
 from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
@@ -42,7 +44,7 @@ from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.json import Json, JsonValue, mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from holdfast.fallback.jobs.pod_history import PodHistory
@@ -188,6 +190,14 @@ def _with_pod_spec(replicated_job: Json, pod_spec: Json) -> Json:
     return {**replicated_job, "template": {**template, "spec": {**job_spec, "template": pod_template}}}
 
 
+def _labelled(replicated_job: Json, labels: Mapping[str, str]) -> Json:
+    """Return a replicated job whose child Jobs and pods have further labels."""
+    job = with_labels(mapping(replicated_job.get("template")), labels)
+    job_spec = mapping(job.get("spec"))
+    pod = with_labels(mapping(job_spec.get("template")), labels)
+    return {**replicated_job, "template": {**job, "spec": {**job_spec, "template": pod}}}
+
+
 def capacity_selection_of_child(child: Json) -> JsonValue:
     """Return the part of a child Job's template that a move changes."""
     pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
@@ -300,6 +310,34 @@ class JobSetKind:
         del job, action, state
         return None
 
+    def copied_spec(self, job: Json, pool: str, labels: Mapping[str, str]) -> Json:
+        """Return the spec of a copy; see JobKind. JobSet deletes a JobSet that has ended after `ttlSecondsAfterFinished`."""
+        spec = {**mapping(job.get("spec")), **templates_with_pool(job, pool, tolerate_reservation=False)}
+        spec.pop("ttlSecondsAfterFinished", None)
+        return {
+            **spec,
+            "replicatedJobs": [_labelled(each, labels) for each in objects(spec["replicatedJobs"])],
+        }
+
+    def fails_for_good(self, copy: Json) -> bool:
+        """Return True: a JobSet fails when it may not restart any more."""
+        del copy
+        return True
+
+    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+        """Return the condition with which JobSet ignores a JobSet, beside the others, and its terminal state."""
+        kind = _CONDITION_OF[outcome]
+        conditions = objects(mapping(job.get("status")).get("conditions"))
+        ended: Json = {
+            "type": kind,
+            "status": "True",
+            "reason": "CopyEnded",
+            "message": message,
+            "lastTransitionTime": stamp(at),
+        }
+        others = [each for each in conditions if each.get("type") != kind]
+        return {"conditions": [*others, ended], "terminalState": kind}
+
 
 def _shape(job: Json, each: ReplicatedJob) -> PodShape:
     """Return the shape of a template's pods. JobSet itself keeps the pods of exclusive topologies apart."""
@@ -360,8 +398,11 @@ def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
     )
 
 
+_CONDITION_OF: Final = {Outcome.COMPLETED: "Completed", Outcome.FAILED: "Failed"}
+
+
 def _outcome_of(job: Json) -> tuple[Outcome | None, datetime | None]:
-    for kind, outcome in (("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED)):
+    for outcome, kind in _CONDITION_OF.items():
         condition = condition_of(job, kind)
         if condition.get("status") == "True":
             return outcome, moment(condition.get("lastTransitionTime"))

@@ -9,11 +9,12 @@ from holdfast.fallback.jobs.rayjob import RayJobKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import JobKey, Recreation, Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.observation import Observation, Outcome
     from holdfast.scheduling.json import Json
 
 
@@ -57,6 +58,21 @@ class JobKind(Protocol):
 
     def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
         """Return how to recreate a failed job; None for a kind that cannot be."""
+        ...
+
+    def copied_spec(self, job: Json, pool: str, labels: Mapping[str, str]) -> Json:
+        """Return the spec of a job's copy for a pool of another cluster: its children and pods have `labels`.
+
+        It has no field by which its operator would delete it, and its outcome with it.
+        """
+        ...
+
+    def fails_for_good(self, copy: Json) -> bool:
+        """Whether a copy that has failed is its job's failure; otherwise the job continues in its own cluster."""
+        ...
+
+    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+        """Return the part of the status with which a suspended job has ended; its operator keeps it."""
         ...
 
 

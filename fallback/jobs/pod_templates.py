@@ -72,6 +72,12 @@ def capacity_selection(pod_spec: Json) -> JsonValue:
     return {"selector": selector, "reserved": reserved}
 
 
+def with_labels(template: Json, labels: Mapping[str, str]) -> Json:
+    """Return a template, of a pod or of a Job, whose objects have further labels."""
+    metadata = metadata_of(template)
+    return {**template, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}}
+
+
 def labels_of(template: Json) -> Mapping[str, str]:
     """Return the labels that a template gives its pods."""
     return {key: text(value) for key, value in mapping(metadata_of(template).get("labels")).items()}

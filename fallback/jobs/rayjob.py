@@ -31,14 +31,17 @@ from holdfast.fallback.jobs.pod_templates import (
     pool_of,
     selector_of,
     shape_of,
+    with_labels,
     with_pool,
 )
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating
 from holdfast.fallback.jobs.rayjob_status import (
+    INVALID,
     SUSPENDED,
     attempt_failed_events,
     deployment_status,
     ended_at,
+    ended_status,
     failed_attempts,
     failed_attempts_as_losses,
     head_unready_since,
@@ -47,23 +50,16 @@ from holdfast.fallback.jobs.rayjob_status import (
     outcome_of,
     with_new_failures,
 )
+from holdfast.fallback.jobs.rayjob_successor import can_have_successor, predecessor_patch, successor
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import (
-    CAPACITY_KEYS,
-    CHECKPOINT_REQUESTED,
-    FIRST_CREATED,
-    RECREATE,
-    STATE,
-    SUCCESSOR,
-    SUCCESSOR_OF,
-    SUSPENDED_FOR,
-)
+from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
@@ -196,79 +192,6 @@ def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool)
     return submits_by_job and ("Job", text(labels.get(_SUBMITTER))) not in strangers
 
 
-# The longest RayJob name that KubeRay accepts, and the part of a uid that distinguishes successors.
-_LONGEST_NAME: Final = 47
-_OF_UID: Final = 8
-_NOT_COPIED_ANNOTATIONS: Final = frozenset(
-    {
-        STATE,
-        SUSPENDED_FOR,
-        SUCCESSOR,
-        CHECKPOINT_REQUESTED,
-        "kubectl.kubernetes.io/last-applied-configuration",
-    }
-)
-
-
-def can_have_successor(job: Json) -> bool:
-    """Whether a RayJob asks to be recreated, has not been, and has no owner that may recreate it."""
-    annotations = mapping(metadata_of(job).get("annotations"))
-    asks = annotations.get(RECREATE) == "true"
-    return asks and not annotations.get(SUCCESSOR) and not owner_of(job)
-
-
-def successor_name(job: Json) -> str:
-    """Return the name of a RayJob's successor, always the same."""
-    ending = f"-{uid_of(job)[:_OF_UID]}"
-    return f"{_first_name(job)[: _LONGEST_NAME - len(ending)]}{ending}"
-
-
-def successor(job: Json, spec: Json, state: str) -> Json:
-    """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text."""
-    metadata = metadata_of(job)
-    annotations = {
-        name: value
-        for name, value in mapping(metadata.get("annotations")).items()
-        if name not in _NOT_COPIED_ANNOTATIONS
-    }
-    cluster = {
-        **mapping(mapping(job.get("spec")).get("rayClusterSpec")),
-        **mapping(spec.get("rayClusterSpec")),
-    }
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": {
-            "name": successor_name(job),
-            "namespace": namespace_of(job),
-            "labels": mapping(metadata.get("labels")),
-            "annotations": {
-                **annotations,
-                SUCCESSOR_OF: _first_name(job),
-                FIRST_CREATED: text(annotations.get(FIRST_CREATED) or metadata.get("creationTimestamp")),
-                STATE: state,
-            },
-        },
-        "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
-    }
-
-
-def predecessor_patch(job: Json) -> Json:
-    """Return the patch of the failed RayJob once its successor exists: the controller does not manage it any more."""
-    metadata = metadata_of(job)
-    return {
-        "metadata": {
-            "resourceVersion": metadata.get("resourceVersion"),
-            "uid": metadata.get("uid"),
-            "annotations": {SUCCESSOR: successor_name(job), STATE: None},
-        }
-    }
-
-
-def _first_name(job: Json) -> str:
-    return text(mapping(metadata_of(job).get("annotations")).get(SUCCESSOR_OF)) or name_of(job)
-
-
 class RayJobKind:
     """RayJobs: each resumption creates a new RayCluster from the current template."""
 
@@ -302,7 +225,7 @@ class RayJobKind:
         sight = base_observation(own, history)
         sight = replace(
             sight,
-            is_suspension_complete=deployment_status(job) == SUSPENDED,
+            is_suspension_complete=deployment_status(job) == SUSPENDED and not _has_cluster(own),
             can_be_suspended=honors_suspension(job),
             not_suspendable_reason=not_suspendable_reason(job)
             or affinity_problem([each.pod_spec for each in following], self.kind),
@@ -335,18 +258,15 @@ class RayJobKind:
         return sight, history
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
-        """Return the patch of one update: the worker groups select the pool, the RayJob is suspended.
+        """Return the patch of one update: the worker groups select the pool, if there is one, and the RayJob is suspended.
 
         A running cluster ignores changes of its RayJob's template; the next cluster uses it.
         """
-        return patches.spec_patch(
-            job,
-            state,
-            {
-                "suspend": True,
-                **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
-            },
-        )
+        spec: Json = {"suspend": True}
+        if action.pool:
+            tolerates = action.tolerate_reservation
+            spec = {**spec, **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=tolerates)}
+        return patches.spec_patch(job, state, spec)
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
@@ -369,11 +289,44 @@ class RayJobKind:
         spec = _cluster_spec_with_pool(job, action.pool, tolerate_reservation=False)
         return Recreation(manifest=successor(job, spec, state), patch=predecessor_patch(job))
 
+    def copied_spec(self, job: Json, pool: str, labels: Mapping[str, str]) -> Json:
+        """Return the spec of a copy; see JobKind. Its cluster and the pods of its head and workers have the labels.
+
+        KubeRay gives a cluster the labels of its RayJob. A submitter has them if it has a template.
+        """
+        spec, cluster = mapping(job.get("spec")), cluster_spec(job)
+        copied = {
+            **spec,
+            "rayClusterSpec": {
+                **cluster,
+                "headGroupSpec": _labelled(mapping(cluster.get("headGroupSpec")), labels),
+                "workerGroupSpecs": [_labelled(each, labels) for each in _groups_with_pool(job, pool)],
+            },
+        }
+        if "submitterPodTemplate" in spec:
+            copied["submitterPodTemplate"] = with_labels(mapping(spec["submitterPodTemplate"]), labels)
+        copied.pop("ttlSecondsAfterFinished", None)
+        return copied
+
+    def fails_for_good(self, copy: Json) -> bool:
+        """Whether a RayJob that is valid has failed, and does not ask to be created again."""
+        asks = mapping(metadata_of(copy).get("annotations")).get(RECREATE) == "true"
+        return deployment_status(copy) != INVALID and not asks
+
+    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+        """Return the status that KubeRay gives a RayJob that has ended."""
+        del job
+        return ended_status(outcome, message, at)
+
 
 def _cluster_spec_with_pool(job: Json, pool: str, *, tolerate_reservation: bool) -> Json:
-    """Return the RayJob's cluster template, with those worker groups that follow selecting a pool."""
-    reserved_for_uid = uid_of(job) if tolerate_reservation else None
-    groups = [
+    """Return the patch of the RayJob's cluster template, with those worker groups that follow selecting a pool."""
+    uid = uid_of(job) if tolerate_reservation else None
+    return {"rayClusterSpec": {"workerGroupSpecs": _groups_with_pool(job, pool, reserved_for_uid=uid)}}
+
+
+def _groups_with_pool(job: Json, pool: str, *, reserved_for_uid: str | None = None) -> list[Json]:
+    return [
         {
             **each.spec,
             "template": {
@@ -385,7 +338,21 @@ def _cluster_spec_with_pool(job: Json, pool: str, *, tolerate_reservation: bool)
         else each.spec
         for each in worker_groups(job)
     ]
-    return {"rayClusterSpec": {"workerGroupSpecs": groups}}
+
+
+def _labelled(group: Json, labels: Mapping[str, str]) -> Json:
+    return {**group, "template": with_labels(mapping(group.get("template")), labels)}
+
+
+def _has_cluster(snapshot: Snapshot) -> bool:
+    """Whether a RayCluster of the RayJob exists.
+
+    KubeRay deletes it before it reports a suspension, unless its cache does not show it yet.
+    """
+    uid = uid_of(snapshot.job)
+    return any(
+        child.get("kind") == "RayCluster" and owner_of(child).get("uid") == uid for child in snapshot.children
+    )
 
 
 def _standing_events(job: Json) -> tuple[JobEvent, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import counter, moment, text, uid_of
+from holdfast.fallback.api.objects import counter, moment, stamp, text, uid_of
 from holdfast.fallback.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
@@ -33,7 +33,8 @@ SUSPENDED: Final = "Suspended"
 _HONORS_SUSPENSION: Final = frozenset({"Initializing", RUNNING})
 _COMPLETE: Final = "Complete"
 # KubeRay never reconciles a RayJob again that was invalid once, even after it is corrected.
-_FAILED: Final = frozenset({"Failed", "ValidationFailed"})
+INVALID: Final = "ValidationFailed"
+_FAILED: Final = frozenset({"Failed", INVALID})
 
 
 def deployment_status(job: Json) -> str:
@@ -52,6 +53,20 @@ def outcome_of(job: Json) -> Outcome | None:
     if status == _COMPLETE:
         return Outcome.COMPLETED
     return Outcome.FAILED if status in _FAILED else None
+
+
+def ended_status(outcome: Outcome, message: str, at: datetime) -> Json:
+    """Return the part of the status with which a RayJob has ended, as KubeRay writes it.
+
+    KubeRay reconciles a RayJob in these states only to delete its cluster, whatever state it had before.
+    """
+    is_complete = outcome is Outcome.COMPLETED
+    return {
+        "jobDeploymentStatus": _COMPLETE if is_complete else "Failed",
+        "jobStatus": "SUCCEEDED" if is_complete else "FAILED",
+        "endTime": stamp(at),
+        "message": message,
+    }
 
 
 def ended_at(job: Json) -> datetime | None:

@@ -5,15 +5,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client, Kind
+from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.kinds import job_of_pod
+from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches, child_selectors, pod_selectors
+from holdfast.fallback.reconciler.caches import (
+    RESERVED_FOR_UID,
+    Caches,
+    child_kind,
+    child_selector,
+    pod_selectors,
+)
 from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholder_changes
 from holdfast.fallback.reservations.reserved_capacity import (
@@ -99,7 +105,7 @@ class ReservationManager:
             try:
                 await self._client.create(POD, RESERVATION_NAMESPACE, pod)
             except ApiError as error:
-                if error.status != _CONFLICT:  # it exists already, and is not cached yet
+                if not error.is_conflict:  # it exists already, and is not cached yet
                     raise
 
     async def _drop(self, uid: str) -> None:
@@ -147,7 +153,21 @@ def _taints_of(pool: str, policy: Policy | NoPolicy) -> tuple[Taint, ...]:
 
 KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
 
-_CONFLICT: Final = 409
+
+async def current_pods(client: Client, key: JobKey) -> list[Json]:
+    """Return a job's pods from the API server: no watch is as current."""
+    lists = [
+        await client.current(POD, namespace=key.namespace, labels=labels) for labels in pod_selectors(key)
+    ]
+    return [pod for found in lists for pod in found if job_of_pod(pod) == key]
+
+
+async def current_children(client: Client, key: JobKey) -> list[Json]:
+    """Return the children that create a job's pods from the API server. Read them before the pods: these may be their last."""
+    kind = child_kind(key)
+    found = await client.current(kind, namespace=key.namespace, labels=child_selector(key))
+    named = [{"apiVersion": kind.api_version, "kind": kind.name, **child} for child in found]
+    return [child for child in named if job_of_child(child) == key]
 
 
 class OutdatedObservation(Exception):  # noqa: N818 - says what is wrong
@@ -163,7 +183,7 @@ class PodsRemain(OutdatedObservation):
 
 
 class SuspensionIncomplete(OutdatedObservation):
-    """A child Job may still create pods of the old template: nothing was resumed."""
+    """A child may still create pods of the old template: nothing was resumed."""
 
     reason = "suspension_incomplete"
 
@@ -238,21 +258,10 @@ class ActionExecutor:
         self._caches.jobs[key.kind].refresh(answer)
         return answer
 
-    async def _pods_now(self, context: JobContext) -> list[Json]:
-        """Return the job's pods from the API server: no watch is as current."""
-        found = await self._current(POD, context.key, pod_selectors(context.key))
-        return [pod for pod in found if job_of_pod(pod) == context.key]
-
-    async def _current(self, kind: Kind, key: JobKey, selectors: Iterable[str]) -> list[Json]:
-        lists = [
-            await self._client.current(kind, namespace=key.namespace, labels=labels) for labels in selectors
-        ]
-        return [each for found in lists for each in found]
-
     async def _require_suspended(self, context: JobContext) -> None:
-        """Observe the job's child Jobs, then its pods, as the API server has them now: suspended Jobs create no pods."""
-        children = await self._current(JOB, context.key, child_selectors(context.key))
-        pods = await self._pods_now(context)
+        """Observe the job's children, then its pods, as the API server has them now: suspended Jobs create no pods."""
+        children = await current_children(self._client, context.key)
+        pods = await current_pods(self._client, context.key)
         left = [name_of(pod) for pod in pods if not has_ended(pod)]
         if left:
             raise PodsRemain(f"{len(left)} pods of the job are left, for example {left[0]}")
@@ -262,12 +271,12 @@ class ActionExecutor:
             raise SuspensionIncomplete(
                 f"of {len(children)} child Jobs, {seen.outdated_children} have another template"
                 if seen.outdated_children
-                else f"one of {len(children)} child Jobs may still create pods, or one is missing"
+                else f"one of {len(children)} children may still create pods, or one is missing"
             )
 
     async def _require_pods_without_nodes(self, context: JobContext) -> None:
         """Observe the job's pods and their nodes as the API server has them now; the caches may lag behind it."""
-        pods = tuple(await self._pods_now(context))
+        pods = tuple(await current_pods(self._client, context.key))
         nodes = dict(context.snapshot.nodes)
         for name in {node_of(pod) for pod in pods} - {"", *nodes}:
             with suppress(ApiError):
@@ -289,7 +298,7 @@ class ActionExecutor:
 
     async def _end_lost(self, context: JobContext, action: ForceDelete) -> None:
         """End pods whose machines are gone, then delete them: a Job waits forever for a pod that only vanishes."""
-        for pod in await self._pods_now(context):
+        for pod in await current_pods(self._client, context.key):
             if name_of(pod) not in action.pods:
                 continue
             if not has_ended(pod):
@@ -303,7 +312,7 @@ class ActionExecutor:
 
     async def _ask(self, context: JobContext, action: RequestCheckpoint) -> Json:
         """Ask each pod, then record the request in the job: in the other order a pod might never receive it."""
-        for pod in await self._pods_now(context):
+        for pod in await current_pods(self._client, context.key):
             if not has_ended(pod):
                 patch = patches.checkpoint_request(pod, action.at)
                 await self._client.patch(POD, context.key.namespace, name_of(pod), patch)
@@ -316,6 +325,6 @@ class ActionExecutor:
         try:
             await self._client.create(KIND_OF[context.key.kind], context.key.namespace, succession.manifest)
         except ApiError as error:
-            if error.status != _CONFLICT:
+            if not error.is_conflict:
                 raise
         return await self._patch(context, succession.patch)

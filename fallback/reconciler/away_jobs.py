@@ -7,12 +7,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.client import JOBSET, ApiError, Client, LeadershipLost, Unreachable
+from holdfast.fallback.api.client import ApiError, Client, LeadershipLost, Unreachable
 from holdfast.fallback.api.objects import metadata_of
 from holdfast.fallback.jobs import copies
+from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import cluster_of, pool_there
 from holdfast.fallback.reconciler.cached_objects import CachedJob
@@ -60,16 +62,17 @@ class AwayJobs:
         self._changed = changed
         self._report = report
         self._queue = WorkQueue[JobKey](now=now)
+        self._runs = False
         self._copies: dict[JobKey, CopyStatus] = {}
-        self._silent = set[str]()
+        self._silent: dict[_Place, str] = {}
         self._reported: dict[JobKey, str] = {}
         if clients:
-            caches.jobs[JOBSET.name].add_handler(self._job_changed)
+            for kind, cache in caches.jobs.items():
+                cache.add_handler(partial(self._job_changed, kind))
 
-    @property
-    def clusters(self) -> Collection[str]:
-        """The clusters in which a copy may run, without those that did not answer the last request."""
-        return self._clients.keys() - self._silent
+    def clusters(self, key: JobKey) -> Collection[str]:
+        """Return the clusters in which a copy of a job may run: those that answered the last request about such copies."""
+        return {cluster for cluster in self._clients if _place(cluster, key) not in self._silent}
 
     def copy_of(self, key: JobKey) -> CopyStatus | None:
         """Return what was seen last of a job's copy; None if nothing was."""
@@ -82,14 +85,18 @@ class AwayJobs:
         transfers = Transfers(
             self._home, self._clients, home_id=await self._identity(), now=self._now, seen=self._seen
         )
-        for namespace, name in self._caches.jobs[JOBSET.name].known():
-            self._queue.add(JobKey(JOBSET.name, namespace, name))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._queue.run())
-            for _ in range(_WORKERS):
-                group.create_task(self._work(transfers))
-            for cluster in self._clients:
-                group.create_task(self._remove_leftovers(transfers, cluster))
+        self._queue, self._runs = WorkQueue[JobKey](now=self._now), True
+        for key in self._caches.all_keys():
+            self._queue.add(key)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._queue.run())
+                for _ in range(_WORKERS):
+                    group.create_task(self._work(transfers))
+                for cluster in self._clients:
+                    group.create_task(self._remove_leftovers(transfers, cluster))
+        finally:
+            self._runs = False
 
     async def _identity(self) -> str:
         while True:
@@ -99,8 +106,10 @@ class AwayJobs:
                 _log.warning("the identity of this cluster cannot be read: %s", error)
                 await asyncio.sleep(_IDENTITY_SECONDS)
 
-    def _job_changed(self, change: Change[CachedJob]) -> None:
-        self._queue.add(JobKey(JOBSET.name, *change.name))
+    def _job_changed(self, kind: str, change: Change[CachedJob]) -> None:
+        # A replica that does not lead takes no steps.
+        if self._runs:
+            self._queue.add(JobKey(kind, *change.name))
 
     async def _work(self, transfers: Transfers) -> None:
         while True:
@@ -139,14 +148,15 @@ class AwayJobs:
             self._queue.add(key)
             return
         record = copies.record_of(job)
-        is_settled = (pool and record.stage is Stage.AWAY) or record.cluster in self._silent
+        is_silent = _place(record.cluster, key) in self._silent
+        is_settled = (pool and record.stage is Stage.AWAY) or is_silent
         self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_settled else _STEP_INTERVAL))
 
     def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:
         if seen is None:
-            self._silent.add(cluster)
+            self._silent.setdefault(_place(cluster, key), "")
             return
-        self._silent.discard(cluster)
+        self._silent.pop(_place(cluster, key), None)
         cached = self._caches.job(key)
         if cached is None or copies.may_run_here(cached.read()):
             return  # what is left there of a job that is deleted, or at home
@@ -158,7 +168,7 @@ class AwayJobs:
         if seen.view.copy is not None and seen.view.copy.origin != cached.uid:
             self._tell(
                 key,
-                f"The cluster {cluster} has another JobSet of this name, so no copy of the job is created there: rename the job.",
+                f"The cluster {cluster} has another {key.kind} of this name, so no copy of the job is created there: rename the job.",
             )
 
     def _rejected(self, key: JobKey, error: ApiError) -> None:
@@ -180,18 +190,40 @@ class AwayJobs:
     async def _remove_leftovers(self, transfers: Transfers, cluster: str) -> None:
         """Look again and again for copies that no transfer needs, which also shows whether the cluster answers."""
         while True:
-            for _, namespace in self._caches.namespaces.known():
+            namespaces = [namespace for _, namespace in self._caches.namespaces.known()]
+            places = [_Place(cluster, namespace, kind) for namespace in namespaces for kind in KINDS]
+            for place in places:
                 try:
-                    await transfers.remove_leftovers(cluster, namespace)
+                    await transfers.remove_leftovers(*place)
                 except Unreachable as error:
                     _log.warning("%s: %s", cluster, error)
-                    self._silent.add(cluster)
+                    self._silent |= dict.fromkeys(places, str(error))
                     break
-                except (ApiError, LeadershipLost) as error:
-                    _log.info("%s, namespace %s: %s", cluster, namespace, error)
+                except LeadershipLost:
+                    break
+                except ApiError as error:
+                    self._refused(place, str(error))
                 else:
-                    self._silent.discard(cluster)
+                    self._silent.pop(place, None)
             await asyncio.sleep(_LEFTOVERS_SECONDS)
+
+    def _refused(self, place: "_Place", why: str) -> None:
+        """Keep that copies cannot be read, and log it once: most namespaces have no tier there, and need no access."""
+        if self._silent.get(place) != why:
+            self._silent[place] = why
+            _log.info("%s, %s in the namespace %s: %s", place.cluster, place.kind, place.namespace, why)
+
+
+class _Place(NamedTuple):
+    """Where copies may be: those of a kind in a namespace of a cluster."""
+
+    cluster: str
+    namespace: str
+    kind: str
+
+
+def _place(cluster: str, key: JobKey) -> _Place:
+    return _Place(cluster, key.namespace, key.kind)
 
 
 def _pool_elsewhere(job: Json) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
-from holdfast.fallback.api.client import JOB, RAYCLUSTER
+from holdfast.fallback.api.client import JOB, RAYCLUSTER, Kind
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
@@ -154,12 +154,14 @@ def pod_selectors(key: JobKey) -> tuple[str, ...]:
     return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
 
 
-def child_selectors(key: JobKey) -> tuple[str, ...]:
-    """Return the label selectors that find the child Jobs through which a job is suspended.
+def child_kind(key: JobKey) -> Kind:
+    """Return the kind of the children that create a job's pods: a RayJob's submitter does no work of the job."""
+    return JOB if key.kind == "JobSet" else RAYCLUSTER
 
-    A RayJob has none: KubeRay reports it as suspended once its cluster and submitter do not exist.
-    """
-    return pod_selectors(key) if key.kind == "JobSet" else ()
+
+def child_selector(key: JobKey) -> str:
+    """Return the label selector that finds these children of a job, and possibly those of others; empty for all."""
+    return pod_selectors(key)[0] if key.kind == "JobSet" else ""
 
 
 def text_of(key: JobKey) -> str:

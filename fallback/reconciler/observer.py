@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
@@ -238,9 +237,8 @@ class JobContext:
 class KnownCopies(Protocol):
     """What is known of other clusters: those that answer, and the copies of jobs there."""
 
-    @property
-    def clusters(self) -> Collection[str]:
-        """The clusters in which a copy may run."""
+    def clusters(self, key: JobKey) -> Collection[str]:
+        """Return the clusters in which a copy of a job may run."""
         ...
 
     def copy_of(self, key: JobKey) -> CopyStatus | None:
@@ -273,7 +271,7 @@ class Observer:
         self._contention = gangs
         self._used = UsedNodes(caches)
         self._reservations = ReservationQueue[JobKey]()
-        self._missing = defaultdict[str, MissingPools](MissingPools)
+        self._missing = defaultdict[tuple[str, str], MissingPools](MissingPools)
         self._usage = NodeUsage[JobKey]()
         self._claims_are_served = claims_are_served
         self._now = now
@@ -403,10 +401,9 @@ class Observer:
     def _pools(self, key: JobKey, policy: Policy | NoPolicy, now: datetime) -> Mapping[str, PoolStatus]:
         if not isinstance(policy, Policy):
             return {}
-        # Only JobSets have copies.
-        clusters = self._away.clusters if self._away is not None and key.kind == JOBSET.name else ()
+        clusters = () if self._away is None else self._away.clusters(key)
         found = pool_statuses(policy, self._caches, self._used, clusters=clusters)
-        statuses = self._missing[key.kind].marked(found, now)
+        statuses = self._missing[key.kind, key.namespace].marked(found, now)
         return {pool: replace(status, price=self._prices.of_pool(pool)) for pool, status in statuses.items()}
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:

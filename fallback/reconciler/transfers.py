@@ -7,18 +7,19 @@ the steps that depend on it wait.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.client import JOB, JOBSET, NAMESPACE, POD, ApiError, Client, Unreachable
+from holdfast.fallback.api.client import NAMESPACE, POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.objects import metadata_of, name_of, uid_of
 from holdfast.fallback.jobs import copies
-from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
+from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.reconciler.caches import pod_selectors
+from holdfast.fallback.reconciler.action_executor import KIND_OF, current_children, current_pods
+from holdfast.fallback.reconciler.caches import child_kind, pod_selectors
 from holdfast.fallback.state_machine.ledger import includes_copy
 from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.transfer import (
@@ -43,7 +44,6 @@ _log = logging.getLogger(__name__)
 # The controller there writes the last of a copy's ledger when the pods are gone.
 _LAST_WRITE: Final = timedelta(seconds=2)
 _LONGEST_ACCOUNT: Final = timedelta(seconds=15)
-_CONFLICT: Final = 409
 _MISSING: Final = 404
 
 
@@ -96,7 +96,7 @@ class Transfers:
         Raises ApiError and Unreachable if it fails, SomethingRemains if it must wait for pods. Call it again after each step.
         """
         snapshot = await self._snapshot(key)
-        view = copies.home_view(snapshot, wanted=cluster)
+        view = copies.home_view(KINDS[key.kind], snapshot, wanted=cluster)
         needed = set(self._remotes) if view.record is None and view.is_held else {cluster}
         needed |= {view.record.cluster} if view.record is not None else set[str]()
         seen = {name: await self._remote(name, key, view.uid) for name in sorted(needed - {""})}
@@ -104,17 +104,17 @@ class Transfers:
         if isinstance(action, RecordOutcome | DeleteCopy) and view.record is not None:
             self._require_account(snapshot.job, seen.get(view.record.cluster))
         if action is not None:
-            await self._do(snapshot, action, view.record, cluster, pool)
+            await self._do(key, snapshot.job, action, view.record, cluster, pool)
         return action
 
-    async def remove_leftovers(self, cluster: str, namespace: str) -> None:
-        """Take the next step to remove each copy in a cluster's namespace that no transfer of this cluster's jobs needs."""
+    async def remove_leftovers(self, cluster: str, namespace: str, kind: str) -> None:
+        """Take the next step to remove each copy of a kind in a cluster's namespace that no transfer of this cluster's jobs needs."""
         client = self._remotes[cluster]
-        for found in await client.current(JOBSET, namespace=namespace, labels=COPY_OF):
-            view = copies.remote_view(found, (), (), self._now()).copy
+        for found in await client.current(KIND_OF[kind], namespace=namespace, labels=COPY_OF):
+            view = copies.remote_view(KINDS[kind], found, (), (), self._now()).copy
             if view is None or copies.home_of(found) != self._home_id:
                 continue
-            key = copies.key_of(found)
+            key = JobKey(kind, namespace, name_of(found))
             seen = await self._remote(cluster, key, view.origin)
             record = await self._record(key, view.origin)
             copy = seen.view.copy if seen is not None else None
@@ -125,7 +125,7 @@ class Transfers:
     async def _record(self, key: JobKey, uid: str) -> TransferRecord | None:
         """Return the record of the job with this uid; None if there is no such job."""
         try:
-            job = await self._home.get(JOBSET, key.namespace, key.name)
+            job = await self._home.get(KIND_OF[key.kind], key.namespace, key.name)
         except ApiError as error:
             if error.is_missing:
                 return None
@@ -133,46 +133,31 @@ class Transfers:
         return copies.record_of(job) if uid_of(job) == uid else None
 
     async def _snapshot(self, key: JobKey) -> Snapshot:
-        job = await self._home.get(JOBSET, key.namespace, key.name)
-        children = await self._home.current(JOB, namespace=key.namespace, labels=pod_selectors(key)[0])
-        pods = await self._pods_at_home(key)
-        return Snapshot(
-            job=job,
-            now=self._now(),
-            pods=tuple(pods),
-            children=tuple(each for each in children if job_of_child(each) == key),
-        )
-
-    async def _pods_at_home(self, key: JobKey) -> list[Json]:
-        found = await self._home.current(POD, namespace=key.namespace, labels=pod_selectors(key)[0])
-        return [pod for pod in found if job_of_pod(pod) == key]
+        job = await self._home.get(KIND_OF[key.kind], key.namespace, key.name)
+        children = await current_children(self._home, key)
+        pods = await current_pods(self._home, key)
+        return Snapshot(job=job, now=self._now(), pods=tuple(pods), children=tuple(children))
 
     async def _remote(self, cluster: str, key: JobKey, uid: str) -> SeenThere | None:
         """Return what a cluster has of a job; None while it does not answer.
 
-        The copy is read before its child Jobs, and these before the pods: what is gone creates nothing that comes later.
+        The copy is read before its children, and these before the pods: what is gone creates nothing that comes later.
         """
         client = self._remotes.get(cluster)
         if client is None:
             return None
         try:
-            try:
-                found = await client.get(JOBSET, key.namespace, key.name)
-            except ApiError as error:
-                if not error.is_missing:
-                    raise
-                found = None
-            labels = f"{COPY_OF}={uid}"
-            children = await client.current(JOB, namespace=key.namespace, labels=labels)
-            pods = await client.current(POD, namespace=key.namespace, labels=labels)
+            found = await _found(client, key)
+            is_copy = found is not None and copies.origin_of(found) == uid
+            children, pods = await _parts_of_copies(client, key, uid, is_there=is_copy)
         except (ApiError, Unreachable) as error:
             _log.info("%s: %s", cluster, error, extra={"job": "/".join(key)})
             self._seen(key, cluster, None)
             return None
-        view = copies.remote_view(found, children, pods, self._now())
-        is_copy = found is not None and view.copy is not None and view.copy.origin == uid
+        kind, now = KINDS[key.kind], self._now()
+        view = copies.remote_view(kind, found, children, pods, now)
         status = (
-            copies.copy_status(found, children, pods, self._now(), cluster=cluster)
+            copies.copy_status(kind, found, children, pods, now, cluster=cluster)
             if found and is_copy
             else None
         )
@@ -182,13 +167,14 @@ class Transfers:
 
     async def _do(
         self,
-        snapshot: Snapshot,
+        key: JobKey,
+        job: Json,
         action: TransferAction,
         record: TransferRecord | None,
         cluster: str,
         pool: str,
     ) -> None:
-        job, key = snapshot.job, copies.key_of(snapshot.job)
+        kind = KINDS[key.kind]
         there = record.cluster if record is not None else cluster
         match action:
             case WriteRecord():
@@ -197,10 +183,10 @@ class Transfers:
             case SuspendAtHome():
                 await self._patch(key, copies.suspension_patch(job))
             case RecordOutcome():
-                patch = copies.outcome_patch(job, action.outcome, there, self._now())
+                patch = copies.outcome_patch(kind, job, action.outcome, there, self._now())
                 await self._patch(key, patch, subresource="status")
             case CreateCopy():
-                copy = copies.copy_of(job, home=self._home_id, epoch=action.epoch, pool=pool)
+                copy = copies.copy_of(kind, job, home=self._home_id, epoch=action.epoch, pool=pool)
                 await _create(self._remotes[there], key, copy)
             case SetPermit() | DeleteCopy():
                 await self._write_there(self._remotes[there], key, action)
@@ -218,7 +204,7 @@ class Transfers:
 
     async def _require(self, look: Look, key: JobKey, uid: str, cluster: str) -> None:
         if look is Look.QUIET_AT_HOME:
-            left = [name_of(pod) for pod in await self._pods_at_home(key) if not has_ended(pod)]
+            left = [name_of(pod) for pod in await current_pods(self._home, key) if not has_ended(pod)]
             if left:
                 raise SomethingRemains(f"{len(left)} pods of the job are left, for example {left[0]}")
         if look is Look.NOTHING_THERE:
@@ -229,18 +215,48 @@ class Transfers:
                     raise SomethingRemains(f"{name} does not answer, or has something of the job's copy")
 
     async def _patch(self, key: JobKey, patch: Json, *, subresource: str | None = None) -> None:
-        await self._home.patch(JOBSET, key.namespace, key.name, patch, subresource=subresource)
+        await self._home.patch(KIND_OF[key.kind], key.namespace, key.name, patch, subresource=subresource)
 
     async def _write_there(self, client: Client, key: JobKey, action: SetPermit | DeleteCopy) -> None:
         if isinstance(action, SetPermit):
-            await client.patch(JOBSET, key.namespace, key.name, copies.permit_patch(action))
+            await client.patch(KIND_OF[key.kind], key.namespace, key.name, copies.permit_patch(action))
         else:
-            await client.delete(JOBSET, key.namespace, key.name, uid=action.copy, version=action.version)
+            await client.delete(
+                KIND_OF[key.kind], key.namespace, key.name, uid=action.copy, version=action.version
+            )
 
 
 async def _create(client: Client, key: JobKey, copy: Json) -> None:
     try:
-        await client.create(JOBSET, key.namespace, copy)
+        await client.create(KIND_OF[key.kind], key.namespace, copy)
     except ApiError as error:
-        if error.status != _CONFLICT:  # an earlier request, or another object, was first: it is read next
+        if not error.is_conflict:  # an earlier request, or another object, was first: it is read next
             raise
+
+
+async def _found(client: Client, key: JobKey) -> Json | None:
+    """Return the object with the job's name; None if there is none."""
+    try:
+        return await client.get(KIND_OF[key.kind], key.namespace, key.name)
+    except ApiError as error:
+        if error.is_missing:
+            return None
+        raise
+
+
+async def _parts_of_copies(
+    client: Client, key: JobKey, uid: str, *, is_there: bool
+) -> tuple[Sequence[Json], Sequence[Json]]:
+    """Return the children and pods of all copies of the job with this uid. `is_there`: there is one, with all its pods.
+
+    A RayJob's submitter has its name alone. Without its RayJob it has no head to submit to.
+    """
+    label, kind = f"{COPY_OF}={uid}", child_kind(key)
+    found = await client.current(kind, namespace=key.namespace, labels=label)
+    children = [{"apiVersion": kind.api_version, "kind": kind.name, **child} for child in found]
+    pods: dict[str, Json] = {}
+    for labels in (label, *(pod_selectors(key)[1:] if is_there else ())):
+        pods |= {
+            uid_of(pod): pod for pod in await client.current(POD, namespace=key.namespace, labels=labels)
+        }
+    return children, list(pods.values())

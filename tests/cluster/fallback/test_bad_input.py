@@ -19,7 +19,7 @@ from tests.support.clusters.fallback_jobs import (
     real_rayjob,
     tier,
 )
-from tests.support.clusters.reconciler import watched_gangs
+from tests.support.clusters.gangs import watched_gangs
 from tests.support.json_objects import obj
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -28,7 +28,7 @@ from tests.support.clusters.fallback_jobs import (
     tier,
     vanish,
 )
-from tests.support.clusters.reconciler import watched_gangs
+from tests.support.clusters.gangs import watched_gangs
 from tests.support.json_objects import obj, objects
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]

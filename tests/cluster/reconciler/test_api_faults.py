@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
-from tests.support.clusters.reconciler import (
-    NAMESPACE,
-    LoopCluster,
-    Replica,
-    jobset,
-    replica,
-    wait_until,
-    watched_gangs,
-)
+from tests.support.clusters.gangs import watched_gangs
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, jobset, replica, wait_until
 from tests.support.json_objects import obj
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -12,17 +12,16 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STATE, STOP
 from holdfast.scheduling.windows import format_time
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.gangs import Gangs, watched_gangs
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (
     NAMESPACE,
-    Gangs,
     LoopCluster,
     jobset,
     namespace,
     policy,
     replica,
     wait_until,
-    watched_gangs,
 )
 from tests.support.json_objects import obj, objects
 

@@ -1,17 +1,22 @@
-"""Transfers between two real control planes, each with JobSet, through a proxy that cuts and loses."""
+"""Transfers between two real control planes, each with JobSet and KubeRay, through a proxy that cuts and loses."""
 
+from datetime import UTC, datetime
 from itertools import count
 from random import Random
 
 import pytest
 
 from holdfast.fallback.jobs import copies
+from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRANSFER
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import ApiRequest, Fault
-from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, wait_until
+from tests.support.clusters.reconciler import NAMESPACE, RAY, LoopCluster, kind_of, wait_until
 from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL, TwoClusters
-from tests.support.json_objects import obj, objects
+from tests.support.json_objects import obj
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -29,20 +34,29 @@ def go_away(clusters: TwoClusters, name: str) -> None:
     )
 
 
-def write(cluster: LoopCluster, name: str, patch: dict[str, object]) -> str | None:
+def write(cluster: LoopCluster, name: str, patch: Json) -> str | None:
     """Write to a job as its administrator; return the refusal, None if it is written."""
     try:
-        cluster.client.merge_patch(JOBSET, "JobSet", name, patch, namespace=NAMESPACE)  # type: ignore[arg-type]  # of strings
+        cluster.change(name, patch)
     except KubeError as error:
         return str(error)
     return None
 
 
-@pytest.mark.parametrize("fault", [Fault.PASS, Fault.LOSE, Fault.LOSE_ANSWER])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("", Fault.PASS),
+        ("", Fault.LOSE),
+        ("", Fault.LOSE_ANSWER),
+        (RAY, Fault.LOSE),
+        (RAY, Fault.LOSE_ANSWER),
+    ],
+)
 def test_a_job_runs_there_and_again_at_home_whatever_every_other_write_meets(
-    clusters: TwoClusters, fault: Fault
+    clusters: TwoClusters, kind: str, fault: Fault
 ) -> None:
-    name, writes, beside = f"away-{fault.value.replace('_', '-')}", count(), list[str]()
+    name, writes, beside = f"{kind}away-{fault.value.replace('_', '-')}", count(), list[str]()
 
     def every_other(request: ApiRequest) -> Fault:
         if not request.is_write:
@@ -60,14 +74,14 @@ def test_a_job_runs_there_and_again_at_home_whatever_every_other_write_meets(
     refusal = write(clusters.home, name, {"metadata": {"finalizers": None}})
     assert refusal is not None, "without the finalizer nothing holds the job"
     with pytest.raises(KubeError, match="deleted by its home"):
-        clusters.there.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+        clusters.there.delete(name)
 
     clusters.drive(name, cluster="", until=lambda: clusters.stage(name) == "Home", what=f"{name} is home")
     assert is_gone(clusters.there, name), "nothing of the copy is left when the job may run at home"
     clusters.suspend(name, suspended=False)
     wait_until(lambda: clusters.home.runs_on(name, "spot-a"), "it runs at home again")
     assert not beside, f"{beside}"
-    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    clusters.home.delete(name)
     wait_until(lambda: is_gone(clusters.home, name), "without a transfer nothing holds a deleted job")
 
 
@@ -84,7 +98,7 @@ def test_a_copy_runs_on_while_the_clusters_are_separated_and_a_deleted_job_waits
     assert clusters.there.runs_on(name, POOL), "a separation stops nothing"
     assert obj(clusters.home.job(name)["spec"]).get("suspend") is True, "and starts nothing"
 
-    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    clusters.home.delete(name)
     clusters.step(name, cluster="")
     assert obj(clusters.home.job(name)["metadata"]).get("deletionTimestamp"), (
         "the name stays taken until then"
@@ -95,40 +109,47 @@ def test_a_copy_runs_on_while_the_clusters_are_separated_and_a_deleted_job_waits
     assert is_gone(clusters.there, name), "a deletion at home deletes the copy"
 
 
-def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters) -> None:
-    name = "completes"
+@pytest.mark.parametrize("name", ["completes", f"{RAY}completes"])
+def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters, name: str) -> None:
     go_away(clusters, name)
-    for pod in clusters.there.pods(name):
-        clusters.there.client.merge_patch(
-            "v1",
-            "Pod",
-            str(obj(pod["metadata"])["name"]),
-            {"status": {"phase": "Succeeded"}},
-            namespace=NAMESPACE,
-            subresource="status",
+    complete: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
+    pods, gang = clusters.there.pods(name), clusters.there.gang(name)
+    # A RayJob's program runs on its head.
+    for pod in [each for each in pods if each not in gang] or gang:
+        pod_name = str(obj(pod["metadata"])["name"])
+        clusters.there.client.merge_patch("v1", "Pod", pod_name, complete, namespace=NAMESPACE)
+
+    def outcome() -> Outcome | None:
+        seen, _ = kind_of(name).observe(
+            Snapshot(job=clusters.home.job(name), now=datetime.now(UTC)), PodHistory()
         )
+        return seen.outcome
 
-    def is_completed() -> bool:
-        conditions = objects(obj(clusters.home.job(name).get("status")).get("conditions"))
-        return any(each["type"] == "Completed" and each["status"] == "True" for each in conditions)
-
-    clusters.drive(name, cluster=CLUSTER, until=is_completed, what="the job has completed at home")
+    clusters.drive(
+        name, cluster=CLUSTER, until=lambda: outcome() is Outcome.COMPLETED, what="the job has completed"
+    )
     clusters.drive(
         name, cluster=CLUSTER, until=lambda: clusters.stage(name) == "Home", what="the copy is removed"
     )
     assert is_gone(clusters.there, name), "the outcome is at home, so nothing is left there"
     assert TRANSFER not in str(obj(clusters.home.job(name)["metadata"]).get("finalizers")), "nothing holds it"
     assert not clusters.home.pods(name), "an ended job starts no pod"
+    clusters.suspend(name, suspended=False)
     with pytest.raises(KubeError, match="only to end it as its copy"):
         clusters.end_at_home(name)
-    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    assert outcome() is Outcome.COMPLETED, "its operator keeps the outcome that another wrote"
+    clusters.home.delete(name)
+    wait_until(lambda: is_gone(clusters.home, name), "it ran nowhere again")
 
 
-def test_a_copy_that_a_late_request_creates_never_runs_and_is_removed(clusters: TwoClusters) -> None:
-    name = "late"
+@pytest.mark.parametrize("name", ["late", f"{RAY}late"])
+def test_a_copy_that_a_late_request_creates_never_runs_and_is_removed(
+    clusters: TwoClusters, name: str
+) -> None:
     clusters.apply_job(name)
     job = clusters.home.job(name)
-    clusters.there.client.create(copies.copy_of(job, home=HOME_ID, epoch=1, pool=POOL))
+    copy = copies.copy_of(kind_of(name), job, home=HOME_ID, epoch=1, pool=POOL)
+    clusters.there.client.create(copy)
 
     refusal = write(clusters.there, name, {"spec": {"suspend": False}})
     assert refusal is not None, "no transfer permits it to run"
@@ -140,15 +161,16 @@ def test_a_copy_that_a_late_request_creates_never_runs_and_is_removed(clusters: 
 
     wait_until(is_removed, "a copy that no record names is removed")
     assert clusters.stage(name) == "", "the job at home is not touched"
-    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    clusters.home.delete(name)
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("kind", ["", RAY])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_job_that_its_ladder_sends_to_and_fro_never_runs_twice_whatever_is_drawn(
-    clusters: TwoClusters, seed: int
+    clusters: TwoClusters, seed: int, kind: str
 ) -> None:
-    name, draw = f"drawn-{seed}", Random(seed)
+    name, draw = f"{kind}drawn-{seed}", Random(seed)
     faults = [*[Fault.PASS] * 5, Fault.LOSE, Fault.LOSE_ANSWER, Fault.FAIL]
     clusters.apply_job(name)
     for _ in range(12):
@@ -168,4 +190,4 @@ def test_a_job_that_its_ladder_sends_to_and_fro_never_runs_twice_whatever_is_dra
 
     clusters.drive(name, cluster="", until=runs_at_home, what="it runs at home once nothing fails")
     assert is_gone(clusters.there, name), "and nowhere else"
-    clusters.home.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE)
+    clusters.home.delete(name)

@@ -198,8 +198,9 @@ class Injector:
         """Let the program of a job end with success."""
         patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
         with self.recorder.frozen():
-            pods = [pod.name for pod in self.recorder.job(job).alive()]
-        for pod in pods:
+            alive = self.recorder.job(job).alive()
+        # The program of a RayJob runs on its head.
+        for pod in [each.name for each in alive if each.is_head] or [each.name for each in alive]:
             _is_done(lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE))
 
     def _complete(self, jobs: Iterable[int]) -> None:

@@ -10,8 +10,6 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     FINISH_BY,
-    FOLLOWS,
-    FOLLOWS_VALUE,
     LADDER,
     ON_DEMAND,
     POOL,
@@ -22,6 +20,7 @@ from holdfast.scheduling.labels import (
 from tests.soak.faults import deadlines
 from tests.soak.faults.ledgers import TierFacts
 from tests.support.builders.gang_jobset import gang_jobset
+from tests.support.builders.gang_rayjob import gang_rayjob
 
 NAMESPACE: Final = "faults"
 #: Of the names of pools: the cluster has others.
@@ -129,7 +128,15 @@ def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:
     pod: Json = {"tolerations": [{**_SPOT_TAINT, "operator": "Equal"}], "terminationGracePeriodSeconds": 60}
     annotations: Json = {"holdfast.dev/terminates-in": ends_in}
     made = (
-        _rayjob(job_name(number), pod, annotations)
+        gang_rayjob(
+            job_name(number),
+            NAMESPACE,
+            pods=PODS,
+            pool=POOLS[0],
+            cpu=_CPU,
+            pod=pod,
+            worker_annotations=annotations,
+        )
         if is_rayjob(number)
         else gang_jobset(
             job_name(number),
@@ -162,48 +169,6 @@ def job_name(number: int) -> str:
 
 
 _CPU: Final = "1500m"
-
-
-def _rayjob(name: str, worker: Json, annotations: Json) -> Json:
-    """A RayJob of as many workers as a JobSet has pods; its head runs on the default pool, which has no faults."""
-    workers: Json = {
-        "groupName": "worker",
-        "replicas": PODS,
-        "minReplicas": PODS,
-        "maxReplicas": PODS,
-        "rayStartParams": {},
-        "template": {
-            "metadata": {"annotations": annotations},
-            "spec": {
-                "nodeSelector": {POOL: POOLS[0]},
-                "containers": [_ray_container("ray-worker", _CPU)],
-                **worker,
-            },
-        },
-    }
-    cluster: Json = {
-        "rayVersion": "2.52.0",
-        "headGroupSpec": {
-            "rayStartParams": {},
-            "template": {"spec": {"containers": [_ray_container("ray-head", "100m")]}},
-        },
-        "workerGroupSpecs": [workers],
-    }
-    return {
-        "apiVersion": RAYJOB[0],
-        "kind": RAYJOB[1],
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {FOLLOWS: FOLLOWS_VALUE}},
-        "spec": {
-            "entrypoint": "python -m train",
-            "submissionMode": "HTTPMode",
-            "shutdownAfterJobFinishes": True,
-            "rayClusterSpec": cluster,
-        },
-    }
-
-
-def _ray_container(name: str, cpu: str) -> Json:
-    return {"name": name, "image": "ray:1", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}
 
 
 def _tier(pool: str, capacity: str) -> Json:

@@ -14,6 +14,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import LADDER, STATE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.reconciler import Replica
 from tests.support.json_objects import obj, objects
@@ -75,49 +76,21 @@ def real_jobset(
 def real_rayjob(
     name: str,
     *,
-    selector: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     worker_annotations: Mapping[str, str] | None = None,
     **spec: JsonValue,
 ) -> Json:
     """A RayJob of two workers on the pool `spot-a`, submitted over HTTP."""
-    chosen: Json = {"nodeSelector": dict(selector or {"holdfast.dev/pool": "spot-a"})}
-    workers: Json = {
-        "groupName": "worker",
-        "replicas": 2,
-        "minReplicas": 2,
-        "maxReplicas": 2,
-        "rayStartParams": {},
-        "template": {
-            "metadata": {"annotations": dict(worker_annotations or {})},
-            "spec": {"containers": [_ray_container("ray-worker", FILLS)], **chosen},
-        },
-    }
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": dict(FOLLOWS),
-            "annotations": dict(annotations or {}),
-        },
-        "spec": {
-            "entrypoint": "python -m train",
-            "submissionMode": "HTTPMode",
-            "backoffLimit": 5,
-            "shutdownAfterJobFinishes": True,
-            "rayClusterSpec": {
-                "rayVersion": "2.52.0",
-                "headGroupSpec": {
-                    "rayStartParams": {},
-                    "template": {"spec": {"containers": [_ray_container("ray-head", "1")]}},
-                },
-                "workerGroupSpecs": [workers],
-            },
-            **spec,
-        },
-    }
+    return gang_rayjob(
+        name,
+        NAMESPACE,
+        pods=2,
+        pool="spot-a",
+        cpu=FILLS,
+        annotations=dict(annotations or {}),
+        worker_annotations=dict(worker_annotations or {}),
+        spec={"backoffLimit": 5, **spec},
+    )
 
 
 @contextmanager
@@ -248,10 +221,6 @@ def annotate(client: KubeClient, pod: Json, **annotations: str) -> None:
         "metadata": {"annotations": {f"holdfast.dev/{key}": value for key, value in annotations.items()}}
     }
     client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE)
-
-
-def _ray_container(name: str, cpu: str) -> Json:
-    return {"name": name, "image": "ray:1", "resources": {"requests": {"cpu": cpu}}}
 
 
 def _drop(client: KubeClient, api_version: str, kind: str, name: str) -> None:

@@ -8,18 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 from urllib.error import URLError
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.components.operators.job_operators import jobset_values
+from holdfast.components.operators.job_operators import jobset_values, kuberay_values
+from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.caches import pod_selectors
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
@@ -37,60 +39,14 @@ from holdfast.scheduling.labels import (
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
 from tests.support.builders.gang_jobset import gang_jobset
+from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
 from tests.support.json_objects import obj
-
-_NAME = "jobset.sigs.k8s.io/jobset-name"
-
-
-@dataclass
-class Gangs:
-    """The pods of every JobSet of a namespace that are alive now, by the pool they select."""
-
-    alive: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    overlaps: list[str] = field(default_factory=list[str])
-
-    def take(self, what: str, pod: Json) -> None:
-        """Take in one state of a pod."""
-        metadata, status = obj(pod["metadata"]), obj(pod.get("status"))
-        name = str(metadata["name"])
-        job = str(obj(metadata.get("labels")).get(_NAME))
-        pool = str(obj(obj(pod["spec"]).get("nodeSelector")).get(POOL))
-        if what == "DELETED" or status.get("phase") in {"Failed", "Succeeded"}:
-            self.alive.pop(name, None)
-            return
-        self.alive[name] = (job, pool)
-        others = {other for other, (of, there) in self.alive.items() if of == job and there != pool}
-        if others:
-            self.overlaps.append(f"{name} in {pool} beside {sorted(others)}")
-
-
-@contextmanager
-def watched_gangs(client: KubeClient, namespace: str) -> Generator[Gangs]:
-    """Watch for the length of the block."""
-    gangs, cancellation = Gangs(), Cancellation()
-    watching = client.under(cancellation)
-
-    def watch() -> None:
-        with suppress(KubeCancelled):
-            for what, pod in watching.watch(
-                "v1", "Pod", namespace=namespace, label_selector=_NAME, timeout_seconds=3600
-            ):
-                gangs.take(what, pod)
-
-    thread = threading.Thread(target=watch, name="watch gangs", daemon=True)
-    thread.start()
-    try:
-        yield gangs
-    finally:
-        cancellation.cancel()
-        thread.join(30)
 
 
 class Replica:
@@ -212,6 +168,13 @@ def _looks(seconds: float) -> Iterator[None]:
 JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 NAMESPACE: Final = "vision"
 POOLS: Final = ("spot-a", "spot-b", "on-demand")
+#: Begins the names of RayJobs; all other jobs are JobSets.
+RAY: Final = "ray-"
+
+
+def kind_of(name: str) -> JobKind:
+    """The kind of a job, by its name."""
+    return KINDS["RayJob" if name.startswith(RAY) else "JobSet"]
 
 
 @dataclass(kw_only=True)
@@ -221,6 +184,7 @@ class LoopCluster:
     client: KubeClient
     workspace: Workspace
     host: OperatorRunner
+    kinds: Sequence[JobKind]
 
     @property
     def kubeconfig(self) -> Path:
@@ -256,23 +220,44 @@ class LoopCluster:
             self.client.apply(each, field_manager="test", force=True)
 
     def job(self, name: str, within: str = NAMESPACE) -> Json:
-        """A JobSet as it is."""
-        return self.client.get(JOBSET, "JobSet", name, within) or {}
+        """A job as it is."""
+        kind = kind_of(name)
+        return self.client.get(kind.api_version, kind.kind, name, within) or {}
+
+    def change(self, name: str, patch: Json, *, subresource: str | None = None) -> None:
+        """Merge a patch into a job."""
+        kind = kind_of(name)
+        self.client.merge_patch(
+            kind.api_version, kind.kind, name, patch, namespace=NAMESPACE, subresource=subresource
+        )
+
+    def delete(self, name: str) -> None:
+        """Delete a job."""
+        kind = kind_of(name)
+        self.client.delete(kind.api_version, kind.kind, name, namespace=NAMESPACE)
 
     def state(self, name: str) -> Json:
-        """What is kept of a JobSet, empty where nothing is."""
+        """What is kept of a job, empty where nothing is."""
         text = obj(obj(self.job(name).get("metadata")).get("annotations")).get(STATE)
         return cast("Json", json.loads(text)) if isinstance(text, str) else {}
 
     def pods(self, name: str, within: str = NAMESPACE) -> list[Json]:
-        """The pods of a JobSet that have not ended."""
-        labels = f"jobset.sigs.k8s.io/jobset-name={name}"
-        found = self.client.list("v1", "Pod", namespace=within, label_selector=labels)
-        return [pod for pod in found if obj(pod.get("status")).get("phase") not in {"Failed", "Succeeded"}]
+        """The pods of a job that have not ended."""
+        key = JobKey(kind_of(name).kind, within, name)
+        return [
+            pod
+            for labels in pod_selectors(key)
+            for pod in self.client.list("v1", "Pod", namespace=within, label_selector=labels)
+            if job_of_pod(pod) == key and obj(pod.get("status")).get("phase") not in {"Failed", "Succeeded"}
+        ]
+
+    def gang(self, name: str, within: str = NAMESPACE) -> list[Json]:
+        """Those that its tier places: not a Ray head."""
+        return [pod for pod in self.pods(name, within) if POOL in obj(obj(pod["spec"]).get("nodeSelector"))]
 
     def runs_on(self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE) -> bool:
         """Whether the whole gang runs in a pool."""
-        found = self.pods(name, within)
+        found = self.gang(name, within)
         running = [
             pod
             for pod in found
@@ -314,8 +299,8 @@ class LoopCluster:
             raise
 
     def evict_one(self, name: str, within: str = NAMESPACE) -> None:
-        """Evict a pod of a JobSet."""
-        self.client.evict(within, str(obj(self.pods(name, within)[0]["metadata"])["name"]))
+        """Evict a pod of a job's gang."""
+        self.client.evict(within, str(obj(self.gang(name, within)[0]["metadata"])["name"]))
 
     def said(self, name: str) -> list[str]:
         """The reasons of the Events that the controller has written about a job, first to last."""
@@ -328,23 +313,24 @@ class LoopCluster:
         return [str(each["reason"]) for each in sorted(events, key=lambda each: str(each["firstTimestamp"]))]
 
     def clear(self) -> None:
-        """Delete every JobSet and wait until their pods are gone."""
-        for each in self.client.list(JOBSET, "JobSet"):
-            metadata = obj(each["metadata"])
-            self.client.delete(JOBSET, "JobSet", str(metadata["name"]), namespace=str(metadata["namespace"]))
+        """Delete every job and wait until their pods are gone."""
+        for kind in self.kinds:
+            for each in self.client.list(kind.api_version, kind.kind):
+                metadata = obj(each["metadata"])
+                namespace = str(metadata["namespace"])
+                self.client.delete(kind.api_version, kind.kind, str(metadata["name"]), namespace=namespace)
         self.client.wait_list(
             "v1",
             "Pod",
-            label_selector="jobset.sigs.k8s.io/jobset-name",
             timeout_seconds=180,
-            condition=lambda pods: not pods,
+            condition=lambda pods: not any(map(job_of_pod, pods)),
             what="the pods are gone",
         )
 
 
 @contextmanager
-def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
-    """The cluster, its operator ready, for the length of the block."""
+def loop_cluster(folder: Path, *, nodes: int = 2, has_ray: bool = False) -> Generator[LoopCluster]:
+    """The cluster, its operators ready, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
         host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
@@ -352,9 +338,12 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
         try:
             host.start()
             charts.apply(simulated_node("system-0", None))
-            charts.install("jobset-crds", OWN_CHARTS / "jobset-crds", "jobset-system")
-            values = jobset_values(versions.JOBSET, None, 1)
-            charts.install("jobset", workspace.charts_dir / "jobset", "jobset-system", values)
+            operators = [("jobset", "jobset", jobset_values(versions.JOBSET, None, 1))]
+            if has_ray:
+                operators.append(("kuberay", "kuberay-operator", kuberay_values(versions.KUBERAY, None, 1)))
+            for name, chart, values in operators:
+                charts.install(f"{name}-crds", OWN_CHARTS / f"{name}-crds", f"{name}-system")
+                charts.install(chart, workspace.charts_dir / chart, f"{name}-system", values)
             define_fallback_policies(client)
             charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)))
             charts.apply(namespace(NAMESPACE, training=True))
@@ -362,7 +351,8 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
             charts.apply(
                 *(simulated_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(nodes))
             )
-            yield LoopCluster(client=client, workspace=workspace, host=host)
+            kinds = [KINDS[kind] for kind in ("JobSet", *(["RayJob"] if has_ray else []))]
+            yield LoopCluster(client=client, workspace=workspace, host=host, kinds=kinds)
         finally:
             host.stop()
             client.close()
@@ -429,4 +419,11 @@ def jobset(
         failure_policy={"maxRestarts": 20},
         pod={"terminationGracePeriodSeconds": 60},
         annotations={"holdfast.dev/terminates-in": terminates_in, "holdfast.dev/removed-in": removed_in},
+    )
+
+
+def rayjob(name: str) -> Json:
+    """A RayJob of two workers of one CPU each on the pool `spot-a`, as admission would have made it."""
+    return gang_rayjob(
+        name, NAMESPACE, pods=2, pool="spot-a", cpu="1", pod={"terminationGracePeriodSeconds": 60}
     )

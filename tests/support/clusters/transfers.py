@@ -1,4 +1,4 @@
-"""Two control planes with JobSet, and what the fallback controller of the first may do in each for transfers."""
+"""Two control planes with JobSet and KubeRay, and what the fallback controller of the first may do in each for transfers."""
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
@@ -19,8 +19,10 @@ from holdfast.components.fallback_controller.transfer_policy import (
 from holdfast.fallback.api.access import from_kubeconfig
 from holdfast.fallback.api.client import ApiError, Client, Unreachable
 from holdfast.fallback.api.connection import Connection
+from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
+from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER_NAMESPACE,
@@ -37,7 +39,17 @@ from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.controller_rights import limit_controller
 from tests.support.clusters.operators import STACK
-from tests.support.clusters.reconciler import JOBSET, NAMESPACE, LoopCluster, jobset, loop_cluster, wait_until
+from tests.support.clusters.reconciler import (
+    JOBSET,
+    NAMESPACE,
+    RAY,
+    LoopCluster,
+    jobset,
+    kind_of,
+    loop_cluster,
+    rayjob,
+    wait_until,
+)
 from tests.support.json_objects import obj
 
 CLUSTER: Final = "elsewhere"
@@ -78,12 +90,14 @@ class TwoClusters:
     async def _step(self, name: str, cluster: str) -> None:
         async with self._transfers() as transfers:
             with suppress(ApiError, Unreachable, SomethingRemains):
-                await transfers.step(JobKey("JobSet", NAMESPACE, name), cluster=cluster, pool=POOL)
+                key = JobKey(kind_of(name).kind, NAMESPACE, name)
+                await transfers.step(key, cluster=cluster, pool=POOL)
 
     async def _remove_leftovers(self) -> None:
         async with self._transfers() as transfers:
             with suppress(ApiError, Unreachable):
-                await transfers.remove_leftovers(CLUSTER, NAMESPACE)
+                for kind in KINDS:
+                    await transfers.remove_leftovers(CLUSTER, NAMESPACE, kind)
 
     def _transfers(self) -> "_Session":
         return _Session(self.home.kubeconfig, self.front.kubeconfig)
@@ -95,9 +109,7 @@ class TwoClusters:
 
     def suspend(self, name: str, *, suspended: bool) -> None:
         """Suspend or resume a job at home, as its ladder does."""
-        self.home.client.merge_patch(
-            JOBSET, "JobSet", name, {"spec": {"suspend": suspended}}, namespace=NAMESPACE
-        )
+        self.home.change(name, {"spec": {"suspend": suspended}})
 
     def follow_ladder(self, name: str, wanted: str) -> None:
         """Suspend a job at home before it leaves, and resume it where no transfer holds it, as its ladder does."""
@@ -109,16 +121,23 @@ class TwoClusters:
 
     def apply_job(self, name: str) -> None:
         """Create a job at home, wait until it runs there, and suspend it."""
-        self.home.apply(jobset(name))
+        self.home.apply(rayjob(name) if name.startswith(RAY) else jobset(name))
         wait_until(lambda: self.home.runs_on(name, "spot-a"), f"{name} runs at home")
         self.suspend(name, suspended=True)
 
     def end_at_home(self, name: str) -> None:
         """Write the status of a job at home with the token of its controller, as if a copy of it had failed."""
-        client = KubeClient.from_kubeconfig(self.home.kubeconfig)
+        kind, client = kind_of(name), KubeClient.from_kubeconfig(self.home.kubeconfig)
+        status: Json = kind.ended_status(self.home.job(name), Outcome.FAILED, "", datetime.now(UTC))
         try:
-            failed: Json = {"status": {"terminalState": "Failed"}}
-            client.merge_patch(JOBSET, "JobSet", name, failed, namespace=NAMESPACE, subresource="status")
+            client.merge_patch(
+                kind.api_version,
+                kind.kind,
+                name,
+                {"status": status},
+                namespace=NAMESPACE,
+                subresource="status",
+            )
         finally:
             client.close()
 
@@ -149,7 +168,10 @@ def two_clusters(folder: Path) -> Generator[TwoClusters]:
     """Both clusters with their policies in force, for the length of the block."""
     (folder / "home").mkdir()
     (folder / "there").mkdir()
-    with loop_cluster(folder / "home") as home, loop_cluster(folder / "there") as there:
+    with (
+        loop_cluster(folder / "home", has_ray=True) as home,
+        loop_cluster(folder / "there", has_ray=True) as there,
+    ):
         home.apply(
             {
                 "apiVersion": "scheduling.k8s.io/v1",
@@ -172,7 +194,7 @@ def allow_copies(
     `administrator`: the other cluster's kubeconfig, beside which that one is written.
     """
     limit_controller(home, transfers=True)
-    define_fallback_policies(home, CLUSTER, "us-west-2")
+    define_fallback_policies(home)
     for each in (
         *_admission(HOME_POLICY, home_policy_spec()),
         *_role("fallback-transfers", namespace, TRANSFER_RULES, SUBJECT),

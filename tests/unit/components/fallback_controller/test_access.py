@@ -98,4 +98,4 @@ def test_rights_for_other_clusters_exist_only_where_jobs_leave_or_are_accepted()
             "a role that no cluster uses is a risk"
         )
     written = {resource for _, resource, verb in granted(COPY_RULES) if verb not in {"get", "list"}}
-    assert written == {"jobsets"}, "another cluster's controller writes nothing but copies here"
+    assert written == {"jobsets", "rayjobs"}, "another cluster's controller writes nothing but copies here"

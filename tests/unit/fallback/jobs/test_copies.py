@@ -1,4 +1,4 @@
-"""Copies of a JobSet: the manifest of one, how both sides are read, and the patches of a transfer's steps."""
+"""Copies of a job: the manifest of one, how both sides are read, and the patches of a transfer's steps."""
 
 from dataclasses import dataclass, replace
 
@@ -17,16 +17,31 @@ from holdfast.fallback.jobs.copies import (
     remote_view,
 )
 from holdfast.fallback.jobs.jobset import JobSetKind
+from holdfast.fallback.jobs.kinds import JobKind
 from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.rayjob import RayJobKind
+from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, STATE, TIER, TRANSFER
-from tests.support.builders.fallback_objects import NOW, UID, child_job, condition, jobset, snapshot, worker
+from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, RECREATE, STATE, TIER, TRANSFER
+from tests.support.builders.fallback_objects import (
+    NOW,
+    UID,
+    child_job,
+    condition,
+    jobset,
+    ray_worker,
+    rayjob,
+    snapshot,
+    worker,
+    worker_group,
+)
 from tests.support.builders.job_states import running
 from tests.support.json_objects import obj, objects
 
+JOBSET, RAYJOB = JobSetKind(), RayJobKind()
 RECORD = TransferRecord(uid=UID, epoch=2, stage=Stage.AWAY, cluster="elsewhere", copy="c")
 SUSPENDED: Json = {"conditions": [condition("Suspended")]}
 
@@ -50,7 +65,7 @@ def held(job: Json, *finalizers: str) -> Json:
 def test_a_copy_is_suspended_without_a_permit_and_has_nothing_of_homes_state() -> None:
     annotations = {STATE: "{}", TRANSFER: "v1", "example.com/team": "vision"}
     job = jobset(annotations=annotations, labels={TIER: "spot-a"}, ttlSecondsAfterFinished=60)
-    copy = copy_of(job, home="home", epoch=3, pool="a100-spot")
+    copy = copy_of(JOBSET, job, home="home", epoch=3, pool="a100-spot")
 
     metadata, spec = obj(copy["metadata"]), obj(copy["spec"])
     assert obj(metadata["annotations"]) == {
@@ -102,7 +117,7 @@ class There:
     ],
 )
 def test_a_copy_is_quiet_and_a_cluster_clear_only_without_any_pod(there: There) -> None:
-    view = remote_view(there.found, there.children, there.pods, NOW)
+    view = remote_view(JOBSET, there.found, there.children, there.pods, NOW)
 
     assert view.is_clear is there.is_clear, "home must not run the job beside what is left"
     assert (view.copy is not None and view.copy.is_quiet) is there.is_quiet, (
@@ -123,7 +138,7 @@ def test_a_copy_is_quiet_and_a_cluster_clear_only_without_any_pod(there: There) 
 def test_annotations_that_cannot_be_read_make_no_copy_and_permit_nothing(
     found: Json, origin: str, permit: Permit
 ) -> None:
-    view = remote_view(found, (), (), NOW)
+    view = remote_view(JOBSET, found, (), (), NOW)
 
     assert view.copy is not None, "the name is taken in any case"
     assert (view.copy.origin, view.copy.permit) == (origin, permit), "an uncertain reading must start nothing"
@@ -133,10 +148,10 @@ def test_a_job_is_seen_with_its_record_and_what_its_user_declares_lost() -> None
     annotations = {TRANSFER: write_record(RECORD), LOST_COPY: "2"}
     job = held(jobset(suspend=True, annotations=annotations, status=SUSPENDED), TRANSFER)
 
-    view = home_view(snapshot(job, children=[stopped()]), wanted="elsewhere")
+    view = home_view(JOBSET, snapshot(job, children=[stopped()]), wanted="elsewhere")
     assert (view.record, view.is_held, view.abandoned) == (RECORD, True, 2), "as it is written"
     assert view.is_quiet, "it is suspended and has no pod"
-    left = home_view(snapshot(job, worker("a"), children=[stopped()]), wanted="")
+    left = home_view(JOBSET, snapshot(job, worker("a"), children=[stopped()]), wanted="")
     assert not left.is_quiet, "a pod is left"
     assert record_of(held(jobset(), TRANSFER)).stage is Stage.RETURNING, "a lost record may need any copy"
     assert record_of(jobset()).stage is Stage.HOME, "a job without finalizer needs none"
@@ -151,10 +166,10 @@ def test_patches_are_for_the_version_that_was_read_and_keep_what_others_wrote() 
     assert obj(record_patch(held(job, TRANSFER), RECORD, hold=False)["metadata"])["finalizers"] == [], (
         "the job is free once no copy can run"
     )
-    status = obj(outcome_patch(job, Outcome.FAILED, "elsewhere", NOW)["status"])
+    status = obj(outcome_patch(JOBSET, job, Outcome.FAILED, "elsewhere", NOW)["status"])
     kinds = [each["type"] for each in objects(status["conditions"])]
     assert (kinds, status["terminalState"]) == (["Suspended", "Failed"], "Failed"), "as JobSet writes it"
-    patches = (metadata, obj(outcome_patch(job, Outcome.FAILED, "elsewhere", NOW)["metadata"]))
+    patches = (metadata, obj(outcome_patch(JOBSET, job, Outcome.FAILED, "elsewhere", NOW)["metadata"]))
     assert all(fence.items() <= each.items() for each in patches), "a change in between must refuse them"
     granted = permit_patch(SetPermit(copy="c", version="7", permit=Permit.GRANTED))
     assert obj(granted["metadata"]) == {
@@ -168,26 +183,26 @@ def test_patches_are_for_the_version_that_was_read_and_keep_what_others_wrote() 
 
 @pytest.mark.parametrize(("permit", "is_stopped"), [("Waiting", True), ("Granted", False), ("", True)])
 def test_a_copy_without_a_permit_is_seen_as_stopped(permit: str, is_stopped: bool) -> None:
-    seen, _ = JobSetKind().observe(snapshot(a_copy(permit=permit)), PodHistory())
+    seen, _ = JOBSET.observe(snapshot(a_copy(permit=permit)), PodHistory())
 
     assert (seen.stop_requested, seen.awaits_permit) == (is_stopped, is_stopped), (
         "the other controller obeys home"
     )
-    assert not JobSetKind().observe(snapshot(jobset()), PodHistory())[0].awaits_permit, (
-        "no other job needs one"
-    )
+    assert not JOBSET.observe(snapshot(jobset()), PodHistory())[0].awaits_permit, "no other job needs one"
 
 
 def test_the_status_of_a_copy_has_its_pods_and_what_the_controller_there_has_recorded() -> None:
     placed, waits = worker("w0", node="n"), worker("w1")
-    seen = copy_status(a_copy(permit="Granted"), [stopped()], [placed, waits], NOW, cluster="elsewhere")
+    seen = copy_status(
+        JOBSET, a_copy(permit="Granted"), [stopped()], [placed, waits], NOW, cluster="elsewhere"
+    )
     assert (seen.pods_expected, seen.pods_placed) == (2, 1), "a pod with a node has capacity there"
     assert seen.pool == "", "without a controller there nothing is known of its pool"
 
     used = Ledger(counted_from=NOW, counted_until=NOW)
     state = replace(running(uid=UID), evictions=2, phase=Phase.GIVEN_UP, ledger=used)
     recorded = jobset(annotations={COPY_OF: f"v1 home {UID} 2", STATE: write_state(state)})
-    seen = copy_status(recorded, (), (), NOW, cluster="elsewhere")
+    seen = copy_status(JOBSET, recorded, (), (), NOW, cluster="elsewhere")
     assert (seen.pool, seen.evictions, seen.is_given_up) == (state.pool, 2, True), (
         "its tier at home is left by these"
     )
@@ -201,3 +216,95 @@ def test_a_job_may_run_at_home_in_no_stage_of_a_transfer(stage: Stage) -> None:
     job = jobset(annotations={TRANSFER: record})
     assert may_run_here(job) == (stage is Stage.HOME), "its copy may run"
     assert not may_run_here(held(job, TRANSFER)), "the finalizer alone says that the record is lost"
+
+
+def ray_copy(status: str, *, recreate: bool = False) -> Json:
+    """The copy of a RayJob in a state of KubeRay."""
+    asks = {RECREATE: "true"} if recreate else {}
+    annotations = {COPY_OF: f"v1 home {UID} 2", PERMIT: "Granted", **asks}
+    return rayjob(status=status, suspend=False, annotations=annotations)
+
+
+def test_the_copy_of_a_rayjob_gives_all_its_pods_and_its_cluster_the_label_and_its_workers_the_pool() -> None:
+    stays = worker_group("cache", template={})
+    job = rayjob(
+        worker_group(selector={"holdfast.dev/pool": "spot-a"}),
+        stays,
+        ttlSecondsAfterFinished=600,
+        submitterPodTemplate={"spec": {}},
+    )
+    copy = copy_of(RAYJOB, job, home="home", epoch=1, pool="a100-spot")
+
+    spec, cluster = obj(copy["spec"]), obj(obj(copy["spec"])["rayClusterSpec"])
+    assert obj(obj(copy["metadata"])["labels"])[COPY_OF] == UID, "KubeRay gives them to the RayCluster"
+    workers, cache = objects(cluster["workerGroupSpecs"])
+    parts = [obj(each["template"]) for each in (obj(cluster["headGroupSpec"]), workers, cache)]
+    for each in (*parts, obj(spec["submitterPodTemplate"])):
+        assert obj(obj(each["metadata"])["labels"])[COPY_OF] == UID, "every pod is found by it"
+    assert "a100-spot" in str(workers), "its tier there"
+    assert "a100-spot" not in str(cache), "a group that does not follow stays where it is"
+    assert (spec["suspend"], spec.get("ttlSecondsAfterFinished")) == (True, None), (
+        "it starts nothing, and frees its nodes when it ends"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "ended"),
+    [
+        (JOBSET, Outcome.COMPLETED, jobset(suspend=True)),
+        (JOBSET, Outcome.FAILED, jobset(suspend=True)),
+        (RAYJOB, Outcome.COMPLETED, rayjob(status="Suspended")),
+        (RAYJOB, Outcome.FAILED, rayjob(status="Suspended")),
+    ],
+)
+def test_the_outcome_of_a_copy_is_read_as_that_of_its_job(
+    kind: JobKind, outcome: Outcome, ended: Json
+) -> None:
+    patch = outcome_patch(kind, ended, outcome, "elsewhere", NOW)
+    job = {**ended, "status": {**obj(ended.get("status")), **obj(patch["status"])}}
+    assert kind.observe(snapshot(job), PodHistory())[0].outcome is outcome, "as if it had ended at home"
+
+
+@pytest.mark.parametrize(
+    ("copy", "outcome", "is_given_up"),
+    [
+        pytest.param(ray_copy("Running"), None, False, id="runs"),
+        pytest.param(ray_copy("Complete", recreate=True), Outcome.COMPLETED, False, id="completed"),
+        pytest.param(ray_copy("Failed"), Outcome.FAILED, False, id="failed"),
+        pytest.param(ray_copy("Failed", recreate=True), None, True, id="failed, and may be created again"),
+        pytest.param(ray_copy("ValidationFailed"), None, True, id="another version of KubeRay refuses it"),
+    ],
+)
+def test_a_rayjob_continues_at_home_where_its_copy_has_failed_and_the_job_has_not(
+    copy: Json, outcome: Outcome | None, is_given_up: bool
+) -> None:
+    view = remote_view(RAYJOB, copy, (), (), NOW).copy
+    assert view is not None, "it is there"
+    assert view.outcome is outcome, "an outcome ends the job for good"
+    status = copy_status(RAYJOB, copy, (), (), NOW, cluster="elsewhere")
+    assert status.is_given_up is is_given_up, "its ladder at home decides what is next"
+    assert view.is_quiet is (outcome is not None or is_given_up), "an ended copy starts no pod"
+    seen = RAYJOB.observe(snapshot(copy), PodHistory())[0]
+    assert not seen.can_be_recreated, "a copy gets no successor under a name that its home does not know"
+
+
+def test_a_suspended_rayjob_is_not_quiet_while_its_cluster_or_a_pod_is_left() -> None:
+    job = rayjob(status="Suspended", suspend=True)
+    owner: Json = {"kind": "RayJob", "name": "train", "uid": UID, "controller": True}
+    cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "ownerReferences": [owner]}}
+
+    assert home_view(RAYJOB, snapshot(job), wanted="elsewhere").is_quiet, "nothing of it is left"
+    assert not home_view(RAYJOB, snapshot(job, children=[cluster]), wanted="elsewhere").is_quiet, (
+        "KubeRay's cache may have shown no cluster yet when it reported the suspension"
+    )
+    assert not home_view(RAYJOB, snapshot(job, ray_worker("a")), wanted="elsewhere").is_quiet, (
+        "the cluster is deleted before its pods"
+    )
+
+
+def test_a_successor_has_nothing_of_its_predecessors_transfers() -> None:
+    job = rayjob(annotations={TRANSFER: write_record(RECORD), LOST_COPY: "2"})
+    annotations = obj(obj(successor(job, {}, "")["metadata"])["annotations"])
+    assert not {TRANSFER, LOST_COPY} & annotations.keys(), (
+        "its own second epoch would be declared lost, and run beside its copy"
+    )

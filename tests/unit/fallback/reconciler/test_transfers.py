@@ -8,25 +8,48 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client, Unreachable
+from holdfast.fallback.api.client import (
+    JOB,
+    JOBSET,
+    POD,
+    RAYCLUSTER,
+    RAYJOB,
+    ApiError,
+    Client,
+    Kind,
+    Unreachable,
+)
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
 from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
 from holdfast.fallback.state_machine.transfer import CreateCopy, Stage, TransferAction
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF, PERMIT, STATE, TRANSFER
-from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, child_job, condition, jobset, worker
+from tests.support.builders.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    UID,
+    child_job,
+    condition,
+    jobset,
+    pod,
+    ray_worker,
+    rayjob,
+    worker,
+)
 from tests.support.builders.job_states import running
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
 
-KEY: Final = JobKey("JobSet", NAMESPACE, "train")
+BOTH: Final = pytest.mark.parametrize("kind", [JOBSET, RAYJOB], ids=lambda kind: kind.name)
 
 
 class TwoApis:
     """A suspended job at home, another cluster, and operators that carry every suspension out."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
         self.home, self.there = FakeApi(), FakeApi()
         clients = {"elsewhere": Client(self.there)}
         self.now = NOW
@@ -36,7 +59,8 @@ class TwoApis:
         """Take one step, then let the operators work."""
         action = None
         with suppress(ApiError, Unreachable, SomethingRemains):
-            action = await self.transfers.step(KEY, cluster=cluster, pool="spot-b")
+            key = JobKey(self.kind.name, NAMESPACE, "train")
+            action = await self.transfers.step(key, cluster=cluster, pool="spot-b")
         for api in (self.home, self.there):
             await operators_work(api)
         return action
@@ -49,36 +73,72 @@ class TwoApis:
             await self.step(cluster)
         raise AssertionError(f"not after 40 steps: {self.stage()}")
 
+    def at_home(self) -> Json:
+        """The job."""
+        return self.home.get(self.kind, NAMESPACE, "train") or {}
+
     def stage(self) -> str:
         """The recorded stage."""
-        job = self.home.get(JOBSET, NAMESPACE, "train") or {}
-        return str(obj(obj(job["metadata"])["annotations"]).get(TRANSFER, "- - - ")).split(" ")[3]
+        annotations = obj(obj(self.at_home()["metadata"])["annotations"])
+        return str(annotations.get(TRANSFER, "- - - ")).split(" ")[3]
 
     def permit(self) -> str:
         """The permit of the copy, empty without one."""
-        copy = self.there.get(JOBSET, NAMESPACE, "train")
+        copy = self.there.get(self.kind, NAMESPACE, "train")
         return "" if copy is None else copy["metadata"]["annotations"].get(PERMIT, "")
 
 
 async def operators_work(api: FakeApi) -> None:
-    """Let the operators of one cluster carry out what its JobSet says, and remove what it has left."""
-    job = api.get(JOBSET, NAMESPACE, "train")
-    if job is None:
-        for child in api.of(JOB):
-            await api.drop(JOB, NAMESPACE, child["metadata"]["name"])
-        return
-    child = child_job(job, suspend=job["spec"]["suspend"])
-    metadata = obj(child["metadata"])
-    labels = {**obj(metadata["labels"]), **obj(job["metadata"].get("labels"))}
-    await api.put(JOB, {**child, "metadata": {**metadata, "labels": labels}})
-    conditions = [condition("Suspended", status=str(job["spec"]["suspend"]))]
+    """Let the operators of one cluster carry out what its job says, and remove what it has left."""
+    for kind, child_kind in ((JOBSET, JOB), (RAYJOB, RAYCLUSTER)):
+        job = api.get(kind, NAMESPACE, "train")
+        if job is None or (kind is RAYJOB and job["spec"]["suspend"]):
+            for child in api.of(child_kind):
+                await api.drop(child_kind, NAMESPACE, child["metadata"]["name"])
+        if job is not None:
+            await (_jobset_works if kind is JOBSET else _kuberay_works)(api, job)
+
+
+async def _jobset_works(api: FakeApi, job: Json) -> None:
+    suspended = obj(job["spec"])["suspend"] is True
+    await api.put(JOB, _labelled(child_job(job, suspend=suspended), job))
+    conditions = [condition("Suspended", status=str(suspended))]
     await api.put(JOBSET, {**job, "status": {"conditions": conditions}})
 
 
-async def started() -> TwoApis:
+async def _kuberay_works(api: FakeApi, job: Json) -> None:
+    suspended = obj(job["spec"])["suspend"] is True
+    if not suspended:
+        await api.put(RAYCLUSTER, _labelled(ray_cluster(job), job))
+    state = "Suspended" if suspended else "Running"
+    await api.put(RAYJOB, {**job, "status": {"jobDeploymentStatus": state}})
+
+
+def ray_cluster(job: Json) -> Json:
+    """The RayCluster of a RayJob."""
+    metadata = obj(job["metadata"])
+    owner: Json = {"kind": "RayJob", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
+    named: Json = {
+        "name": "train-bcdfg",
+        "namespace": NAMESPACE,
+        "uid": "cluster",
+        "ownerReferences": [owner],
+    }
+    return {"metadata": {**named, "labels": {}}}
+
+
+def _labelled(child: Json, job: Json) -> Json:
+    metadata = obj(child["metadata"])
+    labels = {**obj(metadata["labels"]), **obj(obj(job["metadata"]).get("labels"))}
+    return {**child, "metadata": {**metadata, "labels": labels}}
+
+
+async def started(kind: Kind = JOBSET) -> TwoApis:
     """The fixture, with the job at home."""
-    fixture = TwoApis()
-    await fixture.home.put(JOBSET, jobset(suspend=True))
+    fixture = TwoApis(kind)
+    await fixture.home.put(
+        kind, jobset(suspend=True) if kind is JOBSET else rayjob(suspend=True, status="Suspended")
+    )
     await operators_work(fixture.home)
     return fixture
 
@@ -96,45 +156,68 @@ def failing_at(number: int) -> Callable[[Sent], None]:
     return fail
 
 
-@pytest.mark.parametrize("number", range(0, 40, 3))
+@BOTH
+@pytest.mark.parametrize("number", range(0, 40, 4))
 @pytest.mark.parametrize("side", ["home", "there"])
 @in_event_loop
-async def test_a_job_goes_there_and_back_although_a_request_fails(number: int, side: str) -> None:
-    fixture = await started()
+async def test_a_job_goes_there_and_back_although_a_request_fails(number: int, side: str, kind: Kind) -> None:
+    fixture = await started(kind)
     getattr(fixture, side).fail = failing_at(number)
 
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
     assert fixture.stage() == Stage.AWAY, "the copy is recorded before it runs"
     await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
 
-    job = fixture.home.get(JOBSET, NAMESPACE, "train") or {}
-    assert fixture.there.of(JOBSET) == [], "the copy is gone before the job may run at home"
+    job = fixture.at_home()
+    assert fixture.there.of(kind) == [], "the copy is gone before the job may run at home"
     assert obj(job["metadata"])["finalizers"] == [], "nothing holds the job"
     assert obj(job["spec"])["suspend"] is True, "its ladder resumes it"
 
 
+async def put_pod(api: FakeApi, kind: Kind, *, of_copy: bool) -> None:
+    """A pod of the job's gang that is left."""
+    left = worker("left") if kind is JOBSET else ray_worker("left")
+    metadata = obj(left["metadata"])
+    labels = {**obj(metadata["labels"]), **({COPY_OF: UID} if of_copy else {})}
+    await api.put(POD, {**left, "metadata": {**metadata, "labels": labels}})
+
+
+@BOTH
 @in_event_loop
-async def test_a_copy_is_not_recorded_while_a_pod_is_left_at_home() -> None:
-    fixture = await started()
+async def test_a_copy_is_not_recorded_while_a_pod_is_left_at_home(kind: Kind) -> None:
+    fixture = await started(kind)
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Waiting")
-    await fixture.home.put(POD, worker("late"))
+    await put_pod(fixture.home, kind, of_copy=False)
 
     assert await fixture.step("elsewhere") is None, "the pod may still write the checkpoint"
     assert fixture.stage() == Stage.PREPARING, "so no copy may run"
 
 
+@BOTH
 @in_event_loop
-async def test_a_job_does_not_go_home_while_a_pod_of_its_copy_is_left() -> None:
-    fixture = await started()
+async def test_a_job_does_not_go_home_while_a_pod_of_its_copy_is_left(kind: Kind) -> None:
+    fixture = await started(kind)
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
-    left = worker("left")
-    await fixture.there.put(POD, {**left, "metadata": {**obj(left["metadata"]), "labels": {COPY_OF: UID}}})
-    await fixture.there.drop(JOBSET, NAMESPACE, "train")
+    await put_pod(fixture.there, kind, of_copy=True)
+    await fixture.there.drop(kind, NAMESPACE, "train")
     for _ in range(5):
         await fixture.step("")
     assert fixture.stage() == Stage.RETURNING, "the copy is gone, and not all of its pods"
 
     await fixture.there.drop(POD, NAMESPACE, "left")
+    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+
+
+@in_event_loop
+async def test_a_rayjobs_copy_is_deleted_once_its_submitter_is_gone_which_alone_keeps_no_job_away() -> None:
+    fixture = await started(RAYJOB)
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    await fixture.there.put(POD, pod("submits", {"batch.kubernetes.io/job-name": "train"}, pool=None))
+    for _ in range(5):
+        await fixture.step("")
+    assert fixture.permit() == "Recalled", "its submitter is a pod of the copy, and has the job's name alone"
+
+    await fixture.there.drop(RAYJOB, NAMESPACE, "train")
     await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
 
 
@@ -171,33 +254,34 @@ async def annotate(api: FakeApi, annotations: dict[str, str]) -> None:
     )
 
 
+@BOTH
 @in_event_loop
-async def test_an_object_of_others_with_the_jobs_name_is_not_touched() -> None:
-    fixture = await started()
-    theirs = await fixture.there.put(JOBSET, jobset())
+async def test_an_object_of_others_with_the_jobs_name_is_not_touched(kind: Kind) -> None:
+    fixture = await started(kind)
+    theirs = await fixture.there.put(kind, jobset() if kind is JOBSET else rayjob(suspend=False))
+    await fixture.there.put(POD, pod("theirs", {"batch.kubernetes.io/job-name": "train"}, pool=None))
     for _ in range(4):
         assert not isinstance(await fixture.step("elsewhere"), CreateCopy), "the name is taken"
     assert fixture.stage() == Stage.PREPARING, "the ladder decides what is next"
 
     await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
-    assert (fixture.there.get(JOBSET, NAMESPACE, "train") or {})["spec"] == obj(theirs["spec"]), (
-        "it is theirs"
-    )
+    assert (fixture.there.get(kind, NAMESPACE, "train") or {})["spec"] == obj(theirs["spec"]), "it is theirs"
 
 
+@BOTH
 @in_event_loop
-async def test_copies_of_deleted_jobs_and_of_this_cluster_alone_are_removed() -> None:
-    fixture = await started()
+async def test_copies_of_deleted_jobs_and_of_this_cluster_alone_are_removed(kind: Kind) -> None:
+    fixture = await started(kind)
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
-    await fixture.home.drop(JOBSET, NAMESPACE, "train")
+    await fixture.home.drop(kind, NAMESPACE, "train")
     other = Transfers(
         Client(fixture.home), {"elsewhere": Client(fixture.there)}, home_id="other", now=lambda: NOW
     )
-    await other.remove_leftovers("elsewhere", NAMESPACE)
+    await other.remove_leftovers("elsewhere", NAMESPACE, kind.name)
     assert fixture.permit() == "Granted", "a cluster removes its own copies"
 
-    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE)
+    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE, kind.name)
     assert fixture.permit() == "Recalled", "a copy stops before it is deleted"
     await operators_work(fixture.there)
-    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE)
-    assert fixture.there.of(JOBSET) == [], "its job does not exist any more"
+    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE, kind.name)
+    assert fixture.there.of(kind) == [], "its job does not exist any more"

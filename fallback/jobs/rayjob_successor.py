@@ -1,0 +1,94 @@
+"""Successors of RayJobs: a RayJob that has failed cannot be resumed, so one that asks for it is created again under another name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, owner_of, text, uid_of
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import (
+    CHECKPOINT_REQUESTED,
+    COPY_OF,
+    FIRST_CREATED,
+    LOST_COPY,
+    RECREATE,
+    STATE,
+    SUCCESSOR,
+    SUCCESSOR_OF,
+    SUSPENDED_FOR,
+    TRANSFER,
+)
+
+# The longest RayJob name that KubeRay accepts, and the part of a uid that distinguishes successors.
+_LONGEST_NAME: Final = 47
+_OF_UID: Final = 8
+_NOT_COPIED_ANNOTATIONS: Final = frozenset(
+    {
+        STATE,
+        SUSPENDED_FOR,
+        SUCCESSOR,
+        CHECKPOINT_REQUESTED,
+        TRANSFER,
+        LOST_COPY,
+        "kubectl.kubernetes.io/last-applied-configuration",
+    }
+)
+
+
+def can_have_successor(job: Json) -> bool:
+    """Whether a RayJob asks to be recreated, has not been, and has no owner or home that decides instead."""
+    annotations = mapping(metadata_of(job).get("annotations"))
+    asks = annotations.get(RECREATE) == "true"
+    return asks and not annotations.keys() & {SUCCESSOR, COPY_OF} and not owner_of(job)
+
+
+def successor_name(job: Json) -> str:
+    """Return the name of a RayJob's successor, always the same."""
+    ending = f"-{uid_of(job)[:_OF_UID]}"
+    return f"{_first_name(job)[: _LONGEST_NAME - len(ending)]}{ending}"
+
+
+def successor(job: Json, spec: Json, state: str) -> Json:
+    """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text."""
+    metadata = metadata_of(job)
+    annotations = {
+        name: value
+        for name, value in mapping(metadata.get("annotations")).items()
+        if name not in _NOT_COPIED_ANNOTATIONS
+    }
+    cluster = {
+        **mapping(mapping(job.get("spec")).get("rayClusterSpec")),
+        **mapping(spec.get("rayClusterSpec")),
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": successor_name(job),
+            "namespace": namespace_of(job),
+            "labels": mapping(metadata.get("labels")),
+            "annotations": {
+                **annotations,
+                SUCCESSOR_OF: _first_name(job),
+                FIRST_CREATED: text(annotations.get(FIRST_CREATED) or metadata.get("creationTimestamp")),
+                STATE: state,
+            },
+        },
+        "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
+    }
+
+
+def predecessor_patch(job: Json) -> Json:
+    """Return the patch of the failed RayJob once its successor exists: the controller does not manage it any more."""
+    metadata = metadata_of(job)
+    return {
+        "metadata": {
+            "resourceVersion": metadata.get("resourceVersion"),
+            "uid": metadata.get("uid"),
+            "annotations": {SUCCESSOR: successor_name(job), STATE: None},
+        }
+    }
+
+
+def _first_name(job: Json) -> str:
+    return text(mapping(metadata_of(job).get("annotations")).get(SUCCESSOR_OF)) or name_of(job)
