@@ -16,10 +16,7 @@ from holdfast.components.admission.job_validation import JobValidation, JobValid
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import controller_images
-from holdfast.components.fallback_policy.definition import (
-    FallbackPolicyDefinition,
-    FallbackPolicyDefinitionArgs,
-)
+from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
 from holdfast.components.monitoring.component import Monitoring, MonitoringArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
@@ -146,11 +143,7 @@ class ClusterServices:
             ),
             opts=self.after(),
         )
-        definition = FallbackPolicyDefinition(
-            "fallback-policy",
-            FallbackPolicyDefinitionArgs(clusters=[each.name for each in clusters]),
-            opts=self.after(),
-        )
+        definition = FallbackPolicyDefinition("fallback-policy", opts=self.after())
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
         jobs = JobAdmission("job-admission", JobAdmissionArgs(capacity=capacity), opts=self.after(definition))
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.

@@ -23,10 +23,7 @@ from holdfast.components.admission.rules import OLDEST_VERSION, aks_rules, gke_r
 from holdfast.components.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import controller_images
-from holdfast.components.fallback_policy.definition import (
-    FallbackPolicyDefinition,
-    FallbackPolicyDefinitionArgs,
-)
+from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
 from holdfast.infra import versions
 from holdfast.infra.controller_program import controller_archives
 from holdfast.scheduling.errors import ConfigError, Problem
@@ -131,7 +128,7 @@ def controller_objects(args: FallbackControllerArgs) -> list[Json]:
     """The objects of the controller with the definition of its ladders and the admission of jobs, as components make them."""
 
     def build() -> None:
-        FallbackPolicyDefinition("fallback-policy", FallbackPolicyDefinitionArgs())
+        FallbackPolicyDefinition("fallback-policy")
         JobAdmission("job-admission", JobAdmissionArgs(capacity=all_capacity_selections()))
         FallbackController("fallback-controller", args)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from pulumi import ComponentResource, ResourceOptions
@@ -20,8 +18,8 @@ PLURAL = "fallbackpolicies"
 DEFINITION = f"{PLURAL}.{GROUP}"
 
 
-def definition_spec(clusters: Sequence[str] = ()) -> Json:
-    """Return the specification of the CustomResourceDefinition; `clusters`: the other clusters that tiers may name."""
+def definition_spec() -> Json:
+    """Return the specification of the CustomResourceDefinition."""
     return {
         "group": GROUP,
         "scope": "Namespaced",
@@ -37,7 +35,7 @@ def definition_spec(clusters: Sequence[str] = ()) -> Json:
                 "name": VERSION,
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": policy_schema(clusters)},
+                "schema": {"openAPIV3Schema": policy_schema()},
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": [
                     {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},
@@ -52,13 +50,6 @@ def definition_spec(clusters: Sequence[str] = ()) -> Json:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class FallbackPolicyDefinitionArgs:
-    """`clusters`: the other clusters that tiers may name."""
-
-    clusters: Sequence[str] = ()
-
-
 class FallbackPolicyDefinition(ComponentResource):
     """The kind FallbackPolicy on a cluster (`holdfast:index:FallbackPolicyDefinition`).
 
@@ -67,14 +58,12 @@ class FallbackPolicyDefinition(ComponentResource):
     ladders are deleted first.
     """
 
-    def __init__(
-        self, name: str, args: FallbackPolicyDefinitionArgs, opts: ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:FallbackPolicyDefinition", name, None, opts)
         CustomResourceDefinition(
             f"{name}-crd",
             metadata={"name": DEFINITION},
-            spec=cast("CustomResourceDefinitionSpecArgsDict", definition_spec(args.clusters)),
+            spec=cast("CustomResourceDefinitionSpecArgsDict", definition_spec()),
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

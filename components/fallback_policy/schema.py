@@ -8,8 +8,6 @@ with an unbounded list. The status is a summary for users; the controller never 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from holdfast.components.fallback_policy.shape_schema import shapes_schema
 from holdfast.components.fallback_policy.tier_schema import (
     duration,
@@ -97,13 +95,13 @@ def count() -> Json:
     return {"type": "integer", "format": "int32", "minimum": 0}
 
 
-def policy_schema(clusters: Sequence[str] = ()) -> Json:
+def policy_schema() -> Json:
     """Return the schema of a FallbackPolicy."""
     return {
         "type": "object",
         "description": "The ladder that jobs in a training namespace move down when spot capacity fails.",
         "required": ["spec"],
-        "properties": {"spec": spec_schema(clusters), "status": status_schema()},
+        "properties": {"spec": spec_schema(), "status": status_schema()},
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name == '{LADDER}'",
@@ -113,7 +111,7 @@ def policy_schema(clusters: Sequence[str] = ()) -> Json:
     }
 
 
-def spec_schema(clusters: Sequence[str] = ()) -> Json:
+def spec_schema() -> Json:
     """Return the schema of the specification: the tiers, the settings of moves, and the shapes."""
     return {
         "type": "object",
@@ -124,7 +122,7 @@ def spec_schema(clusters: Sequence[str] = ()) -> Json:
                 "description": "The tiers in the order in which they are tried. The last one is on-demand, unless its maxFailures is -1.",
                 "minItems": 1,
                 "maxItems": MOST_TIERS,
-                "items": tier_schema(clusters),
+                "items": tier_schema(),
                 "x-kubernetes-list-type": "atomic",
                 "x-kubernetes-validations": tiers_rules(),
             },

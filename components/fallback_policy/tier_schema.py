@@ -6,7 +6,6 @@ cannot read nodes. Each `up` writes them with the pools; a ladder that a user ap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from holdfast.scheduling.json import Json
@@ -279,8 +278,11 @@ def price(description: str) -> Json:
     }
 
 
-def tier_schema(clusters: Sequence[str]) -> Json:
-    """Return the schema of one tier; `clusters`: the other clusters that tiers may name."""
+def tier_schema() -> Json:
+    """Return the schema of one tier.
+
+    It names no clusters: a preview asks the API server, which has the schema of the last update, about the tiers of the next one.
+    """
     return {
         "type": "object",
         "required": ["pool"],
@@ -310,7 +312,6 @@ def tier_schema(clusters: Sequence[str]) -> Json:
             "exported": exported_schema(),
         },
         "x-kubernetes-validations": [
-            _cluster_rule(clusters),
             {
                 "rule": "!has(self.exported) || has(self.cluster)",
                 "message": "exported is about a tier in another cluster: remove it, or set cluster",
@@ -346,16 +347,6 @@ def exported_schema() -> Json:
                 "description": "Whether the cluster's network leads to the checkpoints of the ladder's own cluster.",
             },
         },
-    }
-
-
-def _cluster_rule(clusters: Sequence[str]) -> Json:
-    if not clusters:
-        message = "all pools of a ladder are in its own cluster: remove cluster"
-        return {"rule": "!has(self.cluster)", "message": message}
-    return {
-        "rule": f"!has(self.cluster) || self.cluster in {list(clusters)}",
-        "message": f"the fallback controller knows these other clusters: {', '.join(clusters)}",
     }
 
 

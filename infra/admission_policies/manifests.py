@@ -45,17 +45,11 @@ def admission_manifests(resources: Sequence[StackResource], *, warn: bool = Fals
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {"name": DEFINITION},
-            "spec": definition_spec(_clusters(ladders)),
+            "spec": definition_spec(),
         },
         *_policies(pools, warn=warn),
         *(_with_facts(each, resources) for each in ladders),
     ]
-
-
-def _clusters(ladders: Sequence[DeclaredLadder]) -> list[str]:
-    """Return the other clusters that tiers name."""
-    tiers = [tier for each in ladders if each.tiers is not UNKNOWN for tier in each.tiers]
-    return sorted({tier.cluster for tier in tiers if isinstance(tier.cluster, str) and tier.cluster})
 
 
 def _pools(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:

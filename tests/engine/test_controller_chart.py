@@ -12,10 +12,7 @@ from holdfast.components.admission.job_admission import JobAdmission, JobAdmissi
 from holdfast.components.fallback_controller.access import JOBS_ROLE
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.program import ControllerImages
-from holdfast.components.fallback_policy.definition import (
-    FallbackPolicyDefinition,
-    FallbackPolicyDefinitionArgs,
-)
+from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra.controller_chart import PREREQUISITES, all_capacity_selections, chart_images, write_chart
 from holdfast.scheduling.errors import ConfigError
@@ -78,7 +75,7 @@ def registered(args: FallbackControllerArgs) -> list[Json]:
     """What the components register."""
 
     def build() -> None:
-        FallbackPolicyDefinition("fallback-policy", FallbackPolicyDefinitionArgs())
+        FallbackPolicyDefinition("fallback-policy")
         JobAdmission("job-admission", JobAdmissionArgs(capacity=all_capacity_selections()))
         FallbackController("fallback-controller", args)
 

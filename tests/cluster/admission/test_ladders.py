@@ -173,11 +173,6 @@ def test_impossible_pool_facts_are_rejected(cluster: KubeClient, reason: str, fa
         accepted(cluster, fallback_policy([{**A100_SPOT, "facts": facts}, A100]))
 
 
-def test_a_tier_of_a_cluster_that_the_controller_does_not_know_is_refused(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError, match="knows these other clusters: elsewhere"):
-        accepted(cluster, fallback_policy([A100_SPOT, {**A100_SPOT, "cluster": "us-east"}, A100]))
-
-
 def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
     status: Json = {
         "observedGeneration": 1,

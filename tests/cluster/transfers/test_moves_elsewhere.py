@@ -185,14 +185,13 @@ LAST: Final[Json] = {"pool": "on-demand"}
     [
         (None, [FIRST, AWAY, {**AWAY, "pool": "spot-a"}, {**AWAY, "cluster": "us-west-2"}, LAST]),
         (None, [FIRST, {**AWAY, "pool": "on-demand"}, LAST]),
-        ("knows these other clusters: elsewhere, us-west-2", [FIRST, {**AWAY, "cluster": "mars"}, LAST]),
         ("each pool may be in a ladder once", [FIRST, AWAY, AWAY, LAST]),
         (ELSEWHERE_NEEDS_TIMEOUT, [FIRST, {"pool": "on-demand", "cluster": CLUSTER, "maxFailures": 1}, LAST]),
         ("the first and the last tier are in", [AWAY, LAST]),
         ("the first and the last tier are in", [FIRST, {"pool": POOL, "cluster": CLUSTER}]),
     ],
 )
-def test_a_tier_elsewhere_has_a_limit_a_known_cluster_and_a_tier_of_its_own_cluster_on_both_sides(
+def test_a_tier_elsewhere_has_a_limit_and_a_tier_of_its_own_cluster_on_both_sides(
     clusters: TwoClusters, refusal: str | None, tiers: Sequence[Json]
 ) -> None:
     ladder: Json = {

@@ -34,15 +34,15 @@ def define_all(client: KubeClient, folder: Path) -> None:
         define(client, read_definition(path))
 
 
-def define_fallback_policies(client: KubeClient, *clusters: str) -> None:
-    """Define the kind FallbackPolicy, whose tiers may be in these other clusters."""
+def define_fallback_policies(client: KubeClient) -> None:
+    """Define the kind FallbackPolicy."""
     define(
         client,
         {
             "apiVersion": API_VERSION,
             "kind": KIND,
             "metadata": {"name": DEFINITION},
-            "spec": definition_spec(clusters),
+            "spec": definition_spec(),
         },
     )
 

@@ -55,7 +55,7 @@ from tests.support.clusters.admission import (
 )
 from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
 from tests.support.json_objects import obj, objects
-from tests.support.strategies.admitted_jobs import CLUSTER, facts_of, ladder_with, validation_objects
+from tests.support.strategies.admitted_jobs import facts_of, ladder_with, validation_objects
 
 #: As a ladder that is applied by hand, without the facts of its pools.
 TIERS: Sequence[Json] = (
@@ -131,7 +131,7 @@ def as_manifest(job: Json) -> Json:
 
 def define_kinds(client: KubeClient) -> None:
     """Define FallbackPolicy, JobSet and RayJob and wait until the API server serves them."""
-    define_fallback_policies(client, CLUSTER)
+    define_fallback_policies(client)
     for each in _DEFINITIONS:
         define(client, read_definition(CHECKOUT / "components" / "charts" / each))
 
