@@ -91,6 +91,16 @@ class Layout:
         return self.home / "egress.yaml"
 
     @property
+    def authentication(self) -> Path:
+        """The AuthenticationConfiguration of the API server, for a cloud whose clusters trust other issuers."""
+        return self.home / "authentication.yaml"
+
+    @property
+    def issuer(self) -> str:
+        """An issuer of tokens that no other control plane has, so that another one can trust it."""
+        return f"https://{self.stack}.invalid"
+
+    @property
     def lock(self) -> Path:
         """The lock of the run that starts or stops this control plane."""
         return self.stack_dir / "control-plane.lock"
@@ -253,6 +263,15 @@ def render_egress(socket: Path) -> str:
     return yaml.safe_dump(selection, sort_keys=False)
 
 
+def authentication_configuration(authenticators: Sequence[Json]) -> Json:
+    """The configuration of an API server that also trusts the tokens of other issuers."""
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1beta1",
+        "kind": "AuthenticationConfiguration",
+        "jwt": list(authenticators),
+    }
+
+
 def _extra_argument(component: str, key: str, value: str, *, override: bool = False) -> Json:
     return {"name": component, "extraArgs": [{"key": key, "value": value, "override": override}]}
 
@@ -332,6 +351,8 @@ class ControlPlaneFiles:
         _forget_processes(self.layout)
         self.layout.configuration.write_text(self._rendered(programs, ports))
         self.layout.egress_configuration.write_text(render_egress(self.layout.egress_socket))
+        if not self.layout.authentication.exists():
+            self.layout.authentication.write_text(yaml.safe_dump(authentication_configuration([])))
 
     def are_current(self, programs: Mapping[str, Path]) -> bool:
         """Whether `write` would write the same files for `programs`."""

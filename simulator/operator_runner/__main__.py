@@ -1,7 +1,7 @@
 """The background process of the operator runner: `python -m holdfast.simulator.operator_runner STACK PROJECT_ROOT`.
 
-`OperatorRunner.start` starts it. It runs the kubelet of the operators, the managed Karpenter of AKS, and the cluster
-autoscalers of GKE and AKS.
+`OperatorRunner.start` starts it. It runs the kubelet of the operators, the managed Karpenter of AKS, the cluster
+autoscalers of GKE and AKS, and the trust of EKS clusters in other issuers.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from pathlib import Path
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
 from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, InstanceGroups, ScaleSets
+from holdfast.simulator.control_plane import Layout
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
@@ -25,6 +26,7 @@ from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from holdfast.simulator.stacks.clusters_here import ClustersHere, ConfiguredTrust
 from holdfast.simulator.tools.locate import find_tool
 
 
@@ -37,14 +39,20 @@ def main() -> int:
         clouds = EngineFolder.of(stack, workspace).cloud_states
         ec2 = Ec2InstanceTypes(CloudState(clouds / "aws.json"))
         layout = RunnerLayout.of(stack, workspace)
-        kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.for_node)
+        here = ClustersHere(workspace)
+        trust = ConfiguredTrust(
+            cloud=CloudState(clouds / "aws.json"),
+            clusters=here,
+            file=Layout.of(stack, workspace).authentication,
+        )
+        kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.for_node, here.at)
         karpenter = ManagedKarpenter(
             cloud=CloudState(clouds / f"{AZURE}.json"),
             layout=layout,
             find_program=lambda tool: find_tool(tool, workspace),
             crds=workspace.charts_dir / "karpenter-azure" / "crds",
         )
-        with _autoscaling(layout.kubeconfig, clouds):
+        with _autoscaling(layout.kubeconfig, clouds), _trusting(trust):
             asyncio.run(_serve(kubelet, karpenter))
     except RehearsalError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -73,6 +81,17 @@ def _autoscaling(kubeconfig: Path, clouds: Path) -> Generator[None]:
         autoscaler = Autoscaler(client, groups(state), ClusterNodes(kubeconfig, cloud))
         name = f"autoscaler of {cloud}"
         threading.Thread(target=autoscaler.run, args=[cancellation], name=name, daemon=True).start()
+    try:
+        yield
+    finally:
+        cancellation.cancel()
+
+
+@contextmanager
+def _trusting(trust: ConfiguredTrust) -> Generator[None]:
+    """Let the API server trust the issuers that its EKS cluster is configured with, during the block."""
+    cancellation = Cancellation()
+    threading.Thread(target=trust.run, args=[cancellation], name="trusted issuers", daemon=True).start()
     try:
         yield
     finally:

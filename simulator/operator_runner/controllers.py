@@ -4,6 +4,8 @@ Each controller has one function that maps its container to the process. It repl
 system of a container provide: own ports, and files at the paths that the controller reads.
 """
 
+import base64
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +48,7 @@ class Container:
     `ports` maps container ports to free local ports, `mounts` maps mount paths to local paths, and `files` maps local
     paths of mounted files to their text; `folder` is the folder of the pod. `market` has the instance types of the
     cloud in the format of Karpenter's kwok provider, empty if the pod brings its own; `kubelets` is the kubeconfig of
-    new machines.
+    new machines; `cluster_at` returns the cluster on this machine whose API server has an address.
     """
 
     namespace: str
@@ -58,6 +60,7 @@ class Container:
     folder: Path = Path()
     market: str = ""
     kubelets: Path = Path()
+    cluster_at: Callable[[str], Cluster | None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +173,7 @@ def _port(container: Container, variable: str, usual: int) -> int:
 
 
 FALLBACK = "holdfast.fallback"
+_OTHER_CLUSTER = "--cluster="
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -180,10 +184,47 @@ def _fallback(container: Container) -> Invocation:
     """
     served = (f"--address={LOOPBACK}", f"--port={container.ports[8080]}")
     isolated = ("-S",) if "PYTHONPATH" in container.variables else ()
+    others = {arg: arg.split("=", maxsplit=2)[1:] for arg in container.args if arg.startswith(_OTHER_CLUSTER)}
+    here = {name: container.folder / ADAPTED / "clusters" / name for name, _ in others.values()}
+    arguments = [
+        f"{_OTHER_CLUSTER}{others[arg][0]}={here[others[arg][0]]}" if arg in others else arg
+        for arg in container.args
+    ]
     return Invocation(
-        args=(*isolated, "-m", FALLBACK, *container.args, *served),
+        args=(*isolated, "-m", FALLBACK, *arguments, *served),
         variables={"PYTHONPATH": str(_CHECKOUT), "PYTHONUNBUFFERED": "1", **container.variables},
+        files={
+            here[name]: _kubeconfig_here(container.files.get(Path(path), ""), container)
+            for name, path in others.values()
+        },
     )
+
+
+def _kubeconfig_here(text: str, container: Container) -> str:
+    """The kubeconfig of another cluster: an API server on this machine at its address here, and the local path of the token."""
+    document: JsonValue = yaml.safe_load(text) if text else None
+    clusters = [mapping(each) for each in sequence(mapping(document).get("clusters"))]
+    users = [mapping(each) for each in sequence(mapping(document).get("users"))]
+    adapted: Json = {
+        **mapping(document),
+        "clusters": [
+            {**each, "cluster": _server_here(mapping(each["cluster"]), container)} for each in clusters
+        ],
+        "users": [{**each, "user": _token_here(mapping(each["user"]), container)} for each in users],
+    }
+    return json.dumps(adapted)
+
+
+def _server_here(cluster: Json, container: Container) -> Json:
+    found = container.cluster_at(str(cluster.get("server")))
+    if found is None:
+        return cluster
+    authority = base64.b64encode(found.authority).decode("ascii")
+    return {**cluster, "server": found.server, "certificate-authority-data": authority}
+
+
+def _token_here(user: Json, container: Container) -> Json:
+    return {**user, "tokenFile": on_this_machine(str(user.get("tokenFile")), container.mounts)}
 
 
 CONTROLLERS: Mapping[str, SimulatedController] = MappingProxyType(
@@ -226,7 +267,8 @@ class RunnerContext:
 
     `cluster_proxy` is the HTTP proxy for names inside the cluster. The processes run in `folder`, which identifies
     them; the files of each pod are in a folder below `pods`. `kubelets` is the kubeconfig of new machines; `market`
-    returns the instance types that a Karpenter on a node can buy.
+    returns the instance types that a Karpenter on a node can buy; `cluster_at` returns the cluster on this machine whose
+    API server has an address.
     """
 
     client: KubeClient
@@ -237,6 +279,7 @@ class RunnerContext:
     logs: Path
     kubelets: Path
     market: Callable[[Json], str]
+    cluster_at: Callable[[str], Cluster | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,6 +318,7 @@ def prepare(
             folder=files.folder,
             market=_market(pod, controller, variables, context),
             kubelets=context.kubelets,
+            cluster_at=context.cluster_at,
         )
     )
     files.write_kubeconfig(context.cluster)

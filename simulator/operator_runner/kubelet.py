@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.control_plane.configuration import read_cluster
+from holdfast.simulator.control_plane.configuration import Cluster, read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
@@ -40,15 +40,21 @@ _log = logging.getLogger(__name__)
 class Kubelet:
     """The kubelet of the operators' pods; runs until SIGTERM or SIGINT.
 
-    `find_program` returns the file of a tool; `market` returns the instance types that a Karpenter on a node can buy.
+    `find_program` returns the file of a tool; `market` returns the instance types that a Karpenter on a node can buy;
+    `cluster_at` returns the cluster on this machine whose API server has an address.
     """
 
     def __init__(
-        self, layout: RunnerLayout, find_program: Callable[[str], Path], market: Callable[[Json], str]
+        self,
+        layout: RunnerLayout,
+        find_program: Callable[[str], Path],
+        market: Callable[[Json], str],
+        cluster_at: Callable[[str], Cluster | None] = lambda _: None,
     ) -> None:
         self._layout = layout
         self._find_program = find_program
         self._market = market
+        self._cluster_at = cluster_at
         self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
         self._cluster = read_cluster(layout.kubeconfig)
         self._pods: dict[str, OperatorPod] = {}
@@ -130,6 +136,7 @@ class Kubelet:
             logs=self._layout.logs,
             kubelets=self._layout.kubeconfig,
             market=self._market,
+            cluster_at=self._cluster_at,
         )
         operator_pod = OperatorPod(pod, controller, self._program(controller), context)
         self._pods[uid] = operator_pod

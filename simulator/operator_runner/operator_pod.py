@@ -26,6 +26,7 @@ from holdfast.simulator.operator_runner.pod_spec import (
     grace_seconds_of,
     identity_of,
     main_container,
+    projected_tokens,
     readiness_probe,
     restarts_of,
     service_account_of,
@@ -173,9 +174,8 @@ def _pod_ip(uid: str) -> str:
 
 
 SOURCES_SECONDS = 10.0
-# Clients read the file every minute. A token is renewed when half of its lifetime has passed.
+# Clients read the file every minute.
 TOKEN_SECONDS = 24 * 3600
-TOKEN_RENEWAL_SECONDS = 12 * 3600
 
 _log = logging.getLogger(__name__)
 
@@ -235,7 +235,7 @@ class OperatorPod:
     async def _run_once(self, sources: PodSources) -> str:
         """Run the process once; returns the reason for its end."""
         await sources.present(timeout_seconds=SOURCES_SECONDS)
-        await self._write_token()
+        await self._write_tokens()
         prepared = await asyncio.to_thread(
             prepare, self.pod, self._controller, self._program, self._files, self._context, sources.lookup
         )
@@ -247,7 +247,7 @@ class OperatorPod:
         self.ports = prepared.ports
         tasks = [
             asyncio.create_task(self._reporter.report_running(self.pod, prepared.ports)),
-            asyncio.create_task(self._keep_token()),
+            asyncio.create_task(self._keep_tokens()),
         ]
         try:
             code = await process.ended()
@@ -259,19 +259,30 @@ class OperatorPod:
             await process.end(grace_seconds=grace_seconds_of(self.pod))
         return f"{tool} exited with code {code}; read its log {log}"
 
-    async def _keep_token(self) -> None:
+    async def _keep_tokens(self) -> None:
+        shortest = min([TOKEN_SECONDS, *(each.seconds for each in projected_tokens(self.pod))])
         while True:
-            await asyncio.sleep(TOKEN_RENEWAL_SECONDS)
+            # When half of the shortest lifetime has passed.
+            await asyncio.sleep(shortest / 2)
             try:
-                await self._write_token()
+                await self._write_tokens()
             except RehearsalError as error:
-                _log.warning("pod %s: cannot renew its token: %s", self._identity.name, error)
+                _log.warning("pod %s: cannot renew its tokens: %s", self._identity.name, error)
 
-    async def _write_token(self) -> None:
-        token = await asyncio.to_thread(
+    async def _write_tokens(self) -> None:
+        self._files.write_token(await self._token(TOKEN_SECONDS))
+        projected: dict[str, dict[str, str]] = {}
+        for each in projected_tokens(self.pod):
+            token = await self._token(each.seconds, each.audience)
+            projected.setdefault(each.volume, {})[each.path] = token
+        for volume, tokens in projected.items():
+            self._files.write_projected(volume, tokens)
+
+    async def _token(self, seconds: int, audience: str | None = None) -> str:
+        return await asyncio.to_thread(
             self._context.client.service_account_token,
             self._identity.namespace,
             service_account_of(self.pod),
-            TOKEN_SECONDS,
+            seconds,
+            audience=audience,
         )
-        self._files.write_token(token)

@@ -93,6 +93,10 @@ class PodFiles:
         """Replace the token."""
         self._write(self.token, token)
 
+    def write_projected(self, volume: str, tokens: Mapping[str, str]) -> None:
+        """Replace the tokens of a volume by the names of their files."""
+        write_volume(self.volumes / volume, {name: token.encode() for name, token in tokens.items()})
+
     def write_all(self, files: Mapping[Path, str]) -> None:
         """Write files that do not have the content yet: a path may be shared."""
         for path, text in files.items():

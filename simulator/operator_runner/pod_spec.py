@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
@@ -107,6 +108,9 @@ def readiness_probe(container: Json) -> Probe | None:
         port = container_ports(container).get(port)
     return Probe(port=port, path=str(get.get("path") or "/")) if isinstance(port, int) else None
 
+
+# The lifetime of a projected token that does not name one.
+_TOKEN_SECONDS: Final = 3600
 
 # Maps kind and name to the data of the object; None if it does not exist.
 Lookup = Callable[[str, str], Mapping[str, str] | None]
@@ -211,17 +215,47 @@ class Volume:
 
 
 def volumes_of(pod: Json) -> list[Volume]:
-    """The volumes that the container mounts. Raises CannotRunError for an unsupported volume type."""
-    mounted = {str(mapping(each).get("name")) for each in sequence(main_container(pod).get("volumeMounts"))}
+    """The volumes that the container mounts, without projected ones. Raises CannotRunError for an unsupported volume type."""
+    return [_volume(each) for each in _mounted(pod) if "projected" not in each]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectedToken:
+    """A token of the pod's service account for another audience, in the file `path` of a volume."""
+
+    volume: str
+    path: str
+    audience: str
+    seconds: int
+
+
+def projected_tokens(pod: Json) -> list[ProjectedToken]:
+    """The tokens for other audiences that the container mounts.
+
+    Not the volume that the API server adds to every pod: the kubeconfig replaces it.
+    """
+    return [
+        ProjectedToken(
+            volume=str(volume["name"]),
+            path=str(token["path"]),
+            audience=str(token["audience"]),
+            seconds=int(str(token.get("expirationSeconds") or _TOKEN_SECONDS)),
+        )
+        for volume in _mounted(pod)
+        for source in sequence(mapping(volume.get("projected")).get("sources"))
+        if (token := mapping(mapping(source).get("serviceAccountToken"))).get("audience")
+    ]
+
+
+def _mounted(pod: Json) -> list[Json]:
+    names = {str(mapping(each).get("name")) for each in sequence(main_container(pod).get("volumeMounts"))}
     declared = [mapping(each) for each in sequence(mapping(pod.get("spec")).get("volumes"))]
-    # The API server adds a volume with the service account token; the kubeconfig replaces it.
-    wanted = [each for each in declared if each.get("name") in mounted and "projected" not in each]
-    return [_volume(each) for each in wanted]
+    return [each for each in declared if each.get("name") in names]
 
 
 def mounts_of(pod: Json, folder: Path) -> Mapping[str, Path]:
     """The local path of each mount path, for volumes below `folder`."""
-    names = {volume.name for volume in volumes_of(pod)}
+    names = {each.name for each in volumes_of(pod)} | {each.volume for each in projected_tokens(pod)}
     mounts: dict[str, Path] = {}
     for each in sequence(main_container(pod).get("volumeMounts")):
         mount = mapping(each)

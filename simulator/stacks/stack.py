@@ -15,7 +15,7 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from holdfast.scheduling.json import JsonValue, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.control_plane import ControlPlane
+from holdfast.simulator.control_plane import ControlPlane, Layout
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.instances import Reach
@@ -37,8 +37,8 @@ class StackSimulators:
     """Simulates every provider of a stack.
 
     The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is
-    the folder of the stack, by default its name; `reach` decides which API servers are reachable, by default those of the
-    simulated clouds. Kubernetes objects and the machines of node groups go to the control plane of the stack.
+    the folder of the stack, by default its name, and `backend` that of the engine's state, by default the same; `reach`
+    decides which API servers are reachable, by default those of the simulated clouds. Kubernetes objects and the machines of node groups go to the control plane of the stack.
     """
 
     def __init__(
@@ -49,15 +49,16 @@ class StackSimulators:
         workspace: Workspace,
         faults: Faults,
         place: str | None = None,
+        backend: str | None = None,
         reach: Reach | None = None,
     ) -> None:
-        folder = EngineFolder.of(place or stack, workspace)
-        self._kubeconfig = workspace.kubeconfig(place or stack)
+        place = place or stack
+        self._kubeconfig = workspace.kubeconfig(place)
         self._workspace = workspace
         self._faults = faults
         self.clouds = SimulatedClouds(
-            folder=folder.cloud_states,
-            checkpoint=folder.checkpoint(project, stack),
+            folder=EngineFolder.of(place, workspace).cloud_states,
+            checkpoint=EngineFolder.of(backend or place, workspace).checkpoint(project, stack),
             faults=faults,
             nodes=lambda package: ClusterNodes(self._kubeconfig, package),
         )
@@ -88,10 +89,20 @@ _FIELD_MANAGER: Final = "holdfast-cloud"
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServerProfile:
-    """The additional flags and objects of a cloud's API servers; `objects` is a file in this folder."""
+    """The additional flags and objects of a cloud's API servers; `objects` is a file in this folder.
+
+    A flag may contain `{issuer}` and `{authentication}`, which are those of a control plane's layout.
+    """
 
     arguments: tuple[tuple[str, str], ...] = ()
     objects: str = ""
+
+    def arguments_of(self, layout: Layout) -> tuple[tuple[str, str], ...]:
+        """Return the flags of one control plane."""
+        return tuple(
+            (flag, value.format(issuer=layout.issuer, authentication=layout.authentication))
+            for flag, value in self.arguments
+        )
 
     def apply_to(self, kubeconfig: Path) -> None:
         """Apply the objects to a cluster."""
@@ -107,11 +118,20 @@ class ApiServerProfile:
             client.close()
 
 
-# The API servers of GKE add a toleration for the GPU taint to pods that request GPUs. Other plugins are not documented.
+# An EKS cluster has an issuer of its own, and may trust another one beside it. The API servers of GKE add a toleration for
+# the GPU taint to pods that request GPUs; other plugins are not documented.
 _CLOUDS: Final[Mapping[str, ApiServerProfile]] = {
+    "aws": ApiServerProfile(
+        arguments=(
+            ("service-account-issuer", "{issuer}"),
+            ("external-hostname", "127.0.0.1"),
+            ("authentication-config", "{authentication}"),
+        ),
+        objects="eks_objects.yaml",
+    ),
     "gcp": ApiServerProfile(
         arguments=(("enable-admission-plugins", "ExtendedResourceToleration"),), objects="gke_objects.yaml"
-    )
+    ),
 }
 
 
@@ -131,7 +151,8 @@ class StackEnvironment:
     ) -> None:
         self._stack = stack
         self._profile = api_server_profile(cloud)
-        self._control_plane = ControlPlane(stack, workspace, report=report, arguments=self._profile.arguments)
+        arguments = self._profile.arguments_of(Layout.of(stack, workspace))
+        self._control_plane = ControlPlane(stack, workspace, report=report, arguments=arguments)
         self._operators = OperatorRunner(workspace, stack, report=report)
         self._report = report
 
@@ -172,6 +193,7 @@ class StackEnvironment:
 class Stack:
     """A stack by its name, with its files in the folder `place`.
 
+    `backend` is the folder of the engine's state, by default `place`: stacks that refer to each other share one.
     `audience` receives the events of the engine; `reach` decides which API servers are reachable, by default those of
     the simulated clouds.
     """
@@ -183,6 +205,7 @@ class Stack:
     environment: StackEnvironment
     audience: Audience = field(default_factory=Audience)
     reach: Reach | None = None
+    backend: str | None = None
 
     @classmethod
     def named(
@@ -192,6 +215,7 @@ class Stack:
         *,
         report: Callable[[str], None],
         run_as: str | None = None,
+        backend: str | None = None,
         audience: Audience | None = None,
     ) -> "Stack":
         """Return the stack with this name; `run_as` isolates it from the stack that is in use.
@@ -213,6 +237,7 @@ class Stack:
             subject=subject,
             environment=environment,
             audience=audience or Audience(),
+            backend=backend,
         )
 
     @contextmanager
@@ -227,7 +252,7 @@ class Stack:
             providers=self.simulators(faults or Faults()),
             audience=self.audience,
             process=process,
-            place=self.place,
+            place=self.backend or self.place,
         ) as rehearsal:
             yield rehearsal
 
@@ -239,13 +264,14 @@ class Stack:
             workspace=self.workspace,
             faults=faults,
             place=self.place,
+            backend=self.backend,
             reach=self.reach,
         )
 
     @property
     def folder(self) -> EngineFolder:
         """The folder of the engine's state."""
-        return EngineFolder.of(self.place, self.workspace)
+        return EngineFolder.of(self.backend or self.place, self.workspace)
 
     @property
     def kubeconfig(self) -> Path:

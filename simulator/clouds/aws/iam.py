@@ -4,12 +4,15 @@ To make the caller read-only, a test adds an `aws:iam/userPolicyAttachment:UserP
 and the policy READ_ONLY to the cloud's state.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.aws.api_server import CALLER
+from holdfast.simulator.clouds.aws.cluster import IDENTITY, role_of
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, region
 from holdfast.simulator.clouds.catalogue import (
     Call,
@@ -245,3 +248,37 @@ INVOKES: Mapping[str, Invoke] = {
     "aws:iam/getRole:getRole": _get_role,
     "aws:iam/getRoles:getRoles": _get_roles,
 }
+
+
+def refused_actions(
+    inventory: Inventory, namespace: str, service_account: str, resource: str, actions: Iterable[str]
+) -> list[str]:
+    """Return which actions on a resource the inline policies of a service account's role do not allow, by its ARN.
+
+    Conditions are not evaluated.
+    """
+    wanted = (namespace, service_account)
+    roles = {
+        str(role.outputs.get("name"))
+        for one in inventory.of_type(IDENTITY)
+        if (one.inputs.get("namespace"), one.inputs.get("serviceAccount")) == wanted
+        and (role := role_of(one.inputs.get("roleArn"), inventory)) is not None
+    }
+    statements = [
+        mapping(statement)
+        for one in inventory.of_type(_INLINE)
+        if str(one.inputs.get("role")) in roles
+        for statement in sequence(mapping(json.loads(str(one.inputs["policy"]))).get("Statement"))
+    ]
+    return [action for action in actions if not any(_allows(each, action, resource) for each in statements)]
+
+
+def _allows(statement: Json, action: str, resource: str) -> bool:
+    return statement.get("Effect") == "Allow" and all(
+        any(fnmatchcase(wanted, pattern) for pattern in _texts(statement.get(field)))
+        for field, wanted in (("Action", action), ("Resource", resource))
+    )
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [value] if isinstance(value, str) else [str(each) for each in sequence(value)]

@@ -11,9 +11,19 @@ import yaml
 
 from holdfast.__main__ import main
 from holdfast.rehearsal.lifecycle.program_run import read_existing
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.aws.cluster import CLUSTER
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.control_plane.configuration import (
+    Cluster,
+    authentication_configuration,
+    render_kubeconfig,
+)
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from holdfast.simulator.stacks.clusters_here import TRUST, ClustersHere, ConfiguredTrust
 from holdfast.simulator.stacks.stack import api_server_profile
 from holdfast.simulator.stacks.user_program import UserProgram
 
@@ -49,10 +59,55 @@ def test_profile_of_gke_has_the_toleration_plugin_and_its_objects() -> None:
     ], "the ComputeClass, and the admission of its pods"
 
 
-@pytest.mark.parametrize("cloud", ["aws", "local", ""])
+def test_an_eks_cluster_trusts_the_issuers_of_clusters_on_this_machine_that_its_cloud_names(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(project_root=tmp_path)
+    server, issuer = "https://home.eks.amazonaws.com", "https://oidc.eks.us-west-2.amazonaws.com/id/HOME"
+    workspace.stack_dir("home").mkdir(parents=True)
+    here = Cluster(server="https://127.0.0.1:1", authority=b"PEM")
+    workspace.kubeconfig("home").write_text(render_kubeconfig("home", here, {}))
+    states = {
+        name: CloudState(tmp_path / f".rehearsal/{name}/engine/clouds/aws.json") for name in ("home", "there")
+    }
+    with states["home"].changing() as cloud:
+        outputs: Json = {"endpoint": server, "identities": [{"oidcs": [{"issuer": issuer}]}]}
+        cloud.put(CloudObject(type=CLUSTER, id="home", urn="", inputs={}, computed=outputs))
+    with states["there"].changing() as cloud:
+        for each in (issuer, "https://not.here"):
+            oidc: Json = {
+                "issuerUrl": each,
+                "clientId": "https://there",
+                "usernameClaim": "sub",
+                "usernamePrefix": "h:",
+                "requiredClaims": {"sub": "c"},
+            }
+            cloud.put(CloudObject(type=TRUST, id=each, urn="", inputs={"oidc": oidc}))
+    clusters = ClustersHere(workspace)
+    assert clusters.at(server) == here, "its address leads to its control plane"
+    assert clusters.at("https://another") is None, "an address of no stack here leads nowhere"
+    trust = ConfiguredTrust(cloud=states["there"], clusters=clusters, file=tmp_path / "authentication.yaml")
+    trust.keep()
+    assert not trust.file.exists(), "the API server did not start with it"
+    trust.file.write_text(yaml.safe_dump(authentication_configuration([])))
+    trust.keep()
+    (authenticator,) = yaml.safe_load(trust.file.read_text())["jwt"]
+    assert authenticator == {
+        "issuer": {
+            "url": "https://home.invalid",
+            "discoveryURL": "https://127.0.0.1:1/.well-known/openid-configuration",
+            "certificateAuthority": "PEM",
+            "audiences": ["https://there"],
+        },
+        "claimValidationRules": [{"claim": "sub", "requiredValue": "c"}],
+        "claimMappings": {"username": {"claim": "sub", "prefix": "h:"}},
+    }, "what EKS is asked for, at the addresses of this machine"
+
+
+@pytest.mark.parametrize("cloud", ["local", ""])
 def test_profile_of_another_cloud_is_empty(cloud: str, tmp_path: Path) -> None:
     profile = api_server_profile(cloud)
-    assert (profile.arguments, profile.objects) == ((), ""), "only GKE has a profile"
+    assert (profile.arguments, profile.objects) == ((), ""), "nothing is added to its API servers"
     profile.apply_to(tmp_path / "no-kubeconfig")
 
 

@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.state import CloudState
+from holdfast.components.checkpoints.s3 import prefix_access
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.aws.cluster import IDENTITY
+from holdfast.simulator.clouds.aws.cluster import ROLE as PLAIN_ROLE
+from holdfast.simulator.clouds.aws.iam import refused_actions
+from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
 from tests.support.fakes.spot_role_account import ARN, PATH, ROLE, create_spot_role, deny_iam_writes
@@ -123,3 +128,31 @@ def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path
     for action, act in actions.items():
         refused(act, f"user/rehearsal is not authorized to perform: {action} on resource: arn:")
     assert spot.read(ARN)[0] == ARN, "reading is what such a caller may do"
+
+
+def test_what_a_service_account_may_do_follows_from_the_policies_of_its_role() -> None:
+    policy = prefix_access(bucket_arn="arn:aws:s3:::checkpoints", prefix="vision", key_arn=None)
+    association: Json = {"namespace": "vision", "serviceAccount": "trainer", "roleArn": "arn:role"}
+    inventory = Inventory(
+        [
+            CloudObject(type=IDENTITY, id="a", urn="", inputs=association),
+            CloudObject(
+                type=PLAIN_ROLE, id="r", urn="", inputs={"name": "vision"}, computed={"arn": "arn:role"}
+            ),
+            CloudObject(
+                type="aws:iam/rolePolicy:RolePolicy",
+                id="p",
+                urn="",
+                inputs={"role": "vision", "policy": policy},
+            ),
+        ],
+        {},
+    )
+    actions = ("s3:GetObject", "s3:DeleteBucket")
+
+    def refused_to(account: str, key: str) -> list[str]:
+        return refused_actions(inventory, "vision", account, f"arn:aws:s3:::checkpoints/{key}", actions)
+
+    assert refused_to("trainer", "vision/step") == ["s3:DeleteBucket"], "it may use its prefix"
+    assert refused_to("trainer", "vision-2/step") == [*actions], "and no other"
+    assert refused_to("default", "vision/step") == [*actions], "another account has no role"

@@ -1,10 +1,15 @@
 """Each controller gets ports and files that replace those of its container."""
 
+import json
+from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from holdfast.components.fallback_controller.clusters import kubeconfig
+from holdfast.simulator.control_plane.configuration import Cluster
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
 from tests.support.builders.operator_pods import pod, resolved_container
 
@@ -104,6 +109,32 @@ def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() ->
     assert invocation.args[:2] == ("-m", "holdfast.fallback"), "with the packages of this environment"
     program = Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py"
     assert program.is_file(), "the path does not depend on the current directory"
+
+
+def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -> None:
+    mounts = {"/etc/clusters": Path("/pods/one/clusters"), "/var/tokens": Path("/pods/one/tokens")}
+    files = {
+        mounts["/etc/clusters"] / name: kubeconfig(f"https://{name}.example.com", "", f"/var/tokens/{name}")
+        for name in ("there", "far")
+    }
+    args = ("--lease=l", *(f"--cluster={path.name}={path}" for path in files))
+    here = Cluster(server="https://127.0.0.1:1", authority=b"PEM")
+    invocation = CONTROLLERS["fallback-controller"].adapt(
+        replace(
+            resolved_container(args=args, files=files, mounts=mounts),
+            cluster_at={"https://there.example.com": here}.get,
+        )
+    )
+    adapted = {name: Path(f"/pods/one/adapted/clusters/{name}") for name in ("there", "far")}
+    assert {f"--cluster={name}={path}" for name, path in adapted.items()} < {*invocation.args}, "both"
+    assert "--lease=l" in invocation.args, "other arguments stay"
+    found = {name: json.loads(invocation.files[path]) for name, path in adapted.items()}
+    assert found["there"]["clusters"][0]["cluster"] == {
+        "server": here.server,
+        "certificate-authority-data": b64encode(here.authority).decode(),
+    }, "as the name server and the network of a cloud would lead there"
+    assert found["far"]["clusters"][0]["cluster"] == {"server": "https://far.example.com"}, "not here"
+    assert found["there"]["users"][0]["user"]["tokenFile"] == "/pods/one/tokens/there", "the token is here"
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))

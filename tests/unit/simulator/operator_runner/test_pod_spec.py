@@ -12,6 +12,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
     Probe,
+    ProjectedToken,
     Volume,
     container_ports,
     expand,
@@ -19,6 +20,7 @@ from holdfast.simulator.operator_runner.pod_spec import (
     in_units_of,
     mounts_of,
     on_this_machine,
+    projected_tokens,
     readiness_probe,
     resolve_environment,
     restarts_of,
@@ -146,6 +148,16 @@ def test_mounted_volumes_are_found_without_tokens() -> None:
     token = mounting({"name": "kube-api-access", "projected": {}})
     assert volumes_of(token) == [], "the kubeconfig replaces it"
     assert mounts_of(token, Path("/pods")) == {}, "its path is not translated"
+    sources: JsonValue = [
+        {"serviceAccountToken": {"audience": "https://there", "path": "there"}},
+        {"serviceAccountToken": {"audience": "https://far", "path": "far", "expirationSeconds": 600}},
+    ]
+    others = mounting({"name": "tokens", "projected": {"sources": sources}})
+    assert projected_tokens(others) == [
+        ProjectedToken(volume="tokens", path="there", audience="https://there", seconds=3600),
+        ProjectedToken(volume="tokens", path="far", audience="https://far", seconds=600),
+    ], "a token for another cluster is one of its own"
+    assert mounts_of(others, Path("/pods")) == {"/tokens": Path("/pods/tokens")}, "and has a file here"
     with pytest.raises(CannotRunError, match="volume data has type hostPath"):
         volumes_of(mounting({"name": "data", "hostPath": {"path": "/"}}))
     one_file = mounts_of(mounting(CONFIG, sub_path="app.yaml"), Path("/pods"))
