@@ -79,8 +79,8 @@ preview: tools ## print the engine's plan and the policies' verdicts, for exampl
 	@$(RUN) preview $(STACK)
 
 .PHONY: rehearse
-rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy
-	@$(RUN) rehearse $(STACK)
+rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy; TO=aws-dev-2 moves a job there
+	@$(RUN) rehearse $(STACK) $(if $(TO),--to $(TO))
 
 .PHONY: preflight
 preflight: venv ## compare the quotas of an account with what STACK asks of them
@@ -174,6 +174,8 @@ pulumi-eks: tools ## rehearse the example of pulumi-eks with the package's own p
 
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/moto
+	@$(UV) --no-config pip install --quiet --python .tools/moto --require-hashes -r tests/soak/judges/requirements.lock
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
 
 .PHONY: soak
@@ -271,6 +273,8 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header fallback/requirements.in -o fallback/requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
+	@$(UV) --no-config pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header tests/soak/judges/requirements.in -o tests/soak/judges/requirements.lock
 
 .PHONY: schemas
 schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md

@@ -66,6 +66,10 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         help="a stack in stacks/, or the folder of any Pulumi program in Python",
     )
     target.completer = _stacks  # type: ignore[attr-defined]
+    to = parser.add_argument(
+        "--to", metavar="STACK", help="a second stack: a job moves to a tier in its cluster, and returns"
+    )
+    to.completer = _stacks  # type: ignore[attr-defined]
     program = parser.add_argument_group("for the folder of a program")
     program.add_argument("--stack", metavar="NAME", help="the stack whose configuration the program reads")
     program.add_argument(

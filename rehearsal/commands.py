@@ -4,12 +4,13 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
 from holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
+from holdfast.rehearsal.lifecycle.two_stacks import TwoStackRun, connected
 from holdfast.rehearsal.output import color, say, silence_libraries
 from holdfast.rehearsal.scenarios.demo import demo
 from holdfast.rehearsal.scenarios.ladder_walk import walk_picture
@@ -76,9 +77,9 @@ def demo_stack(parsed: argparse.Namespace) -> int:
 
 
 def rehearse_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast rehearse STACK`, or `holdfast rehearse FOLDER [--stack NAME] [--existing PATH] [--plugin PACKAGE]`."""
+    """`holdfast rehearse STACK [--to STACK]`, or `holdfast rehearse FOLDER [--stack NAME] [--existing PATH] [--plugin PACKAGE]`."""
     folder = Path(parsed.target)
-    if (folder / PROJECT_FILE).is_file():
+    if (folder / PROJECT_FILE).is_file() and parsed.to is None:
         silence_libraries()
         rehearse_program(
             UserProgram.in_folder(folder),
@@ -91,6 +92,9 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
         raise RehearsalError(
             f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing and --plugin"
         )
+    if parsed.to is not None:
+        rehearse_two(parsed.target, parsed.to, enter_workspace())
+        return 0
     rehearse(parsed.target, enter_workspace())
     return 0
 
@@ -191,15 +195,25 @@ def rehearse(name: str, workspace: Workspace) -> None:
     Runs apart from a stack of that name that is up. Raises RehearsalError if a step does not show what it must.
     At the end, also after a failure, every process is ended and everything is removed; the logs of a failed run stay.
     """
+    stack = _isolated(name, workspace)
+    lifecycle = LifecycleRun(stack=stack, report=_report(), show_plan=say_verdicts, say=say)
+    _rehearse(lifecycle, stack)
+
+
+def rehearse_two(home: str, there: str, workspace: Workspace) -> None:
+    """Run the lifecycle of two stacks: a job of the first moves to a tier in the second one's cluster, and returns; see `rehearse`."""
+    stacks = connected(_isolated(home, workspace), _isolated(there, workspace))
+    run = TwoStackRun(home=stacks[0], there=stacks[1], report=_report(), show_plan=say_verdicts, say=say)
+    _rehearse(run, *stacks)
+
+
+def _isolated(name: str, workspace: Workspace) -> Stack:
     audience = Audience(show=say, color=color())
-    stack = Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=audience)
-    lifecycle = LifecycleRun(
-        stack=stack,
-        report=StepReport(announce=lambda step: say(f"\n=== {step}")),
-        show_plan=say_verdicts,
-        say=say,
-    )
-    _rehearse(stack, lifecycle)
+    return Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=audience)
+
+
+def _report() -> StepReport:
+    return StepReport(announce=lambda step: say(f"\n=== {step}"))
 
 
 def rehearse_program(
@@ -210,24 +224,24 @@ def rehearse_program(
     stack = program.stack(
         stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=audience
     )
-    run = ProgramRun(
-        stack=stack,
-        existing=existing,
-        report=StepReport(announce=lambda step: say(f"\n=== {step}")),
-        show_plan=lambda _: None,
-    )
+    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=lambda _: None)
     with program.importable():
-        _rehearse(stack, run)
+        _rehearse(run, stack)
 
 
-def _rehearse(stack: Stack, lifecycle: LifecycleRun | ProgramRun) -> None:
-    with own_place(stack, doing=f"rehearse {stack.name}"):
-        say(f"Rehearsing {stack.name}: the real engine, simulated clouds, an API server of its own.")
+def _rehearse(lifecycle: LifecycleRun | ProgramRun | TwoStackRun, *stacks: Stack) -> None:
+    title = " and ".join(stack.name for stack in stacks)
+    with ExitStack() as places:
+        for stack in stacks:
+            places.enter_context(own_place(stack, doing=f"rehearse {stack.name}"))
+        servers = "an API server of its own" if len(stacks) == 1 else "API servers of their own"
+        say(f"Rehearsing {title}: the real engine, simulated clouds, {servers}.")
         try:
-            stack.environment.start()
+            for stack in stacks:
+                stack.environment.start()
             lifecycle.run()
         finally:
-            say(f"\nRehearsal of {stack.name}")
+            say(f"\nRehearsal of {title}")
             say(lifecycle.report.table())
             for remark in lifecycle.remarks:
                 say(f"Not simulated: {remark}.")
@@ -252,7 +266,7 @@ def own_place(stack: Stack, *, doing: str) -> Generator[None]:
 
 def _remove(stack: Stack, *, keep_logs: bool = False) -> None:
     stack.environment.remove()
-    shutil.rmtree(stack.folder.root, ignore_errors=True)
+    forget(stack.place, stack.workspace)
     if not keep_logs:
         shutil.rmtree(stack.workspace.stack_dir(stack.place), ignore_errors=True)
 

@@ -67,14 +67,23 @@ class LifecycleStep:
 
 @dataclass(kw_only=True)
 class StepReport:
-    """The steps of one run; `announce` receives the name of each before it starts."""
+    """The steps of one run; `announce` receives the name of each before it starts.
+
+    `prefix` comes before each name: the stack, in a run of several.
+    """
 
     announce: Callable[[str], None]
+    prefix: str = ""
     steps: list[LifecycleStep] = field(default_factory=list[LifecycleStep])
 
+    def of(self, prefix: str) -> "StepReport":
+        """Return a report whose steps are among those of this one, with a prefix."""
+        return StepReport(announce=self.announce, prefix=f"{prefix}: ", steps=self.steps)
+
     @contextmanager
-    def step(self, name: str) -> Generator[list[str]]:
+    def step(self, step: str) -> Generator[list[str]]:
         """Run one step; the body appends its results to the list. A body that raises has failed."""
+        name = f"{self.prefix}{step}"
         self.announce(name)
         results, began = list[str](), time.monotonic()
         try:
@@ -158,17 +167,23 @@ class LifecycleRun:
             # Platforms are often taken down while jobs still run.
             leave_running(platform, jobset)
             self._write_as_the_controller(client)
-            if protected(self.stack.checkpoint()):
-                self._refuse_destroy()
-                self._lift_protection()
-            self._destroy(client)
+            self.end(client)
         finally:
             client.close()
 
+    def end(self, client: KubeClient) -> None:
+        """Destroy the stack, once its protection is lifted. Raises RehearsalError if the destroy leaves something behind."""
+        if protected(self.stack.checkpoint()):
+            self._refuse_destroy()
+            self._lift_protection()
+        self._destroy(client)
+
+    def configure(self, settings: Json) -> None:
+        """Let the stack have other settings from the next step on."""
+        self.stack = replace(self.stack, subject=replace(self.stack.subject, settings=settings))
+
     def _jobset(self, platform: Platform) -> Json:
-        root, cloud = self.stack.workspace.project_root, self.stack.subject.cloud
-        example = load_example(root, spot_example(platform.provisioner), cloud=cloud)
-        return acting_as(example, platform.trainer())
+        return example_jobset(self.stack, platform, spot_example(platform.provisioner))
 
     def _use(self, platform: Platform, jobset: Json) -> None:
         with self.report.step("a job loses its spot node") as results:
@@ -265,6 +280,12 @@ def provisioner_for(stack: Stack, client: KubeClient) -> Provisioner:
             return AksScaleSets(client=client, scale_sets=ScaleSets(cloud), nodes=nodes)
         case _:
             return Karpenter(client)
+
+
+def example_jobset(stack: Stack, platform: Platform, name: str) -> Json:
+    """Return an example JobSet for the cloud of a stack, as the service account of a platform's training namespace."""
+    example = load_example(stack.workspace.project_root, name, cloud=stack.subject.cloud)
+    return acting_as(example, platform.trainer())
 
 
 def spot_example(machines: Provisioner) -> str:

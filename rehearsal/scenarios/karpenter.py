@@ -124,18 +124,24 @@ def wait_until_gone(client: KubeClient, claim: str) -> None:
 
 #: Annotation of a node class: how many more machines the simulated cloud has.
 STOCK: Final = "rehearsal.holdfast.dev/stock"
-_NODE_CLASS_VERSION: Final = "karpenter.kwok.sh/v1alpha1"
+_NODE_CLASS_VERSIONS: Final = {"karpenter.kwok.sh": "v1alpha1", "karpenter.k8s.aws": "v1"}
 
 
 def sell_out(client: KubeClient, pool: str) -> None:
     """Let the simulated cloud answer that it has no capacity for a pool."""
-    client.merge_patch(
-        _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: "0"}}}
-    )
+    _set_stock(client, pool, "0")
 
 
 def restock(client: KubeClient, pool: str) -> None:
     """Let the simulated cloud have unlimited capacity for a pool."""
-    client.merge_patch(
-        _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: None}}}
-    )
+    _set_stock(client, pool, None)
+
+
+def _set_stock(client: KubeClient, pool: str, stock: str | None) -> None:
+    found = client.get(_VERSION, "NodePool", pool)
+    if found is None:
+        raise RehearsalError(f"there is no NodePool {pool}: bring the stack up again")
+    reference = mapping(_template(found).get("nodeClassRef"))
+    group, kind = str(reference.get("group")), str(reference.get("kind"))
+    version = f"{group}/{_NODE_CLASS_VERSIONS[group]}"
+    client.merge_patch(version, kind, str(reference["name"]), {"metadata": {"annotations": {STOCK: stock}}})

@@ -101,11 +101,12 @@ def where_gpus_are(platform: Platform) -> Platform:
 def where_gpus_may_be(platform: Platform) -> Platform | None:
     """Return the same, or None: the quotas of other namespaces admit no pod that requests a GPU."""
     policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
-    namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
+    namespaces = [_namespace_of(policy) for policy in policies if begins_with_gpus(policy)]
     return replace(platform, namespace=min(namespaces)) if namespaces else None
 
 
-def _begins_with_gpus(policy: Json) -> bool:
+def begins_with_gpus(policy: Json) -> bool:
+    """Whether the first tier of a FallbackPolicy has GPUs."""
     tiers = sequence(mapping(policy.get("spec")).get("tiers"))
     facts = mapping(mapping(next(iter(tiers), None)).get("facts"))
     return bool(mapping(facts.get("machine")).get("gpus"))

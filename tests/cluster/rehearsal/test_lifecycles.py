@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.commands import rehearse
+from holdfast.rehearsal.commands import rehearse, rehearse_two
 from holdfast.simulator.errors import RehearsalError
 from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.clusters.control_plane import processes_of
@@ -53,6 +53,28 @@ def test_a_stack_goes_through_its_lifecycle_without_an_account(
     assert ("destroy while protected" in results) == name.endswith("-prod"), "only production is protected"
     assert processes_of(workspace) == [], "a process is left"
     assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
+
+
+@pytest.mark.soak
+def test_a_job_moves_from_one_stack_to_another_and_returns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = cloud_workspace(tmp_path)
+    rehearse_two("aws-dev", "aws-dev-2", workspace)
+    results = _results(capsys.readouterr().out, "aws-dev and aws-dev-2")
+    assert "FAILED" not in str(results), results
+    trip = results["aws-dev: a job moves to aws-dev-2 and returns"]
+    assert trip.startswith("cpu-spot in aws-dev → cpu-spot in aws-dev-2 → cpu-spot in aws-dev "), (
+        "there and back"
+    )
+    assert "step 2000 carried over" in trip, "the last step of the checkpoint is read in the next place"
+    for name in ("aws-dev", "aws-dev with a tier in aws-dev-2", "aws-dev-2"):
+        assert results[f"{name}: a second up"].startswith("nothing changed"), "a second up changes resources"
+    for name in ("aws-dev", "aws-dev-2"):
+        assert results[f"{name}: refresh"].startswith("no drift"), "a refresh finds drift"
+        assert RETAINED["aws-dev"] in results[f"{name}: destroy while a job runs"], "other resources are left"
+        assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
+    assert processes_of(workspace) == [], "a process is left"
 
 
 def test_a_failed_rehearsal_shows_the_failed_step_and_leaves_no_process(
