@@ -13,6 +13,7 @@ from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
 from holdfast.policies.inputs.pool import DeclaredPool
+from holdfast.policies.inputs.standing import with_standing
 from holdfast.policies.resources import StackResource, once
 
 __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
@@ -22,7 +23,9 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
     found = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources), *eks_pools(resources))
-    return tuple(_with_cluster(with_daemons(pool, resources), resources) for pool in found)
+    return tuple(
+        _with_cluster(with_standing(with_daemons(pool, resources), resources), resources) for pool in found
+    )
 
 
 def _with_cluster(pool: DeclaredPool, resources: Sequence[StackResource]) -> DeclaredPool:

@@ -14,7 +14,17 @@ from typing import Final
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.pod_templates import PodTemplate, host_ports
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import StackResource, Value, at, items_at, once, text_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    known_items,
+    once,
+    text_at,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
@@ -53,6 +63,7 @@ def with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Decl
             facts,
             machines=machines,
             unknown_daemons=unknown,
+            unmodeled=(*facts.unmodeled, *_left_tainted(pool.resource, daemons, facts)),
             unmodeled_gpus=(*facts.unmodeled_gpus, *unserved),
         ),
     )
@@ -67,6 +78,30 @@ def _unserved(daemons: Sequence[tuple[StackResource, PodTemplate]], facts: PoolF
     ):
         names = ", ".join(sorted(name for name, _ in plugins))
         yield f"DaemonSet {names}, which offers GPUs to pods, does not run on its nodes, by its selectors and tolerations"
+
+
+def _left_tainted(
+    pool: StackResource, daemons: Sequence[tuple[StackResource, PodTemplate]], facts: PoolFacts
+) -> Iterator[str]:
+    """Yield the startup taints of which the DaemonSets that name them do not run on its nodes: nothing removes these."""
+    machines = () if facts.machines is UNKNOWN else facts.machines
+    for taint in known_items(pool.props, "spec", "template", "spec", "startupTaints"):
+        key = text_at(taint, "key")
+        naming = [each for each in daemons if isinstance(key, str) and _names(each[0].props, key)]
+        if naming and any(
+            all(_runs_on(template, facts, each) is False for _, template in naming) for each in machines
+        ):
+            names = ", ".join(sorted(_name(resource) for resource, _ in naming))
+            yield f"DaemonSet {names}, which names its startup taint {key}, does not run on its nodes, so the taint may stay"
+
+
+def _names(value: Value, text: str) -> bool:
+    """Whether a text anywhere in a value contains this one."""
+    if is_object(value):
+        return any(text in key or _names(each, text) for key, each in value.items())
+    if isinstance(value, str):
+        return text in value
+    return is_list(value) and any(_names(each, text) for each in value)
 
 
 def _offers_gpus(template: PodTemplate) -> bool:

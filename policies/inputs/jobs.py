@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.daemon_sets import held_ports
+from holdfast.policies.inputs.job_ends import hindered_pods
 from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
 from holdfast.policies.inputs.pod_security import rejected_by_standard
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
@@ -245,6 +246,7 @@ def _admitted(
             *classed.open,
             *held_ports(spec, job, resources),
             *rejected_by_standard(spec, job, namespace, resources),
+            *hindered_pods(template.template, job, namespace, resources),
         ),
     )
 

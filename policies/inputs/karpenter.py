@@ -7,9 +7,11 @@ from typing import Final
 
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.joining import faults_of_class, hindered_machines
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
     class_of,
+    is_on_aws,
     kubelet_of,
     missing_class,
     open_settings,
@@ -108,6 +110,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     adapters = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE) == EFA_NODE_VALUE
     read = _requirements(node_pool, name)
     node_class = class_of(node_pool, resources)
+    on_ec2 = node_class if is_on_aws(node_pool) else None
     settings = kubelet_of(node_pool, node_class, resources)
     machines, zones = _machines(read, cloud, provisioner, settings, efa=adapters), _zones(read, provisioner)
     return DeclaredPool(
@@ -133,8 +136,10 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=zones,
+            faults=tuple(faults_of_class(node_pool, on_ec2, kinds, resources)) if on_ec2 else (),
             unmodeled=(
                 *missing_class(node_pool, resources),
+                *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
                 *open_settings(node_pool, node_class, zones, resources),
                 *unread(node_pool),
                 *unshown_by_patches(node_pool),

@@ -10,6 +10,7 @@ from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_clust
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.diversions import diversions
 from holdfast.policies.inputs.karpenter import pool_label
+from holdfast.policies.inputs.obstacles import obstacles
 from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import of_type, once, text_at, unshown_components
 from holdfast.policies.rule import (
@@ -45,7 +46,7 @@ class LadderPools:
     `default_elsewhere`: the default pool.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
-    `diverted_by` are what else of the program decides where pods of the namespace run.
+    `diverted_by` are what else of the program decides where pods of the namespace run, or keeps them from running.
     """
 
     of_stack: Sequence[DeclaredPool]
@@ -67,7 +68,10 @@ class LadderPools:
         return replace(
             near,
             checkpoints=_checkpoints_of(ladder, resources),
-            diverted_by=tuple(diversions(ladder.resource, ladder.namespace, resources)),
+            diverted_by=(
+                *diversions(ladder.resource, ladder.namespace, resources),
+                *obstacles(ladder.resource, ladder.namespace, resources),
+            ),
         )
 
     @classmethod

@@ -9,12 +9,12 @@ from typing import Final
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster
 from holdfast.policies.fields import unread
+from holdfast.policies.inputs.joining import has_tags
 from holdfast.policies.resources import (
     StackResource,
     Value,
     at,
     cpu_millis,
-    is_object,
     items_at,
     memory_mib,
     of_type,
@@ -169,14 +169,6 @@ def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource])
     found = [
         text_at(each.props, "availabilityZone")
         for each in of_type(resources, _SUBNET)
-        if any(_has_tags(at(each.props, "tags"), tags) for tags in wanted)
+        if any(has_tags(at(each.props, "tags"), tags) for tags in wanted)
     ]
     return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
-
-
-def _has_tags(tags: Value, wanted: Value) -> bool:
-    if not is_object(wanted):
-        return False
-    return is_object(tags) and all(
-        tags.get(key) == value or (value == "*" and key in tags) for key, value in wanted.items()
-    )

@@ -13,14 +13,24 @@ from typing import Final, TypeAlias
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
 from holdfast.policies.inputs.pod_templates import terms_of
-from holdfast.policies.resources import StackResource, Value, at, items_at, known_items, text_at, texts_at
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    items_at,
+    known_items,
+    of_type,
+    text_at,
+    texts_at,
+)
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
 from holdfast.scheduling.reachability.node_labels import ALIASES
 
 _CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
 _VOLUME: Final = "kubernetes:core/v1:PersistentVolume"
 _CLASS: Final = "kubernetes:storage.k8s.io/v1:StorageClass"
+_MOUNT_TARGET: Final = "aws:efs/mountTarget:MountTarget"
 
 #: The labels by which drivers say in which zone a volume is. Karpenter's providers treat them as the zone of a node.
 _ZONE_KEYS: Final = (
@@ -136,7 +146,7 @@ class _Program:
             is_disk = any(at(spec, kind) is not None for kind in _DISKS)
             if is_disk or text_at(spec, "csi", "driver") in {*_DISK_DRIVERS, UNKNOWN}:
                 return f"in which zone the disk of its PersistentVolume {name!r} is, is not declared"
-            return None
+            return self._zones_of_file_system(volume, "spec", text_at(spec, "csi", "volumeHandle"))
         found: set[str] = set()
         for term in (each for each in terms if each):
             if any(each.operator != "In" or not _is_zone(each.key) for each in term):
@@ -160,7 +170,9 @@ class _Program:
         if isinstance(allowed, str):
             return allowed
         if allowed is None and text_at(found.props, "provisioner") in _ZONELESS:
-            return None
+            return self._zones_of_file_system(
+                found, "parameters", text_at(found.props, "parameters", "fileSystemId")
+            )
         waits = text_at(found.props, "volumeBindingMode") == "WaitForFirstConsumer"
         if (waits and is_of_pod) or (allowed is not None and len(allowed) == 1):
             return allowed
@@ -168,6 +180,28 @@ class _Program:
             f"the volume of its claim {title} is created in one zone, and whether each tier has nodes there is not known: allow one "
             f"zone in `allowedTopologies` of StorageClass {name!r}, or keep checkpoints in the bucket"
         )
+
+    def _zones_of_file_system(
+        self, volume: StackResource, field: str, handle: str | Unknown | None
+    ) -> frozenset[str] | None:
+        """Return the zones of the mount targets of a file system of EFS, None if the program does not show them.
+
+        `field` of the volume, or of its class, names the file system by its `handle`, or by a reference to it.
+        """
+        refers, zones = {*volume.refers_to.get(field, ())}, set[str]()
+        for each in of_type(self.resources, _MOUNT_TARGET):
+            is_named = isinstance(handle, str) and handle.partition(":")[0] == text_at(
+                each.props, "fileSystemId"
+            )
+            if is_named or refers & {*each.refers_to.get("fileSystemId", ())}:
+                subnets = {*each.refers_to.get("subnetId", ())}
+                found = [
+                    text_at(one.props, "availabilityZone") for one in self.resources if one.urn in subnets
+                ]
+                if len(found) != 1 or not isinstance(found[0], str):
+                    return None
+                zones.add(found[0])
+        return frozenset(zones) or None
 
     def _mountable_anywhere(self) -> frozenset[str]:
         """Return the claims that the namespace lists as mountable in every zone."""

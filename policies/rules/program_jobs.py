@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.fields import unread
+from holdfast.policies.inputs.job_ends import failure_policy_replaced
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
@@ -41,7 +42,8 @@ class JobVerdict:
     """What is found about a job of the program.
 
     `walk` is its way down the ladder, None if it has none or it is not known; `broken` is why it cannot follow its ladder
-    whatever the pools are, `open` why it is not judged, `note` what is said about it beside.
+    whatever the pools are, `open` why it is not judged, `assumed` what its arrival takes for granted, `note` what is said about
+    it beside.
     """
 
     job: DeclaredJob
@@ -49,6 +51,7 @@ class JobVerdict:
     walk: Walk | None = None
     broken: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -75,11 +78,14 @@ def job_verdicts(
             continue
         followers = job.followers(names) if names else ()
         if not followers:
+            yield from _not_on_ladder(job, pools)
             continue
         if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
             continue
-        yield _of_followers(job, followers, ladder, pools)
+        found = _of_followers(job, followers, ladder, pools)
+        replaced = failure_policy_replaced(job.resource, _failures(ladder), resources)
+        yield replace(found, assumed=tuple(replaced) if job.kind == JobKind.JOB_SET else ())
     spot = [
         each
         for each in ladder.pools
@@ -121,6 +127,50 @@ def _of_followers(
     )
 
 
+def _failures(ladder: DeclaredLadder) -> int:
+    """Return how many failures a ladder counts before its last tier; 0 if it does not count them, or not everywhere."""
+    counts = [] if ladder.tiers is UNKNOWN else [each.max_failures for each in ladder.tiers[:-1]]
+    known = [each for each in counts if isinstance(each, int) and each >= 0]
+    return sum(known) if len(known) == len(counts) else 0
+
+
+def _not_on_ladder(job: DeclaredJob, pools: LadderPools) -> Iterator[JobVerdict]:
+    """Yield that no pool of the program takes pods of a job that follows no ladder, or that only spot takes them."""
+    if not _are_all_shown(pools) or job.label not in {"", FOLLOWS_VALUE} or job.templates is UNKNOWN:
+        return
+    for each in job.templates:
+        placed = _as_written(each)
+        # Who selects a pool of another ladder, or of none, means it.
+        if placed is None or POOL in placed.selector or not (placed.selector or placed.affinity):
+            continue
+        taking = [pool.facts for pool in pools.of_stack if _may_take(placed, pool.facts)]
+        labels = ", ".join(sorted({*placed.selector, *(one.key for term in placed.affinity for one in term)}))
+        if not taking:
+            yield JobVerdict(
+                job=job,
+                open=(f"no pool of this program takes its pods {each.name!r}, which select {labels}",),
+            )
+        elif all(pool.is_on_demand is False for pool in taking):
+            yield JobVerdict(
+                job=job,
+                note=f"its pods {each.name!r} select {labels}, and stay on spot: it does not follow the ladder.",
+            )
+
+
+def _are_all_shown(pools: LadderPools) -> bool:
+    """Whether the program shows all pools that pods may run on."""
+    shown = bool(pools.of_stack) and not pools.unplaced and not pools.unshown
+    return shown and not pools.default_elsewhere and not pools.others_elsewhere
+
+
+def _as_written(template: PodTemplate) -> Shape | None:
+    """Return one pod of a template, with the labels that a move would change; None if not all of it is known."""
+    shape, selector, terms = template.shape, template.selector, template.terms
+    if not isinstance(shape, Shape) or selector is UNKNOWN or terms is UNKNOWN:
+        return None
+    return replace(shape, pods=1, selector=selector, affinity=terms)
+
+
 def _of_helpers(job: DeclaredJob, ladder: DeclaredLadder) -> Iterator[str]:
     """Yield what is not judged of the pods beside those that follow."""
     for each in job.helpers(ladder.pools):
@@ -130,17 +180,13 @@ def _of_helpers(job: DeclaredJob, ladder: DeclaredLadder) -> Iterator[str]:
 
 def _without_nodes(job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools) -> Iterator[str]:
     """Yield the pods beside those that follow which no pool of the program takes, and without which the job does not begin."""
-    shown = bool(pools.of_stack) and not pools.unplaced and not pools.unshown
-    if not shown or pools.default_elsewhere or pools.others_elsewhere:
+    if not _are_all_shown(pools):
         return
     for each in job.helpers(ladder.pools):
-        shape, selector, terms = each.shape, each.selector, each.terms
-        if not isinstance(shape, Shape) or selector is UNKNOWN or terms is UNKNOWN:
-            continue
-        placed = replace(shape, pods=1, selector=selector, affinity=terms)
-        if not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
+        placed = _as_written(each)
+        if placed is not None and not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
             yield (
-                f"no pool of this program takes its pod {each.name!r} of {shape.requests}, without which it does not begin: add one, "
+                f"no pool of this program takes its pod {each.name!r} of {placed.requests}, without which it does not begin: add one, "
                 f"or declare `{MADE_ELSEWHERE}: [{Elsewhere.DEFAULT_POOL.value}]`"
             )
 

@@ -119,6 +119,7 @@ def _problems(
             for quota in here:
                 yield from ((problem, True) for problem in _rejected(quota, gang, ranges))
             yield from ((problem, True) for limit in ranges for problem in _beyond(limit, gang))
+            yield from ((problem, True) for problem in _above_default(ranges, gang))
 
 
 def _gangs(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[_Gang]:
@@ -232,6 +233,28 @@ def _beyond(limit: LimitRange, gang: _Gang) -> Iterator[str]:
             isinstance(bound, int) and each < bound for each in _asked(limit, gang, key, "requests", "limits")
         ):
             yield f"{who} at least `{key}: {given}` {each_of} rejects its pods. Lower it, or request more."
+
+
+def _above_default(ranges: Sequence[LimitRange], gang: _Gang) -> Iterator[str]:
+    """Yield the containers that request more than the limit that they get by default."""
+    for limit in ranges if sum(each.kind == "Container" for each in ranges) == 1 else ():
+        # Another message names what is above the most.
+        for key in sorted(limit.limits.keys() - limit.most.keys()) if limit.kind == "Container" else ():
+            given = limit.limits[key]
+            bound = _amount(key, given)
+            for template in gang.templates:
+                for container, requests, own in template.containers:
+                    asked = _amount(key, at(requests, key))
+                    if (
+                        at(own, key) is None
+                        and isinstance(bound, int)
+                        and isinstance(asked, int)
+                        and asked > bound
+                    ):
+                        yield (
+                            f"cannot run {gang.title}: {limit.title} limits containers without a limit to `{key}: {given}`, and "
+                            f"container {container} requests more, so the API server rejects its pods. Set `limits.{key}` of it."
+                        )
 
 
 def _asked(limit: LimitRange, gang: _Gang, key: str, *fields: str) -> list[int]:

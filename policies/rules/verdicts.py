@@ -291,13 +291,18 @@ def _of_job(verdict: JobVerdict, ladder: DeclaredLadder, pools: LadderPools) -> 
         for number, tier in enumerate(tiers[:-1], start=1)
         if number >= first and waits_indefinitely(tier, pools)
     ]
-    return _of_walk(found, ladder, pools, endless, about=title)
+    return _of_walk(found, ladder, pools, endless, about=title, beside=verdict.assumed)
 
 
 def _of_walk(
-    found: Walk, ladder: DeclaredLadder, pools: LadderPools, endless: Sequence[int], about: str = ""
+    found: Walk,
+    ladder: DeclaredLadder,
+    pools: LadderPools,
+    endless: Sequence[int],
+    about: str = "",
+    beside: Sequence[str] = (),
 ) -> Verdict:
-    """Return the verdict on a walk: of the shape, or of the job that it is `about`."""
+    """Return the verdict on a walk: of the shape, or of the job that it is `about`; `beside` is what its arrival takes for granted, too."""
     last = found.steps[-1]
     failed = "; ".join(each.reason for each in last.failed)
     undetermined = [
@@ -323,7 +328,7 @@ def _of_walk(
     elif found.outcome is Outcome.STAYS:
         word, reason = Word.ASSUMED, f"it stays on {last.title} as its ladder declares"
     else:
-        assumed = list(_assumptions(found, pools, is_declared=bool(about or ladder.shapes)))
+        assumed = [*_assumptions(found, pools, is_declared=bool(about or ladder.shapes)), *beside]
         word = Word.ASSUMED if assumed else Word.PROVED
         reason = "; ".join((f"it reaches {last.title}", *assumed))
     return Verdict(about=about or found.shape.title, word=word, reason=reason)

@@ -164,6 +164,9 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if pool.is_stopped:
         yield Failed.by("machine", messages.STOPPED)
         return
+    if pool.faults:
+        yield from (Failed(check="machine", reason=each.reason, fix=each.fix) for each in pool.faults)
+        return
     if pool.unsatisfiable:
         yield Failed.by("machine", messages.UNSATISFIABLE, keys=", ".join(pool.unsatisfiable))
         return
@@ -340,6 +343,16 @@ def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
+def standing(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """The pool has room for the gang beside what stands on its nodes."""
+    if pool.standing and [*check_together((shape, *pool.standing), pool)]:
+        names = ", ".join(each.name for each in pool.standing)
+        yield Undetermined(
+            check="standing",
+            reason=f"whether its limit leaves room beside {names}, which selects it, is not certain",
+        )
+
+
 def unmodeled(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """Nothing but what the checks model decides where the pods run."""
     of_gpus = pool.unmodeled_gpus if shape.requests.gpus else ()
@@ -358,6 +371,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     gang,
     zones,
     placement,
+    standing,
     unmodeled,
 )
 

@@ -11,7 +11,8 @@ from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 from holdfast.scheduling.reachability.affinity import ABSENT, LabelFact
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import Resources
+from holdfast.scheduling.reachability.messages import MessageTemplate
+from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import Taint, Toleration
 
 
@@ -86,7 +87,8 @@ class PoolFacts:
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
     `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
     other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
-    Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes. `unmodeled` are reasons why no
+    Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes, nor does one with
+    `faults`. `standing` are the shapes of what stands on its nodes beside jobs. `unmodeled` are reasons why no
     check can tell whether its nodes run pods, `unmodeled_gpus` whether they run pods with GPUs. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
@@ -106,6 +108,8 @@ class PoolFacts:
     unknown_daemons: tuple[str, ...] = ()
     shares_gpus: bool = False
     is_stopped: bool = False
+    faults: tuple[MessageTemplate, ...] = ()
+    standing: tuple[Shape, ...] = ()
     unmodeled: tuple[str, ...] = ()
     unmodeled_gpus: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)

@@ -21,6 +21,10 @@ class MessageTemplate:
         """The reason and the fix, as a message shows them."""
         return f"{self.reason}. {self.fix}"
 
+    def filled(self, **values: object) -> "MessageTemplate":
+        """The template with these values."""
+        return MessageTemplate(reason=self.reason.format(**values), fix=self.fix.format(**values))
+
 
 #: The start of a message: which job, on which tier, and why.
 CANNOT_FALL_BACK: Final = "{who} cannot fall back: {where}: {why}"
@@ -61,6 +65,14 @@ ARCHITECTURE: Final = MessageTemplate(
 STOPPED: Final = MessageTemplate(
     reason="it is stopped, and nothing starts it",
     fix="Set `powerState.code: Running`, or name another pool in the ladder.",
+)
+NO_RESERVATION: Final = MessageTemplate(
+    reason="its node class {name} names no capacity reservation, so Karpenter makes no reserved node",
+    fix="Set `capacityReservationSelectorTerms` in the node class, or allow on-demand in the pool.",
+)
+NO_IMAGE: Final = MessageTemplate(
+    reason="its node class {name} asks for Amazon Linux 2, which has no image for Kubernetes {version}",
+    fix="Name another image in `amiSelectorTerms`, such as the alias of AL2023.",
 )
 MIN_VALUES: Final = MessageTemplate(
     reason="too few of its machine types fit a pod for `minValues` of {keys}, so Karpenter makes no node for it",

@@ -65,6 +65,26 @@ def test_job_that_fits_only_without_the_daemons_is_broken() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pod", "named"),
+    [
+        ({"tolerations": ANY}, False),
+        ({}, True),
+        ({"tolerations": ANY, "nodeSelector": {POOL: "cpu-spot"}}, True),
+    ],
+    ids=["runs", "does not tolerate", "runs on spot"],
+)
+def test_startup_taint_is_not_judged_where_the_daemons_that_name_it_do_not_run(
+    pod: dict[str, Value], named: bool
+) -> None:
+    remover = daemons(containers=[{"args": ["--remove=team.io/tuned"]}], **pod)
+    startup: Value = [{"key": "team.io/tuned", "effect": "NoSchedule"}]
+    (read,) = declared_pools([cpu_pool("cpu", "on-demand", taints=[TAINT], startupTaints=startup), remover])
+    assert any("startup taint team.io/tuned" in each for each in read.facts.unmodeled) is named, (
+        "nothing removes it where the agent does not run"
+    )
+
+
+@pytest.mark.parametrize(
     ("group", "pod", "named"),
     [
         ({}, {"tolerations": ANY}, False),

@@ -1,6 +1,7 @@
 """The zones of a program's volumes bind the pods that mount them, and what the program does not show is not judged."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -182,4 +183,29 @@ def test_volumes_in_different_zones_run_nowhere() -> None:
     ]
     assert any("in different zones" in each.message for each in find_unreachable(program, PACK_DEFAULTS)), (
         "no node is in both"
+    )
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize(
+    ("subnets", "zones"),
+    [(["a"], {"a"}), (["a", "b"], {"a", "b"}), (["a", UNKNOWN], None), ([], None)],
+    ids=["one zone", "two zones", "an unknown zone", "targets of another program"],
+)
+def test_file_system_is_mounted_in_the_zones_of_its_mount_targets(
+    subnets: list[Value], zones: set[str] | None, by_class: bool
+) -> None:
+    made_by = (
+        [FAST, storage_class(provisioner="efs.csi.aws.com", parameters={"fileSystemId": "fs-1"})]
+        if by_class
+        else [BOUND, volume(csi={"driver": "efs.csi.aws.com", "volumeHandle": "fs-1::fsap-2"})]
+    )
+    network: list[StackResource] = []
+    for number, zone in enumerate(subnets):
+        subnet = resource("aws:ec2/subnet:Subnet", f"subnet-{number}", {"availabilityZone": zone})
+        target = resource("aws:efs/mountTarget:MountTarget", f"target-{number}", {"fileSystemId": "fs-1"})
+        network += [subnet, replace(target, refers_to={"subnetId": (subnet.urn,)})]
+    found = zones_of([*made_by, *network])
+    assert found == VolumeZones(zones=None if zones is None else frozenset(zones)), (
+        "pods elsewhere do not mount it"
     )

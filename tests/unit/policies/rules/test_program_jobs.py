@@ -1,5 +1,7 @@
 """Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.policies.resources import StackResource
@@ -26,6 +28,7 @@ from tests.support.builders.training_jobs import (
     required_affinity,
     worker_group,
 )
+from tests.support.json_objects import obj
 
 TITLE = {JOB_SET: "JobSet 'train'", RAY_JOB: "RayJob 'train'", JOB: "Job 'train'"}
 SIDECAR: Json = {**requesting(cpu="2"), "restartPolicy": "Always"}
@@ -176,6 +179,41 @@ def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selec
     assert word(declared_jobset(huge, selector=selector, metadata=metadata)) is None, (
         "it is its author's business"
     )
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ({"eks.amazonaws.com/capacityType": "SPOT"}, Word.NOT_JUDGED),
+        ({"karpenter.sh/nodepool": "cpu-spot"}, Word.ASSUMED),
+        ({"karpenter.sh/nodepool": "cpu"}, None),
+        ({}, None),
+    ],
+    ids=["a label of no node", "spot by its NodePool", "on-demand by its NodePool", "nothing"],
+)
+def test_job_that_follows_no_ladder_is_told_where_its_pods_run(
+    selector: dict[str, str], found: Word | None
+) -> None:
+    template = pod_template(selector, spec={"containers": [requesting(cpu="1")]})
+    assert word(declared(JOB_SET, jobset(replicated_job(template)))) is found, (
+        "no pool, or only spot, takes them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "found"),
+    [
+        ({"maxRestarts": 5}, Word.PROVED),
+        ({"maxRestarts": 4}, Word.ASSUMED),
+        ({"maxRestarts": 9, "rules": [{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]}, Word.ASSUMED),
+        ({"maxRestarts": 9, "rules": [{"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}]}, Word.PROVED),
+    ],
+    ids=["restarts", "too few restarts", "a lost pod ends it", "a deadline ends it"],
+)  # fmt: skip
+def test_failure_policy_that_ends_a_jobset_before_it_moves_is_told(policy: Json, found: Word) -> None:
+    made = declared_jobset({})
+    props = {**made.props, "spec": {**obj(made.props["spec"]), "failurePolicy": policy}}
+    assert word(replace(made, props=props)) is found, "the ladder moves it after five failures"
 
 
 def test_job_with_only_the_label_starts_on_the_first_tier() -> None:

@@ -175,12 +175,14 @@ def limit_range(**item: Value) -> StackResource:
         ({"type": "Container", "max": {"memory": "4Gi"}}, True),
         ({"type": "Container", "max": {"memory": "8Gi"}}, False),
         ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, False),
+        ({"type": "Container", "default": {"cpu": "2"}}, True),
+        ({"type": "Container", "default": {"cpu": "3"}, "defaultRequest": {"memory": "64Gi"}}, False),
     ],
 )
 def test_limit_range_that_rejects_the_pods_is_named(item: dict[str, Value], rejected: bool) -> None:
     found = on_jobs(quota({"pods": "100"}), limit_range(**item))
     assert bool(found) is rejected, f"{found}"
-    assert all("LimitRange 'defaults' allows at" in each for each in found), "what rejects them is named"
+    assert all("LimitRange 'defaults'" in each for each in found), "what rejects them is named"
 
 
 def test_containers_without_requests_get_those_of_a_limit_range() -> None:

@@ -1,0 +1,174 @@
+"""What keeps jobs from running on sound pools: the namespace, what stands beside them, and the network of their machines."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from tests.support.builders.policy_programs import stopping
+from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program
+from tests.support.builders.stack_resources import ladder, namespace, resource
+
+NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+BOTH: Value = ["Ingress", "Egress"]
+WITHIN: Value = [{"podSelector": {}}]
+SPOT: Value = {"nodeSelector": {CAPACITY_TYPE: "spot"}}
+ACCOUNT: Json = {"serviceAccountName": "trainer"}
+
+
+def inside(type_token: str, name: str, *, where: str = "vision", **props: Value) -> StackResource:
+    """An object of a namespace."""
+    return resource(type_token, name, {"metadata": {"name": name, "namespace": where}, **props})
+
+
+def closing(**spec: Value) -> StackResource:
+    return inside(NETWORK_POLICY, "closed", spec={"podSelector": {}, **spec})
+
+
+def chart(name: str, values: Value) -> StackResource:
+    return resource(
+        "kubernetes:helm.sh/v3:Release", name, {"chart": f"oci://charts/{name}", "values": values}
+    )
+
+
+def serving(replicas: int, pool: str = "cpu") -> StackResource:
+    pod: Value = {"nodeSelector": {POOL: pool}, "containers": [{"resources": {"requests": {"cpu": "3"}}}]}
+    return inside("kubernetes:apps/v1:Deployment", "serving", where="web", spec={"replicas": replicas, "template": {"spec": pod}})  # fmt: skip
+
+
+BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
+    ("a closed network", [closing(policyTypes=BOTH)], {}, Word.NOT_JUDGED, "closes egress of all pods"),
+    ("a closed network that is opened", [closing(policyTypes=["Ingress"]), inside(NETWORK_POLICY, "open", spec={"podSelector": {}, "ingress": [{"from": WITHIN}]})], {}, Word.PROVED, ""),
+    ("a network that is open to addresses alone", [closing(ingress=[{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}])], {}, Word.NOT_JUDGED, "closes ingress"),
+    ("a closed network of some pods", [inside(NETWORK_POLICY, "web", spec={"podSelector": {"matchLabels": {"app": "web"}}})], {}, Word.PROVED, ""),
+    ("an operator on spot", [chart("jobset", {"controller": SPOT})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator elsewhere", [chart("jobset", {"controller": {"nodeSelector": {"role": "system"}}})], {}, Word.PROVED, ""),
+    ("another chart on spot", [chart("dashboard", SPOT)], {}, Word.PROVED, ""),
+    ("an account of another namespace", [inside("kubernetes:core/v1:ServiceAccount", "trainer", where="old")], ACCOUNT, Word.NOT_JUDGED, "ServiceAccount trainer"),
+    ("an account of the namespace", [inside("kubernetes:core/v1:ServiceAccount", "trainer")], ACCOUNT, Word.PROVED, ""),
+    ("pods that take a day to end", [], {"terminationGracePeriodSeconds": 86400}, Word.NOT_JUDGED, "86400 seconds to end"),
+    ("pods that take minutes to end", [], {"terminationGracePeriodSeconds": 110}, Word.PROVED, ""),
+    ("a Deployment on all nodes", [serving(4)], {}, Word.NOT_JUDGED, "leaves room beside Deployment 'serving'"),
+    ("a Deployment that leaves room", [serving(3)], {}, Word.PROVED, ""),
+    ("a Deployment on another pool", [serving(4, "other")], {}, Word.PROVED, ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("beside", "pod", "word", "reason"), [each[1:] for each in BESIDE], ids=[each[0] for each in BESIDE])  # fmt: skip
+def test_job_is_not_proved_beside_what_keeps_it_from_running(
+    beside: Sequence[StackResource], pod: Json, word: Word, reason: str
+) -> None:
+    program = [*job_program(declared_jobset(pod)), *beside]
+    (found,) = verdicts(program, PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert (of_job.word, reason in of_job.reason) == (word, True), str(of_job)
+    assert stopping(program) == {}, "another program may add what is missing"
+
+
+CLUSTER: Value = {"name": "lab", "version": "1.34", "accessConfig": {"authenticationMode": "API"}}
+LAB: Value = [{"tags": {"discovery": "lab"}}]
+
+
+def aws(kind: str, **props: Value) -> StackResource:
+    return resource(f"aws:{kind}", kind.rpartition(":")[2], {"tags": {"discovery": "lab"}, **props})
+
+
+def subnet(block: str) -> StackResource:
+    return aws("ec2/subnet:Subnet", availabilityZone="us-west-2c", cidrBlock=block)
+
+
+def firewall(**rule: Value) -> StackResource:
+    return aws("ec2/securityGroup:SecurityGroup", ingress=[{"protocol": "-1", **rule}])
+
+
+def entry(role: str) -> StackResource:
+    return aws("eks/accessEntry:AccessEntry", principalArn=f"arn:aws:iam::111122223333:role/{role}")
+
+
+def deny(key: str) -> StackResource:
+    policy = f'{{"Statement": {{"Effect": "Deny", "Action": "ec2:RunInstances", "Resource": "*", "Condition": {{"StringNotEquals": {{"{key}": "spot"}}}}}}}}'  # fmt: skip
+    return aws("iam/rolePolicy:RolePolicy", policy=policy)
+
+
+def network_of(zone: str) -> StackResource:
+    return inside("kubernetes:crd.k8s.amazonaws.com/v1alpha1:ENIConfig", zone)
+
+
+def on_ec2(spec: dict[str, Value], *kinds: str) -> list[StackResource]:
+    """A ladder on machines of EC2 whose class has this specification; `kinds` are those of its last tier."""
+    reference: Value = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+
+    def pool(name: str, *capacity: str) -> StackResource:
+        required: list[Value] = [
+            {"key": key, "operator": "In", "values": list(values)}
+            for key, values in (
+                (CAPACITY_TYPE, capacity),
+                (INSTANCE_TYPE, ("m7i.xlarge",)),
+                ("topology.kubernetes.io/zone", ("us-west-2c",)),
+            )
+        ]
+        return cpu_pool(name, "", nodeClassRef=reference, requirements=required)
+
+    node_class = resource("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "default", {"metadata": {"name": "default"}, "spec": spec})  # fmt: skip
+    last: Value = {"pool": "cpu"} if not kinds or "on-demand" in kinds else {"pool": "cpu", "maxFailures": -1}
+    tiers: Value = [{"pool": "cpu-spot", "maxFailures": 5, "procurementTimeout": "15m"}, last]
+    return [
+        namespace(),
+        ladder(tiers),
+        pool("cpu-spot", "spot"),
+        pool("cpu", *(kinds or ("on-demand",))),
+        node_class,
+    ]
+
+
+CUSTOM = aws("eks/addon:Addon", configurationValues='{"env": {"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone"}}')  # fmt: skip
+EKS = aws("eks/cluster:Cluster", **CLUSTER)
+OLDER = aws("eks/cluster:Cluster", **{**CLUSTER, "version": "1.32"})
+AL2: Value = [{"alias": "al2@v20250701"}]
+MACHINES: Sequence[tuple[str, dict[str, Value], Sequence[StackResource], Word, str]] = (
+    ("few addresses", {"subnetSelectorTerms": LAB}, [subnet("10.0.0.0/28")], Word.NOT_JUDGED, "have 11 addresses"),
+    ("many addresses", {"subnetSelectorTerms": LAB}, [subnet("10.0.0.0/20")], Word.PROVED, ""),
+    ("a firewall between machines", {"securityGroupSelectorTerms": LAB}, [firewall(securityGroups=["sg-1"])], Word.NOT_JUDGED, "let in neither each other"),
+    ("a firewall that lets in the group", {"securityGroupSelectorTerms": LAB}, [firewall(self=True)], Word.PROVED, ""),
+    ("no network in the zone", {}, [CUSTOM, network_of("us-west-2a")], Word.NOT_JUDGED, "makes none for us-west-2c"),
+    ("a network in the zone", {}, [CUSTOM, network_of("us-west-2c")], Word.PROVED, ""),
+    ("a role without access", {"role": "nodes"}, [EKS, entry("others")], Word.NOT_JUDGED, "the role 'nodes'"),
+    ("a role with access", {"role": "nodes"}, [EKS, entry("nodes")], Word.PROVED, ""),
+    ("a policy that denies on-demand", {}, [deny("ec2:InstanceMarketType")], Word.NOT_JUDGED, "RolePolicy"),
+    ("a policy that denies other regions", {}, [deny("aws:RequestedRegion")], Word.PROVED, ""),
+    ("an image that is no longer made", {"amiSelectorTerms": AL2}, [EKS], Word.BROKEN, "no image for Kubernetes 1.34"),
+    ("an image that is made", {"amiSelectorTerms": AL2}, [OLDER], Word.PROVED, ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "beside", "word", "reason"), [each[1:] for each in MACHINES], ids=[each[0] for each in MACHINES])  # fmt: skip
+def test_job_is_not_proved_on_machines_that_do_not_join_or_do_not_meet(
+    spec: dict[str, Value], beside: Sequence[StackResource], word: Word, reason: str
+) -> None:
+    program = [*on_ec2(spec), *beside, declared_jobset({})]
+    (found,) = verdicts(program, PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert (of_job.word, reason in of_job.reason) == (word, True), str(of_job)
+    assert bool(stopping(program)) is (word is Word.BROKEN), "only what is certain stops a run"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "terms", "stops"),
+    [
+        (["reserved"], None, True),
+        (["reserved"], [{"id": "cr-1"}], False),
+        (["reserved", "on-demand"], None, False),
+    ],
+    ids=["no reservation", "a reservation", "on-demand, too"],
+)
+def test_reserved_pool_whose_class_names_no_reservation_stops_the_run(
+    kinds: Sequence[str], terms: Value, stops: bool
+) -> None:
+    program = [*on_ec2({"capacityReservationSelectorTerms": terms}, *kinds), declared_jobset({})]
+    found = [each for listed in stopping(program).values() for each in listed]
+    assert all("Set `capacityReservationSelectorTerms`" in each for each in found), str(found)
+    assert bool(found) is stops, "Karpenter makes no node for it"
