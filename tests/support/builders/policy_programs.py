@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
@@ -74,7 +74,14 @@ def as_resources(recording: Recording, name: str) -> tuple[StackResource, ...]:
 
 def program(name: str) -> Program:
     """A copy of one of the repository's stacks, which a test may change."""
-    return [deepcopy(each) for each in recorded(name)]
+    return [replace(each, props=cast("Props", _copied(each.props))) for each in recorded(name)]
+
+
+def _copied(value: Value) -> Value:
+    # A sixth of the time of `deepcopy`, which looks for objects that are in two places.
+    if isinstance(value, Mapping):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def findings(resources: Sequence[StackResource], **settings: object) -> dict[str, Sequence[Finding]]:
