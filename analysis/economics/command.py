@@ -12,7 +12,13 @@ from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
-from holdfast.analysis.economics.data_transfer import RemoteTier, default_price, price_source, remote_report
+from holdfast.analysis.economics.data_transfer import (
+    HOMES,
+    RemoteTier,
+    default_price,
+    price_source,
+    remote_report,
+)
 from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
 
@@ -68,12 +74,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _number(elsewhere, "--evictions-per-hour", "there, of the job, not of a node", default=0.0)
     _number(elsewhere, "--hours-per-eviction", "restart, wait and repeated steps in total", default=0.0)
     _number(elsewhere, "--otherwise", "what an hour of training costs on the tiers below", default=1.0)
-    _number(
-        elsewhere,
-        "--price-per-gib",
-        f"between the regions, in USD; by default {price_source()}",
-        default=default_price(),
+    elsewhere.add_argument(
+        "--home", choices=HOMES, default="aws", help="the cloud of the job's home (default: aws)"
     )
+    _number(elsewhere, "--price-per-gib", f"of data, in USD; by default {price_source()}", required=False)
     curves = commands.add_parser("curves", help="draw savings and tolerated delay over the share on spot")
     _add_job(curves, hours=5.0, failures=5.0, hours_per_failure=0.2)
     curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
@@ -171,7 +175,9 @@ def _elsewhere(parsed: Namespace) -> str:
             size_gib=parsed.size_gib,
             checkpoints_per_hour=parsed.checkpoints_per_hour,
             on_demand_price=parsed.on_demand_price,
-            price_per_gib=parsed.price_per_gib,
+            price_per_gib=default_price(parsed.home)
+            if parsed.price_per_gib is None
+            else parsed.price_per_gib,
             otherwise=parsed.otherwise,
         )
     )

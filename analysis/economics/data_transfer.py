@@ -7,15 +7,23 @@ by the GiB. A job that comes home reads its checkpoint within the region, for no
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.prices import price_facts, price_region
+from holdfast.scheduling.prices import price_facts
 
 if TYPE_CHECKING:
     from holdfast.analysis.economics.tier_costs import Market
 
-_BETWEEN_REGIONS: Final = "aws-between-regions"
+# The ways that data takes from a home to a cluster that accepts its jobs, and back: EKS clusters alone accept jobs.
+_WAYS: Final[Mapping[str, Sequence[str]]] = {
+    "aws": ("aws-between-regions",),
+    "azure": ("azure-internet", "aws-internet"),
+    "gcp": ("gcp-internet", "aws-internet"),
+}
+#: The clouds of a job's home.
+HOMES: Final = tuple(_WAYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +94,13 @@ def remote_report(tier: RemoteTier) -> str:
     )
 
 
-def default_price() -> float:
-    """The most that AWS charges for a GiB between two regions of the United States, in USD."""
-    return price_facts()["transfers"][_BETWEEN_REGIONS]["high"]
+def default_price(home: str) -> float:
+    """The most that clouds charge for a GiB between a home on this cloud and a cluster of another region or cloud, in USD."""
+    transfers = price_facts()["transfers"]
+    return max(transfers[each]["high"] for each in _WAYS[home])
 
 
 def price_source() -> str:
-    """What the default is the price of, for the help."""
-    return f"the most that AWS charges from {price_region('aws')} to another region of the United States"
+    """What the defaults are the prices of, for the help."""
+    listed = ", ".join(f"{default_price(home):g} on {home}" for home in HOMES)
+    return f"the most that is charged in the United States, on AWS between regions and otherwise over the internet: {listed}"

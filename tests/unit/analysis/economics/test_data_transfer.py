@@ -61,10 +61,23 @@ def test_number_that_is_not_allowed_is_named(field: str) -> None:
         RemoteTier(market=Rates(price=0.5), **{**numbers, field: -1.0})
 
 
-def test_command_says_from_when_the_tier_pays(capsys: pytest.CaptureFixture[str]) -> None:
-    numbers = "--size-gib 500 --checkpoints-per-hour 1 --on-demand-price 40 --spot-price 0.4"
+@pytest.mark.parametrize(
+    ("options", "move", "pays"),
+    [
+        ("", "500 GiB at 0.02 USD", "from 0.7 h of training there"),
+        ("--home gcp", "500 GiB at 0.12 USD", "never: "),
+        ("--home azure", "500 GiB at 0.09 USD", "never: "),
+        ("--home gcp --price-per-gib 0.02", "500 GiB at 0.02 USD", "from 0.7 h of training there"),
+    ],
+)
+def test_command_says_from_when_the_tier_pays_by_the_prices_of_the_homes_cloud(
+    options: str, move: str, pays: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = f"--size-gib 500 --checkpoints-per-hour 1 --on-demand-price 40 --spot-price 0.4 {options}"
     assert main(["economics", "elsewhere", *numbers.split()]) == 0, "an answer"
-    assert "from 0.7 h of training there" in capsys.readouterr().out, "0.25 over 1 - 0.4 - 0.25"
+    said = capsys.readouterr().out
+    assert move in said, "over the internet it costs several times as much as between regions"
+    assert pays in said, "between regions 0.25 over 1 - 0.4 - 0.25"
 
 
 def test_each_start_on_a_pool_in_another_region_costs_its_data_in_a_replay() -> None:
