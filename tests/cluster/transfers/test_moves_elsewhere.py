@@ -1,4 +1,4 @@
-"""Controllers of two real clusters move a JobSet to a tier in the other cluster and back, and never run it twice."""
+"""Controllers of two real clusters move a job to a tier in the other cluster and back, and never run it twice."""
 
 import threading
 from collections.abc import Generator, Sequence
@@ -18,8 +18,10 @@ from tests.soak.fault_proxy import Fault
 from tests.support.clusters.reconciler import (
     JOBSET,
     NAMESPACE,
+    RAY,
     LoopCluster,
     Replica,
+    job_of_kind,
     jobset,
     policy,
     replica,
@@ -113,22 +115,23 @@ def home_controller(clusters: TwoClusters, folder: Path) -> Generator[Replica]:
         yield started.wait_ready()
 
 
+@pytest.mark.parametrize("name", ["dry", f"{RAY}dry"])
 def test_a_job_without_capacity_at_home_runs_there_until_its_failures_there_are_spent(
-    clusters: TwoClusters, tmp_path: Path
+    clusters: TwoClusters, tmp_path: Path, name: str
 ) -> None:
     dry: Json = {"pool": "spot-dry", "procurementTimeout": "2s"}
-    with controllers(clusters, tmp_path, "dry", dry, AWAY, {"pool": "on-demand"}) as both:
-        both.home.apply(jobset("dry", pool="spot-dry"))
-        both.wait_away("dry")
+    with controllers(clusters, tmp_path, name, dry, AWAY, {"pool": "on-demand"}) as both:
+        both.home.apply(job_of_kind(name, pool="spot-dry"))
+        both.wait_away(name)
 
-        both.there.evict_one("dry")
-        both.home.wait_on("dry", "on-demand")
-        assert {"NoCapacity", "MovedAway", "FailuresSpent"} <= set(both.home.said("dry")), (
+        both.there.evict_one(name)
+        both.home.wait_on(name, "on-demand")
+        assert {"NoCapacity", "MovedAway", "FailuresSpent"} <= set(both.home.said(name)), (
             "each move has its reason"
         )
-        uses = objects(obj(both.home.state("dry")["ledger"])["uses"])
+        uses = objects(obj(both.home.state(name)["ledger"])["uses"])
         assert TIER in [use["pool"] for use in uses], "home's ledger says what the copy has used"
-        both.wait_gone(both.there, "dry")
+        both.wait_gone(both.there, name)
         both.home.clear()
 
 

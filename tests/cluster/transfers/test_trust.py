@@ -25,7 +25,7 @@ from holdfast.components.fallback_controller.transfer_policy import (
 )
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import JOB, JOBSET, POD, ApiError, Client
+from holdfast.fallback.api.client import JOB, JOBSET, POD, RAYCLUSTER, RAYJOB, ApiError, Client, Kind
 from holdfast.fallback.api.connection import Connection
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
@@ -36,7 +36,7 @@ from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define, read_definition, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS
-from tests.support.clusters.reconciler import jobset
+from tests.support.clusters.reconciler import jobset, rayjob
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj
 from tests.support.waiting import wait_until
@@ -48,7 +48,12 @@ ISSUER: Final = "https://home.example.com"
 AUDIENCE: Final = "https://there.example.com"
 ACCEPTING, OTHER = "vision", "tabular"
 
-_JOBSETS: Final = "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml"
+_CRDS: Final = (
+    "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+    "kuberay-crds/files/ray.io_rayclusters.yaml",
+    "kuberay-crds/files/ray.io_rayjobs.yaml",
+)
+_BUILDERS: Final = {"JobSet": jobset, "RayJob": rayjob}
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 
 
@@ -156,7 +161,8 @@ def _authentication(home: Cluster) -> Json:
 
 def _prepare_there(client: KubeClient) -> None:
     """What a stack that accepts jobs creates, without what runs."""
-    define(client, read_definition(OWN_CHARTS / _JOBSETS))
+    for crd in _CRDS:
+        define(client, read_definition(OWN_CHARTS / crd))
     account = account_from(HOME)
 
     def build() -> None:
@@ -194,14 +200,20 @@ def _refuses_running_copies(client: KubeClient) -> bool:
     return is_refused(client, copy("planted", permit="Granted"), COPIES_POLICY)
 
 
-def copy(name: str, *, permit: str = "Waiting") -> Json:
+def job(name: str, kind: str = "JobSet", *, within: str = ACCEPTING) -> Json:
+    """A job of a namespace."""
+    made = _BUILDERS[kind](name)
+    return {**made, "metadata": {**obj(made["metadata"]), "namespace": within}}
+
+
+def copy(name: str, kind: str = "JobSet", *, permit: str = "Waiting", within: str = ACCEPTING) -> Json:
     """A suspended copy of a job of home."""
-    job = jobset(name, within=ACCEPTING)
-    annotations: Json = {**obj(obj(job["metadata"]).get("annotations")), COPY_OF: "v1 x y 1", PERMIT: permit}
+    made = job(name, kind, within=within)
+    annotations: Json = {**obj(obj(made["metadata"]).get("annotations")), COPY_OF: "v1 x y 1", PERMIT: permit}
     return {
-        **job,
-        "metadata": {**obj(job["metadata"]), "annotations": annotations},
-        "spec": {**obj(job["spec"]), "suspend": True},
+        **made,
+        "metadata": {**obj(made["metadata"]), "annotations": annotations},
+        "spec": {**obj(made["spec"]), "suspend": True},
     }
 
 
@@ -210,8 +222,11 @@ def _who(client: KubeClient) -> Json:
     return obj(obj(client.create(review)["status"])["userInfo"])
 
 
-def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged(clusters: Clusters) -> None:
-    folder = clusters.folder / "controller"
+@pytest.mark.parametrize(("kind", "child"), [(JOBSET, JOB), (RAYJOB, RAYCLUSTER)])
+def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged(
+    clusters: Clusters, kind: Kind, child: Kind
+) -> None:
+    folder = clusters.folder / f"controller-{kind.name}"
     folder.mkdir()
     authority = base64.b64encode(clusters.address.authority).decode()
     (folder / "kubeconfig").write_text(kubeconfig(clusters.address.server, authority, "token"))
@@ -224,34 +239,60 @@ def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged
             await client.page(POD, namespace=ACCEPTING)
         # The kubelet replaces the file; the client does not start again.
         (folder / "token").write_text(clusters.token())
-        created = await client.create(JOBSET, ACCEPTING, copy("moved"))
+        created = await client.create(kind, ACCEPTING, copy("moved", kind.name))
         uid = str(obj(created["metadata"])["uid"])
         for permit, suspend in (("Granted", False), ("Recalled", True)):
             patch: Json = {"metadata": {"annotations": {PERMIT: permit}}, "spec": {"suspend": suspend}}
-            await client.patch(JOBSET, ACCEPTING, "moved", patch)
-            assert obj(obj(await client.get(JOBSET, ACCEPTING, "moved"))["spec"])["suspend"] is suspend, (
-                permit
-            )
-        for kind in (POD, JOB, JOBSET):
-            await client.page(kind, namespace=ACCEPTING)
-        await client.delete(JOBSET, ACCEPTING, "moved", uid=uid)
+            await client.patch(kind, ACCEPTING, "moved", patch)
+            assert obj(obj(await client.get(kind, ACCEPTING, "moved"))["spec"])["suspend"] is suspend, permit
+        for listed in (POD, child, kind):
+            await client.page(listed, namespace=ACCEPTING)
+        await client.delete(kind, ACCEPTING, "moved", uid=uid)
         await connection.close()
         return refused.value.status
 
     assert asyncio.run(transfer()) == 401, "a token that has expired is no one's"
-    assert clusters.there.get("jobset.x-k8s.io/v1alpha2", "JobSet", "moved", ACCEPTING) is None, "it is gone"
+    assert clusters.there.get(kind.api_version, kind.name, "moved", ACCEPTING) is None, "it is gone"
+
+
+def _refused_for(kind: str) -> dict[str, Callable[[KubeClient], object]]:
+    """What is refused for a kind of job, of which `local` is a user's and `copied` is a copy."""
+    api_version = str(job("x", kind)["apiVersion"])
+    more: Json = {"spec": {"ttlSecondsAfterFinished": 60}}
+    return {
+        f"read {kind}s of the whole cluster": lambda client: client.list(api_version, kind),
+        f"create a {kind} in another namespace": lambda client: client.create(copy("x", kind, within=OTHER)),
+        f"create a {kind} that is no copy": lambda client: client.create(job("x", kind)),
+        f"create a {kind} that may run": lambda client: client.create(copy("x", kind, permit="Granted")),
+        f"delete a user's {kind}": lambda client: client.delete(
+            api_version, kind, "local", namespace=ACCEPTING
+        ),
+        f"delete a {kind} that is not recalled": lambda client: client.delete(
+            api_version, kind, "copied", namespace=ACCEPTING
+        ),
+        f"change more of a {kind} than its permit": lambda client: client.merge_patch(
+            api_version, kind, "copied", more, namespace=ACCEPTING
+        ),
+        f"end a {kind}": lambda client: client.merge_patch(
+            api_version, kind, "copied", {"status": {}}, namespace=ACCEPTING, subresource="status"
+        ),
+    }
 
 
 REFUSED: Final[dict[str, Callable[[KubeClient], object]]] = {
+    **_refused_for("JobSet"),
+    **_refused_for("RayJob"),
+    "create a RayCluster": lambda client: client.create(
+        {
+            "apiVersion": "ray.io/v1",
+            "kind": "RayCluster",
+            "metadata": {"name": "x", "namespace": ACCEPTING},
+            "spec": obj(job("x", "RayJob")["spec"])["rayClusterSpec"],
+        }
+    ),
     "read secrets": lambda client: client.list("v1", "Secret", namespace=ACCEPTING),
     "read pods of another namespace": lambda client: client.list("v1", "Pod", namespace=OTHER),
-    "read jobs of the whole cluster": lambda client: client.list("jobset.x-k8s.io/v1alpha2", "JobSet"),
     "read nodes": lambda client: client.list("v1", "Node"),
-    "write to another namespace": lambda client: client.create(
-        {**copy("x"), "metadata": {**obj(copy("x")["metadata"]), "namespace": OTHER}}
-    ),
-    "create a job that is no copy": lambda client: client.create(jobset("x", within=ACCEPTING)),
-    "create a copy that may run": lambda client: client.create(copy("x", permit="Granted")),
     "create a pod": lambda client: client.create(
         {
             "apiVersion": "v1",
@@ -259,9 +300,6 @@ REFUSED: Final[dict[str, Callable[[KubeClient], object]]] = {
             "metadata": {"name": "x", "namespace": ACCEPTING},
             "spec": {"containers": [{"name": "x", "image": "x"}]},
         }
-    ),
-    "delete a user's job": lambda client: client.delete(
-        "jobset.x-k8s.io/v1alpha2", "JobSet", "local", namespace=ACCEPTING
     ),
     "get a token of the jobs": lambda client: client.service_account_token(ACCEPTING, "default", 3600),
     "give itself rights": lambda client: client.create(
@@ -277,7 +315,9 @@ REFUSED: Final[dict[str, Callable[[KubeClient], object]]] = {
 
 
 def test_the_token_of_the_controller_allows_nothing_else(clusters: Clusters) -> None:
-    _apply(clusters.there, jobset("local", within=ACCEPTING))
+    for kind in _BUILDERS:
+        _apply(clusters.there, job("local", kind))
+        _apply(clusters.there, copy("copied", kind))
     token = clusters.token()
     visitor = clusters.visitor(token)
     assert _who(visitor)["username"] == account_from(HOME), "it is known by the name of its cluster"

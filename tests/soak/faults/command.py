@@ -16,7 +16,7 @@ from holdfast.simulator.stacks import Stack
 from tests.soak.faults.both_sides import TwoClusterResult
 from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.invariants import FaultRunResult
-from tests.soak.faults.manifests import plain_jobsets
+from tests.soak.faults.manifests import plain_jobs
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
 from tests.soak.faults.two_clusters import run_two_clusters, two_environments
@@ -51,7 +51,7 @@ def two_cluster_faults(
 
     Raises RehearsalError if a job had pods in both at once, is lost or suspended, or the ledgers do not add up.
     """
-    numbers = plain_jobsets(jobs)
+    numbers = plain_jobs(jobs)
     plan = draw_two_clusters(seed_of(seed, os.environ.get(SEED_VARIABLE)), jobs=numbers, faults=faults)
     say(f"{jobs} jobs, {plan.faults} faults in {len(plan.rounds)} rounds, seed {plan.seed}")
     with TemporaryDirectory() as folder, two_environments(Path(folder)) as environments:

@@ -117,10 +117,9 @@ def has_deadline(number: int) -> bool:
     return number % _DEADLINE_EVERY == _DEADLINE_EVERY - 1
 
 
-def plain_jobsets(count: int) -> Sequence[int]:
-    """Return the numbers of the first JobSets without a deadline."""
-    numbers = (number for number in itertools.count() if not is_rayjob(number) and not has_deadline(number))
-    return list(itertools.islice(numbers, count))
+def plain_jobs(count: int) -> Sequence[int]:
+    """Return the numbers of the first jobs without a deadline."""
+    return list(itertools.islice(itertools.filterfalse(has_deadline, itertools.count()), count))
 
 
 def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:

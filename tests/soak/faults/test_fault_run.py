@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.simulator.control_plane.configuration import Layout
 from tests.soak.faults.environment import FaultEnvironment
-from tests.soak.faults.manifests import plain_jobsets
+from tests.soak.faults.manifests import plain_jobs
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
 from tests.soak.faults.two_clusters import run_two_clusters, two_environments
@@ -35,7 +35,7 @@ def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path
 
 def test_jobs_run_in_one_of_two_clusters_whatever_fails_in_both_and_between_them(tmp_path: Path) -> None:
     seed = seed_of(None, os.environ.get(SEED_VARIABLE))
-    plan = draw_two_clusters(seed, jobs=plain_jobsets(JOBS // 2), faults=JOBS)
+    plan = draw_two_clusters(seed, jobs=plain_jobs(JOBS // 2), faults=JOBS)
     told: list[str] = []
     with two_environments(tmp_path) as environments:
         outcome = run_two_clusters(environments, plan, say=told.append)

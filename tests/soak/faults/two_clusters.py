@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from holdfast.rehearsal.timeline.traces import PodTrace
+from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
+from holdfast.rehearsal.timeline.traces import PodTrace, job_of_pod
 from holdfast.scheduling.json import mapping
 from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.errors import RehearsalError
@@ -28,7 +29,7 @@ from tests.support.clusters.transfers import CLUSTER, allow_copies
 _ROUND_SECONDS: Final = 900.0
 _ROUND_SECONDS_PER_JOB: Final = 10.0
 _LOOK_SECONDS: Final = 0.5
-_JOBSETS: Final = "jobset.sigs.k8s.io/jobset-name"
+_KINDS: Final = (JOBSET, RAYJOB)
 
 #: What becomes of reads and writes while the link is disturbed.
 _OF_READS: Final = (*[Fault.PASS] * 8, Fault.LOSE, Fault.LOSE_ANSWER)
@@ -92,10 +93,9 @@ class Overlaps:
 
 def _pods(client: KubeClient) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for pod in client.list("v1", "Pod", namespace=NAMESPACE, label_selector=_JOBSETS):
-        metadata = mapping(pod.get("metadata"))
-        if mapping(pod.get("status")).get("phase") not in {"Failed", "Succeeded"}:
-            name = str(mapping(metadata.get("labels")).get(_JOBSETS))
+    for pod in client.list("v1", "Pod", namespace=NAMESPACE):
+        metadata, name = mapping(pod.get("metadata")), job_of_pod(pod)
+        if name and mapping(pod.get("status")).get("phase") not in {"Failed", "Succeeded"}:
             found.setdefault(name, set()).add(f"{metadata.get('name')} {metadata.get('uid')}")
     return found
 
@@ -172,7 +172,7 @@ class TwoClusterRun:
 
     def _is_whole(self, side: Side, name: str) -> bool:
         trace, injector = self.sides[side].recorder.job(name), self.sides[side].injector
-        last, alive = trace.last, trace.alive()
+        last, alive = trace.last, [pod for pod in trace.alive() if not pod.is_head]
         return (
             last.phase == "Running"
             and not last.suspended
@@ -196,7 +196,7 @@ def _described(pod: PodTrace) -> str:
 
 @contextmanager
 def two_environments(folder: Path) -> Generator[Mapping[Side, FaultEnvironment]]:
-    """Two clusters with JobSet and Karpenter for the length of the block."""
+    """Two clusters with JobSet, KubeRay and Karpenter for the length of the block."""
     with ExitStack() as stack:
         clusters = {side: stack.enter_context(ladder_cluster(folder / side)) for side in Side}
         yield {
@@ -225,8 +225,12 @@ def run_two_clusters(
         proxy = stack.enter_context(running_proxy(access, home.folder / "between"))
         other = ("--cluster", f"{CLUSTER}={proxy.kubeconfig}")
         sides = {
-            Side.THERE: stack.enter_context(watched(there, say=lambda text: say(f"there: {text}"))),
-            Side.HOME: stack.enter_context(watched(home, *other, say=lambda text: say(f"home: {text}"))),
+            Side.THERE: stack.enter_context(
+                watched(there, kinds=_KINDS, say=lambda text: say(f"there: {text}"))
+            ),
+            Side.HOME: stack.enter_context(
+                watched(home, *other, kinds=_KINDS, say=lambda text: say(f"home: {text}"))
+            ),
         }
         between = Between(random=Random(plan.seed))
         kill_at_write = sides[Side.HOME].injector.kill_at_write

@@ -69,12 +69,12 @@ def picture_of_stay(cluster: str, pairs: Iterable[tuple[JobTrace, JobTrace]]) ->
     reasons = [_reason(home, go), *(_reason(there, move) for move in inner), _reason(home, back)]
     lanes = (POOLS[0], *(pool_in(cluster, pool) for pool in POOLS[1:]), POOLS[-1])
     return picture_of(
-        f"JobSet {home.name} runs in another cluster, and returns",
+        f"{'RayJob' if any(pod.is_head for pod in pods) else 'JobSet'} {home.name} runs in another cluster, and returns",
         [_short(lane) for lane in lanes],
         [
             _shown(pod, since, until)
             for pod in pods
-            if pod.born_at < until and (pod.ended_at is None or pod.ended_at > since)
+            if pod.born_at < until and (pod.ended_at is None or pod.ended_at > since) and not pod.is_head
         ],
         [
             replace(move, source=_short(move.source), target=_short(move.target))

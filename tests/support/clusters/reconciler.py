@@ -422,8 +422,11 @@ def jobset(
     )
 
 
-def rayjob(name: str) -> Json:
-    """A RayJob of two workers of one CPU each on the pool `spot-a`, as admission would have made it."""
-    return gang_rayjob(
-        name, NAMESPACE, pods=2, pool="spot-a", cpu="1", pod={"terminationGracePeriodSeconds": 60}
-    )
+def rayjob(name: str, *, pool: str = "spot-a") -> Json:
+    """A RayJob of two workers of one CPU each, as admission would have made it."""
+    return gang_rayjob(name, NAMESPACE, pods=2, pool=pool, cpu="1", pod={"terminationGracePeriodSeconds": 60})
+
+
+def job_of_kind(name: str, *, pool: str = "spot-a") -> Json:
+    """A RayJob or a JobSet of two pods, by its name."""
+    return rayjob(name, pool=pool) if name.startswith(RAY) else jobset(name, pool=pool)

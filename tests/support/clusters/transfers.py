@@ -42,12 +42,11 @@ from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (
     JOBSET,
     NAMESPACE,
-    RAY,
     LoopCluster,
+    job_of_kind,
     jobset,
     kind_of,
     loop_cluster,
-    rayjob,
     wait_until,
 )
 from tests.support.json_objects import obj
@@ -121,7 +120,7 @@ class TwoClusters:
 
     def apply_job(self, name: str) -> None:
         """Create a job at home, wait until it runs there, and suspend it."""
-        self.home.apply(rayjob(name) if name.startswith(RAY) else jobset(name))
+        self.home.apply(job_of_kind(name))
         wait_until(lambda: self.home.runs_on(name, "spot-a"), f"{name} runs at home")
         self.suspend(name, suspended=True)
 
