@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
@@ -49,6 +49,7 @@ _SPOT_LABELS: Final = (
 class UsedNode:
     """A node that a job uses now, since when as far as is known, and the part of it that is the job's, 0 to 1."""
 
+    name: str = ""
     kind: NodeKind
     since: datetime | None = None
     share: float = 1.0
@@ -124,7 +125,7 @@ def used_nodes(
             known = since.get(name)
             since[name] = at if known is None or (at is not None and at < known) else known
     return tuple(
-        UsedNode(kind=kind, since=at, share=share_of(name))
+        UsedNode(name=name, kind=kind, since=at, share=share_of(name))
         for name, at in sorted(since.items(), key=lambda item: item[0])
         if (kind := _kind_of(nodes.get(name), policy, price_of_node)) is not None
     )
@@ -191,6 +192,15 @@ class NodeUsage(Generic[K]):
         usage.nodes = nodes
         self._usages[key] = usage
         return dict(usage.time)
+
+    def share(self, key: K, node: str, now: datetime, share: float) -> None:
+        """Store the part of a node that is a job's from now on, if the job uses the node."""
+        usage = self._usages.get(key)
+        if usage is not None and any(each.name == node for each in usage.nodes):
+            usage.add(now)
+            usage.nodes = tuple(
+                replace(each, share=share) if each.name == node else each for each in usage.nodes
+            )
 
     def forget(self, key: K) -> None:
         """Remove a job: one that is deleted, or whose clock has jumped."""

@@ -131,7 +131,7 @@ def enqueue_on_change(
     """Call `enqueue` with each job that a change may affect, after each change.
 
     `enqueue_soon` is called with the other jobs on a node on which a pod has begun or ended: only their parts of the node
-    differ, and each pod of a wave would enqueue all of them.
+    differ, which are counted at once, and each pod of a wave would enqueue all of them.
     """
 
     def on(

@@ -17,12 +17,13 @@ from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
-from holdfast.fallback.jobs.node_usage import NodeUsage, node_shares, used_nodes
+from holdfast.fallback.jobs.node_usage import NodeUsage, used_nodes
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
+from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import BY_UID, ON_NODE, RESERVED_FOR_UID, Caches
+from holdfast.fallback.reconciler.node_sharing import NodeSharing
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
 from holdfast.fallback.reservations.reservation_queue import ReservationQueue
@@ -273,6 +274,7 @@ class Observer:
         self._reservations = ReservationQueue[JobKey]()
         self._missing = defaultdict[tuple[str, str], MissingPools](MissingPools)
         self._usage = NodeUsage[JobKey]()
+        self._sharing = NodeSharing(caches, self._sharing_changed)
         self._claims_are_served = claims_are_served
         self._now = now
         self._going = monotonic
@@ -332,7 +334,7 @@ class Observer:
             nodes,
             policy,
             price_of_node=self._prices.of_node,
-            share_of=lambda node: self._share(node, key),
+            share_of=lambda node: self._sharing.part(node, key),
         )
         since = None if ledger is None else ledger.counted_until + seen.clock_jump
         time = self._usage.update(key, since, seen.now, used)
@@ -341,16 +343,9 @@ class Observer:
             parts[node.kind] += node.share
         return replace(seen, node_time=time, nodes=parts)
 
-    def _share(self, node: str, key: JobKey) -> float:
-        """Return the part of a node that is a job's. A node that is only tainted for a job has no pod of it."""
-        pods = {
-            job: there
-            for job, each in self._caches.pods_on(node).items()
-            if (there := [pod for pod in each if not has_ended(pod)])
-        }
-        if pods.keys() <= {key}:
-            return 1.0
-        return node_shares({key: (), **pods}, self._caches.nodes.get("", node) or {})[key]
+    def _sharing_changed(self, node: str) -> None:
+        for key in self._caches.keys_on(node):
+            self._usage.share(key, node, self._now(), self._sharing.part(node, key))
 
     def settle(self, context: JobContext) -> None:
         """Reset the job's clock jump: its recorded times have been shifted."""

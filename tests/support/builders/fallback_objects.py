@@ -261,6 +261,13 @@ def worker(name: str, *, of: str = UID, job: str = "worker", **fields: Unpack[Po
     return pod(name, labels, **fields)
 
 
+def renamed(thing: Json, name: str) -> Json:
+    """A JobSet, or a pod of one, as of another JobSet with a name and a uid of its own."""
+    metadata = obj(thing["metadata"])
+    labels: Json = {**obj(metadata.get("labels", {})), "jobset.sigs.k8s.io/jobset-name": name}
+    return {**thing, "metadata": {**metadata, "name": name, "uid": f"uid-of-{name}", "labels": labels}}
+
+
 def ray_worker(
     name: str, *, group: str = "worker", cluster: str = "train-bcdfg", **fields: Unpack[PodFields]
 ) -> Json:

@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
+from holdfast.fallback.reconciler.work_queue import PAUSE_SECONDS, SOON_SECONDS, WorkQueue
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING
-from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, worker
+from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
 from tests.support.fakes.api_server import run_virtually
-from tests.support.json_objects import obj
 
 JOBS: Final = ("a", "b", "c")
 NODES: Final = ("n", "m")
 # Of each reconciliation; those of all jobs may be ahead of one.
 WORK_SECONDS: Final = 0.05
-TURN_SECONDS: Final = WORK_SECONDS * (len(JOBS) + 1)
+TURN_SECONDS: Final = WORK_SECONDS * (len(JOBS) + 1) + PAUSE_SECONDS
 
 
 Pod: TypeAlias = tuple[str, str]
@@ -41,18 +40,11 @@ class Event:
 
 EVENTS = st.builds(
     Event,
-    st.sampled_from([0.0, 0.01, 0.02, 0.03, 0.3, 0.95, 1.5]),
+    st.sampled_from([0.0, 0.01, 0.02, 0.03, 0.3, 0.95 * SOON_SECONDS, 1.5 * SOON_SECONDS]),
     st.sampled_from([*NODES, NODES[0], ""]),
     st.sampled_from([*JOBS, *JOBS, ""]),
     st.sampled_from(["Running", "Pending", "Failed", ""]),
 )
-
-
-def named(thing: Json, name: str) -> Json:
-    """The same object under another name, of another JobSet."""
-    metadata = obj(thing["metadata"])
-    labels: Json = {**obj(metadata.get("labels", {})), "jobset.sigs.k8s.io/jobset-name": name}
-    return {**thing, "metadata": {**metadata, "name": name, "uid": f"uid-of-{name}", "labels": labels}}
 
 
 class Played:
@@ -62,7 +54,7 @@ class Played:
         self.caches = Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         for name in JOBS:
-            self.caches.jobs["JobSet"].put(named(jobset(), name))
+            self.caches.jobs["JobSet"].put(renamed(jobset(), name))
         self.queue = WorkQueue[JobKey]()
         enqueue_on_change(self.caches, self.queue.add, self.queue.add_soon)
         self.reconciled: list[tuple[str, int, float]] = []
@@ -87,7 +79,7 @@ class Played:
         before, after = self._pods.pop(event.job, None), None
         if event.phase:
             after = self._pods[event.job] = (event.node, event.phase)
-            cache.put(named(worker(event.job, node=event.node, phase=event.phase), event.job))
+            cache.put(renamed(worker(event.job, node=event.node, phase=event.phase), event.job))
         else:
             cache.retain({(NAMESPACE, name) for name in self._pods})
         begun_or_ended = {_used_node(before)} ^ {_used_node(after)}

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
-from holdfast.fallback.reconciler.work_queue import WorkQueue
+from holdfast.fallback.reconciler.work_queue import PAUSE_SECONDS, SOON_SECONDS, WorkQueue
 from tests.support.coroutines import virtually
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -62,23 +62,31 @@ async def test_a_key_added_while_in_work_is_queued_after_it() -> None:
     queue.add("a")
     assert len(queue) == 0, "no other worker gets it meanwhile"
     queue.done("a")
+    queue.add("a")
+    assert len(queue) == 0, "what changes at the same moment is one reconciliation"
+    await asyncio.sleep(PAUSE_SECONDS * 1.01)
     assert len(queue) == 1, "once more after that"
+    assert await queue.get() == "a", "it is taken"
+    queue.done("a")
+    await asyncio.sleep(PAUSE_SECONDS * 1.01)
+    queue.add("a")
+    assert len(queue) == 1, "at once after a pause"
 
 
 @virtually
-async def test_a_key_added_soon_is_queued_once_within_a_second_unless_it_is_taken_before() -> None:
+async def test_a_key_added_soon_is_queued_once_unless_it_is_taken_before() -> None:
     queue, done = WorkQueue[str](), list[str]()
     async with working(queue, done):
         for _ in range(9):
             queue.add_soon("a")
             queue.add_soon("b")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(SOON_SECONDS / 10)
         queue.add("b")
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(SOON_SECONDS / 20)
         assert done == ["b"], "one was added for another reason, the other waits"
-        await asyncio.sleep(0.1)
-        assert done == ["b", "a"], "a second after the first call"
-        await asyncio.sleep(9)
+        await asyncio.sleep(SOON_SECONDS / 10)
+        assert done == ["b", "a"], "some seconds after the first call"
+        await asyncio.sleep(9 * SOON_SECONDS)
         assert done == ["b", "a"], "the calls in between have had their turn"
 
 
