@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties
-from tests.soak.judges import azure_replacing, terraform
+from tests.soak.judges import apply_judge, azure_replacing, terraform
 from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
@@ -127,6 +127,17 @@ class _Verdict:
         self._plans = found.summary
         self.wrong += found.wrong
         self._found.update(found.seen)
+        if self.cloud == "aws":
+            self._add_applies(binary)
+
+    def _add_applies(self, binary: Path) -> None:
+        """Create the repository's stacks with the provider, where this machine has moto."""
+        if not apply_judge.is_installed():
+            self._plans = [*self._plans, f"  {apply_judge.NOT_APPLIED}"]
+            return
+        found = apply_judge.judge_applies(self._combinations, binary)
+        self._plans = [*self._plans, *found.summary]
+        self.wrong += found.wrong
 
     def summary(self) -> list[str]:
         """Return the lines that a person reads at the end."""

@@ -87,6 +87,11 @@ class Planner:
     def __init__(self, cloud: str, binary: Path, folder: Path) -> None:
         self._folder = folder
         self._source, self._local, self._settings = PROVIDERS[cloud]
+        self._environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            "TF_CLI_CONFIG_FILE": "terraform.rc",
+        }
         self.title = self._source
         folder.mkdir(parents=True, exist_ok=True)
         link = folder / "providers" / f"terraform-provider-{self._source.partition('/')[2]}"
@@ -95,7 +100,7 @@ class Planner:
         link.symlink_to(binary.resolve())
         overrides = f'provider_installation {{ dev_overrides {{ "{self._source}" = "{link.parent}" }} }}\n'
         (folder / "terraform.rc").write_text(overrides, encoding="utf-8")
-        self._write("main", {})
+        self._write({})
         schemas = cast(
             "Mapping[str, Inputs]", json.loads(self._run("providers", "schema", "-json"))["provider_schemas"]
         )
@@ -126,7 +131,7 @@ class Planner:
         resources: dict[str, Document] = {}
         for number, (subject, body) in given.items():
             resources.setdefault(terraform_type(subject.token), {})[f"r{number}"] = body
-        self._write("main", {"resource": {**_PENDING, **resources}})
+        self._write({"resource": {**_PENDING, **resources}})
         self._write_state([(number, one) for number, (one, _) in given.items() if one.before is not None])
         arguments = ("plan", "-input=false", "-refresh=false", "-lock=false", "-json", "-out=plan")
         done = self._terraform(*arguments)
@@ -170,13 +175,13 @@ class Planner:
         state = {"version": _STATE_VERSION, "serial": 1, "lineage": "judges", "resources": resources}
         (self._folder / "terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
 
-    def _write(self, name: str, parts: Mapping[str, object]) -> None:
+    def _write(self, parts: Mapping[str, object]) -> None:
         document = {
             "terraform": {"required_providers": {self._local: {"source": self._source}}},
             "provider": {self._local: self._settings},
             **parts,
         }
-        (self._folder / f"{name}.tf.json").write_text(json.dumps(document), encoding="utf-8")
+        (self._folder / "main.tf.json").write_text(json.dumps(document), encoding="utf-8")
 
     def _run(self, *arguments: str) -> str:
         done = self._terraform(*arguments)
@@ -188,7 +193,7 @@ class Planner:
         return subprocess.run(
             [str(shutil.which("terraform")), *arguments],
             cwd=self._folder,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self._folder), "TF_CLI_CONFIG_FILE": "terraform.rc"},
+            env=self._environment,
             capture_output=True,
             text=True,
             check=False,

@@ -188,25 +188,28 @@ class _Echo(pulumi_mocks.Mocks):
         return dict(self._answer(args.token, arguments)), []
 
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
-        # In a preview no resource has an id: the program gets an unknown value.
         inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-        computed = {} if self._preview else _computed(args.typ, args.name, inputs)
-        return ("" if self._preview else _id(args.typ, args.name)), {
-            **self._added(args),
-            **azure_inputs_shown(args.typ, inputs),
-            **computed,
-        }
+        return outputs_of(args.typ, args.name, inputs, preview=self._preview)
 
-    def _added(self, args: pulumi_mocks.MockResourceArgs) -> dict[str, object]:
-        """Outputs of nearly every resource: a name, known on preview, and on AWS an ARN, known later."""
-        if args.typ.startswith("gcp:"):
-            return {"name": f"{args.name}-0a1b2c3"}
-        if not args.typ.startswith("aws:"):
-            return {}
-        service = args.typ.split(":")[1].split("/")[0]
-        arn = f"arn:aws:{service}:us-east-1:123456789012:{args.name}"
-        name = "bucket" if args.typ == "aws:s3/bucket:Bucket" else "name"
-        return {name: f"{args.name}-0a1b2c3", **({} if self._preview else {"arn": arn})}
+
+def outputs_of(
+    kind: str, name: str, inputs: dict[str, object], *, preview: bool = False
+) -> tuple[str, dict[str, object]]:
+    """The id and the outputs of a resource. In a preview no resource has an id: the program gets an unknown value."""
+    shown = {**_added(kind, name, preview=preview), **azure_inputs_shown(kind, inputs)}
+    return ("", shown) if preview else (_id(kind, name), {**shown, **_computed(kind, name, inputs)})
+
+
+def _added(kind: str, name: str, *, preview: bool) -> dict[str, object]:
+    """Outputs of nearly every resource: a name, known on preview, and on AWS an ARN, known later."""
+    if kind.startswith("gcp:"):
+        return {"name": f"{name}-0a1b2c3"}
+    if not kind.startswith("aws:"):
+        return {}
+    service = kind.split(":")[1].split("/")[0]
+    arn = f"arn:aws:{service}:us-east-1:123456789012:{name}"
+    own = "bucket" if kind == "aws:s3/bucket:Bucket" else "name"
+    return {own: f"{name}-0a1b2c3", **({} if preview else {"arn": arn})}
 
 
 def _id(kind: str, name: str) -> str:
