@@ -136,18 +136,18 @@ def _few_addresses(node_class: StackResource, resources: Sequence[StackResource]
 def _closed_groups(node_class: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
     """Yield that no security group of a class lets machines reach each other, if the program shows all rules of them."""
     groups = _selected(node_class, "securityGroupSelectorTerms", _GROUP, resources)
-    ruled = {
-        urn
-        for each in resources
-        if _RULES.fullmatch(each.type)
-        for urns in each.refers_to.values()
-        for urn in urns
-    }
-    if groups and not any(each.urn in ruled or _may_open(each) for each in groups):
+    if groups and not any(_may_open(each) or each.urn in _ruled(resources) for each in groups):
         yield (
             f"the security groups of this program that {node_class.logical_name!r} selects let in neither each other nor a range of "
             "addresses, so pods of a gang do not reach each other"
         )
+
+
+@once
+def _ruled(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the security groups that rules of the program are added to, or let in."""
+    rules = (each for each in resources if _RULES.fullmatch(each.type))
+    return frozenset(urn for each in rules for urns in each.refers_to.values() for urn in urns)
 
 
 def _may_open(group: StackResource) -> bool:

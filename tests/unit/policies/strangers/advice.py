@@ -256,6 +256,7 @@ WITHOUT_FIX: Final[Mapping[str, str]] = {
     "another program may make it, and its pools cannot be seen from here": "it is declared as made elsewhere, so the "
     "program that makes it is judged by itself",
     "does not show all of it": "the program that makes the ladder judges it",
+    "stays on spot indefinitely": "the ladder declares it with `maxFailures: -1`",
     "have no GPU driver": "whether another program installs a driver cannot be declared",
     "whether its nodes have vpc.amazonaws.com/efa is not known": "the launch template is another program's",
     "so a container may request only one": "containers are in the jobs, which no program has",

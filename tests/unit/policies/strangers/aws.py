@@ -99,6 +99,10 @@ LABELLED = [namespace(), replace(ladder(), type=f"{ladder().type}Patch")]
 AUTO = resource("aws:eks/cluster:Cluster", "auto", {"computeConfig": {"enabled": True, "nodePools": ["general-purpose", "system"]}})  # fmt: skip
 IN_EAST = of_provider(to(EAST), *training(), SPOT)
 
+CLASS, OLD_IMAGE = (node_class("EC2NodeClass", "default") for _ in range(2))
+put_at(OLD_IMAGE.props, "spec.amiSelectorTerms", [{"alias": "al2@v20250701"}])
+NEW_CLUSTER = resource("aws:eks/cluster:Cluster", "lab", {"name": "lab", "version": "1.34"})
+
 CHART = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "oci://public.ecr.aws/karpenter/karpenter", "version": "^1.0", "values": {"settings": {}}})  # fmt: skip
 OBJECTS = {"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::b/*"}]}  # fmt: skip
 PLATFORM = [
@@ -135,6 +139,8 @@ STRANGERS = (
     Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
     Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
     Stranger(name="a built-in pool of Auto Mode last", reading="Its nodes have no label that jobs select, and EKS does not let it be changed.", word=Word.BROKEN, resources=[AUTO, *training(SPOT_TIER, {"pool": "general-purpose"}), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="a reserved pool without a reservation", reading="Karpenter makes no reserved node for a class that names no reservation.", word=Word.BROKEN, resources=[*training(SPOT_TIER, {"pool": "reserved", "maxFailures": -1}), SPOT, node_pool("reserved", G5, kinds=["reserved"]), CLASS], stops=frozenset({REACH})),
+    Stranger(name="an image that is no longer made", reading="Amazon Linux 2 ends with Kubernetes 1.32.", word=Word.BROKEN, resources=[*training(), SPOT, ON_DEMAND, OLD_IMAGE, NEW_CLUSTER], stops=frozenset({REACH})),
     Stranger(name="a startup taint", reading="What sets the node up removes it before pods are scheduled.", word=Word.PROVED, resources=[*training(), SPOT, STARTING]),
     Stranger(name="a patch that makes an on-demand pool spot", reading="Which of both holds depends on forced conflicts and later updates.", word=Word.NOT_JUDGED, resources=[*training(), SPOT, ON_DEMAND, patched("on-demand", template={"requirements": [G5, one_of("karpenter.sh/capacity-type", "spot")]})]),
     Stranger(name="a patch that limits an on-demand pool", reading="16 pods of 4 GPUs need 64, and the patch leaves 16.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, ON_DEMAND, patched("on-demand", limits={"nvidia.com/gpu": "16"})], stops=frozenset({REACH})),

@@ -176,6 +176,21 @@ def _new_cluster(program: Program, message: str) -> None:
     cast("Fields", cluster.props)["nodeProvisioningProfile"] = {"mode": "Auto", "defaultNodePools": "None"}
 
 
+def _name_reservation(program: Program, message: str) -> None:
+    assert "names no capacity reservation" in message, message
+    put_at(of(program, ":EC2NodeClass").props, "spec.capacityReservationSelectorTerms", [{"id": "cr-1"}])
+
+
+def _name_image(program: Program, message: str) -> None:
+    assert "such as the alias of AL2023" in message, message
+    put_at(of(program, ":EC2NodeClass").props, "spec.amiSelectorTerms", [{"alias": "al2023@v20250701"}])
+
+
+def _one_zone(program: Program, message: str) -> None:
+    assert "is in one zone" in message, message
+    put_at(of(program, ":AgentPool", "on-demand").props, "availabilityZones", ["1"])
+
+
 #: By a part of the message's fix, in the order in which they are looked for.
 FIXES: Fixes = {
     "Add it under `": _label_pool,
@@ -186,6 +201,9 @@ FIXES: Fixes = {
     "Let admission add the toleration": _tolerate,
     "declare a smaller gang": _smaller_gang,
     "it is stopped": _start,
+    "Set `capacityReservationSelectorTerms`": _name_reservation,
+    "Name another image": _name_image,
+    "Name one zone in `availabilityZones`": _one_zone,
     "Request less": _request_less,
     "Raise it, or declare a smaller shape": _raise_quota,
     "with the same accelerator": _same_accelerator,
