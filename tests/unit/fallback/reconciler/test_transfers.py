@@ -1,5 +1,6 @@
 """Transfers are carried out from one API server to another, whichever request fails."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -7,6 +8,8 @@ from datetime import timedelta
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.fallback.api.client import (
     JOB,
@@ -19,6 +22,7 @@ from holdfast.fallback.api.client import (
     Kind,
     Unreachable,
 )
+from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
 from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
@@ -41,6 +45,7 @@ from tests.support.builders.job_states import running
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 BOTH: Final = pytest.mark.parametrize("kind", [JOBSET, RAYJOB], ids=lambda kind: kind.name)
 
@@ -180,6 +185,44 @@ async def put_pod(api: FakeApi, kind: Kind, *, of_copy: bool) -> None:
     metadata = obj(left["metadata"])
     labels = {**obj(metadata["labels"]), **({COPY_OF: UID} if of_copy else {})}
     await api.put(POD, {**left, "metadata": {**metadata, "labels": labels}})
+
+
+WISHES: Final = st.lists(
+    st.tuples(st.sampled_from(["elsewhere", ""]), st.sampled_from(["", "home", "there"]), st.integers(1, 6)),
+    max_size=15,
+)
+
+
+@BOTH
+@given(wishes=WISHES)
+@settings(max_examples=sized(8, soak=300))
+def test_no_job_may_run_in_both_clusters_whatever_its_ladder_wants_and_whichever_request_fails(
+    kind: Kind, wishes: list[tuple[str, str, int]]
+) -> None:
+    async def play() -> None:
+        fixture = await started(kind)
+        for wanted, side, number in [*wishes, *[("", "", 0)] * 15]:
+            for api in (fixture.home, fixture.there):
+                api.fail = lambda _: None
+            if side:
+                getattr(fixture, side).fail = failing_at(number)
+            job = fixture.at_home()
+            # What the ladder does: it resumes the job at home, and suspends it before it leaves.
+            if not wanted and may_run_here(job):
+                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": False}})
+            elif wanted and may_run_here(job):
+                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": True}})
+            await fixture.step(wanted)
+            running = [
+                each
+                for each in (fixture.at_home(), fixture.there.get(kind, NAMESPACE, "train"))
+                if each and obj(each["spec"])["suspend"] is False
+            ]
+            assert len(running) <= 1, "two generations would write one checkpoint"
+        assert obj(fixture.at_home()["spec"])["suspend"] is False, "it runs where its ladder wants it"
+        assert not fixture.there.of(kind), "and nowhere else"
+
+    asyncio.run(play())
 
 
 @BOTH
