@@ -156,7 +156,7 @@ def move_there_and_back(home: Site, there: Site, jobset: Json) -> RoundTrip:
     namespace = home.platform.namespace
     policy = home.platform.client.get(*_POLICY, namespace)
     if policy is None:
-        raise RehearsalError(f"namespace {namespace} of {home.name} has no ladder: bring the stack up again")
+        raise RehearsalError(f"namespace {namespace} of {home.name} has no ladder: run the rehearsal again")
     tiers = tiers_of(policy)
     above = [str(tier["pool"]) for tier in tiers[: next(i for i, t in enumerate(tiers) if "cluster" in t)]]
     recorders = tuple(JobTimelineRecorder(each.platform.client, namespace) for each in (home, there))
