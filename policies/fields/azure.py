@@ -30,12 +30,12 @@ _POOL: Final = {
     "what spot may cost: a tier of spot is left by its procurementTimeout": "spotMaxPrice",
     "what happens to machines that it no longer has": "scaleDownMode=Delete scaleSetEvictionPolicy=Delete",
     "Linux of AKS": "enableFIPS=false osSKU=Ubuntu|Ubuntu2204|Ubuntu2404|AzureLinux|AzureLinux3|CBLMariner|Mariner",
-    "the value that it has without the field": "workloadRuntime=OCIContainer",
+    "the kinds that are read, and the value that it has without the field": "type=VirtualMachineScaleSets|VirtualMachines workloadRuntime=OCIContainer",
 }
 _POOL_JUDGED: Final = """
     availabilityZones capacityReservationGroupID count enableAutoScaling gpuInstanceProfile gpuProfile(driver) maxCount maxPods mode
-    nodeLabels nodeTaints osDiskType osType powerState(code) proximityPlacementGroupID scaleSetPriority type=VirtualMachineScaleSets|VirtualMachines
-    virtualMachinesProfile(scale(autoscale(maxCount size) manual(count size))) vmSize vnetSubnetID
+    nodeLabels nodeTaints osDiskType osType powerState(code) proximityPlacementGroupID scaleSetPriority
+    virtualMachinesProfile(scale(manual(count size))) vmSize vnetSubnetID
 """
 _POOL_UNJUDGED: Final = """
     creationData gatewayProfile hostGroupID kubeletConfig(failSwapOn) linuxOSConfig(swapFileSizeMB) podIPAllocationMode

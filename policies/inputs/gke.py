@@ -157,7 +157,6 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
                 *fewer_nodes(node_pool, resources, machines.capacities, most_pods),
-                *images_on_gke(node_pool, resources),
                 *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),

@@ -12,13 +12,19 @@ from holdfast.components.fallback_policy.schema import policy_schema
 from holdfast.policies.fields import TABLES, kubernetes, unversioned
 from holdfast.policies.fields.azure import PROFILE
 from holdfast.policies.fields.table import Fields, Node, Standing
+from holdfast.policies.inputs import declared_pools
 from holdfast.policies.pack import RULES, settings
 from holdfast.policies.resources import Stack, StackResource, Value
+from holdfast.policies.rule import PACK_DEFAULTS
+from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import POOL
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
 from tests.support.builders.policy_programs import STACKS, recorded
-from tests.support.builders.program_jobs import TIERS, cpu_pool
+from tests.support.builders.program_jobs import RAY_JOB, TIERS, cpu_pool, declared, job_program, requesting
 from tests.support.builders.stack_resources import ladder, resource
+from tests.support.builders.training_jobs import pod_template, rayjob, worker_group
 from tests.support.doc_pages import ROOT
 from tests.unit.policies.strangers import aws, azure, gcp
 
@@ -168,7 +174,8 @@ def everything() -> list[StackResource]:
     auto: Value = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "gpus"}
     reserved: Value = {"cpu": "1", "memory": "1Gi"}
     hard = ("count/pods", "cpu", "memory", "limits.cpu", "limits.memory", "services", "count/services", "persistentvolumeclaims", "count/persistentvolumeclaims", "count/jobs.batch", "count/jobsets.jobset.x-k8s.io", "count/rayjobs.ray.io")  # fmt: skip
-    config: Value = {"reservationAffinity": {}, "taintConfig": {}, "machineType": "n2-standard-8"}
+    config: Value = {"machineType": "n2-standard-8"}
+    config |= {key: {} for key in ("reservationAffinity", "taintConfig", "bootDisk", "confidentialNodes")}
     classed: Value = {"spec": {**_POD_SPEC, "runtimeClassName": "gpu"}}
     made: Mapping[str, Mapping[str, Value]] = {
         "kubernetes:core/v1:Namespace": {"metadata": {"name": "vision", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
@@ -182,8 +189,10 @@ def everything() -> list[StackResource]:
         "kubernetes:eks.amazonaws.com/v1:NodeClass": {"metadata": {"name": "gpus"}, "spec": {}},
         "aws:ec2/launchTemplate:LaunchTemplate": {"name": "gpus", "networkInterfaces": [{}]},
         "aws:eks/nodeGroup:NodeGroup": {"launchTemplate": {"name": "gpus"}},
-        "gcp:container/nodePool:NodePool": {"nodeConfig": config, "queuedProvisioning": {}},
-        "azure-native:containerservice:AgentPool": {"agentPoolName": "p", "gpuProfile": {}},
+        "gcp:container/nodePool:NodePool": {"cluster": "east", "nodeConfig": config, "queuedProvisioning": {}, "networkConfig": {"enablePrivateNodes": True}},
+        "gcp:container/cluster:Cluster": {"name": "east", "confidentialNodes": {}},
+        "azure-native:containerservice:ManagedCluster": {"resourceName": "aks"},
+        "azure-native:containerservice:AgentPool": {"agentPoolName": "p", "resourceName": "aks", "gpuProfile": {}, "virtualMachinesProfile": {"scale": {"manual": [{}]}}},
     }  # fmt: skip
     others = [cpu_pool(each["name"], "on-demand", nodeClassRef=each) for each in (node_class, auto)]
     return [
@@ -210,12 +219,15 @@ def test_rules_read_every_field_that_is_called_judged(monkeypatch: pytest.Monkey
     # The tables themselves look at every field.
     monkeypatch.setattr(Fields, "unread", nothing)
     seen: dict[str, set[str]] = {}
+
+    def remembering(each: StackResource) -> StackResource:
+        of_type = seen.setdefault(unversioned(each.type), set())
+        referring = cast("Mapping[str, tuple[str, ...]]", Watched(each.refers_to, of_type))
+        return replace(each, props=Watched(each.props, of_type), refers_to=referring)
+
     strangers = (*aws.STRANGERS, *azure.STRANGERS, *gcp.STRANGERS)
     for program in (*map(recorded, STACKS), *(each.resources for each in strangers), everything()):
-        watched = Stack(
-            replace(each, props=Watched(each.props, seen.setdefault(unversioned(each.type), set())))
-            for each in program
-        )
+        watched = Stack(map(remembering, program))
         for rule in RULES:
             rule.find(watched, settings(rule, None))
     unread = {
@@ -223,3 +235,63 @@ def test_rules_read_every_field_that_is_called_judged(monkeypatch: pytest.Monkey
         for token, table in TABLES.items()
     }
     assert not {token: paths for token, paths in unread.items() if paths}, "no rule reads them"
+
+
+def spec(**fields: Value) -> Value:
+    return {"spec": fields}
+
+
+@pytest.mark.parametrize(
+    ("declared", "reasons"),
+    [
+        (spec(tags={"team": "a"}, detailedMonitoring=False), ()),
+        (spec(amiSelectorTerms=[{"alias": "al2023@v20250701"}]), ()),
+        (spec(amiSelectorTerms=[{"alias": "windows2022@latest"}]), ("the field `spec.amiSelectorTerms.alias` of it is not judged",)),
+        (spec(context="x", cpuOptions={"a": 1}), ("the fields `spec.context`, `spec.cpuOptions` of it are not judged",)),
+        (spec(newField=True), ("the field `spec.newField` of it is not judged",)),
+        (spec(newField=UNKNOWN), ("the field `spec.newField` of it is not known yet",)),
+        (spec(newField=None, context="", kubelet={}), ()),
+        (spec(newField=1.0, __defaults=["newField"]), ()),
+        (spec(metadataOptions={"httpEndpoint": UNKNOWN}), ("the field `spec.metadataOptions.httpEndpoint` of it is not known yet",)),
+        (spec(metadataOptions=UNKNOWN, tags=UNKNOWN), ("the field `spec.metadataOptions` of it is not known yet",)),
+    ],
+    ids=["harmless", "value", "other value", "unjudged", "new", "unknown", "unset", "default", "unknown value", "unknown object"],
+)  # fmt: skip
+def test_field_that_no_rule_judges_is_named(declared: Value, reasons: tuple[str, ...]) -> None:
+    table = TABLES["kubernetes:karpenter.k8s.aws:EC2NodeClass"]
+    assert table.unread(declared, "it") == reasons
+
+
+def test_table_that_has_a_field_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="'weight' twice"):
+        Fields.of(judged="spec(weight)", harmless={"": "spec(weight)"})
+
+
+def test_only_what_the_program_sets_is_named() -> None:
+    """Providers answer with values for fields that the program leaves out."""
+    pools = [*gcp.with_gpus({"type": "nvidia-tesla-a100", "count": 8.0})]
+    config = {**cast("Mapping[str, Value]", pools[1].props["nodeConfig"]), "minCpuPlatform": "Intel Ice Lake"}
+    computed = {**pools[1].props, "nodeConfig": config}
+    answered = replace(pools[1], props=computed, inputs=pools[1].props)
+    found = {each.node_pool: each.facts.unmodeled for each in declared_pools([pools[0], answered])}
+    assert found == {"spot": (), "on-demand": ()}, "the provider added it"
+    found = {
+        each.node_pool: each.facts.unmodeled
+        for each in declared_pools([pools[0], replace(answered, inputs=computed)])
+    }
+    assert [*found.values()] == [
+        (),
+        ("the field `nodeConfig.minCpuPlatform` of node pool 'on-demand' is not judged",),
+    ], "and of that pool alone"
+
+
+def test_head_of_a_rayjob_is_judged_like_its_workers() -> None:
+    head = pod_template({}, spec={"containers": [requesting(cpu="1")], "priorityClassName": "gold"})
+    workers = worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]}))
+    program = job_program(declared(RAY_JOB, rayjob(workers, head=head, spec={"backoffLimit": 5})))
+    (found,) = verdicts(program, PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "RayJob 'train'")
+    assert (of_job.word, "of its pod 'head': whether its PriorityClass gold" in of_job.reason) == (
+        Word.NOT_JUDGED,
+        True,
+    )

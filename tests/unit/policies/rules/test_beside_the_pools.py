@@ -1,6 +1,7 @@
 """What other resources of a program do to its jobs, although pools and ladder are sound: programs of a blind trial."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -53,6 +54,54 @@ def validation(*covered: str) -> StackResource:
     return made("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy", "cost", spec=spec)
 
 
+def webhook(name: str, *covered: str, **fields: Value) -> StackResource:
+    """A webhook for these resources."""
+    hook: Value = {
+        "name": "cost.lab.io",
+        "rules": [{"operations": ["CREATE"], "resources": [*covered]}],
+        **fields,
+    }
+    kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
+    return made(kind, name, webhooks=[hook])
+
+
+def bound(*actions: str) -> StackResource:
+    """The binding of the policy `cost`, with these actions."""
+    spec: Value = {"policyName": "cost", "validationActions": [*actions]}
+    return made(
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding", "cost", spec=spec
+    )
+
+
+def in_cel(kind: str, *actions: str) -> StackResource:
+    """A policy of Kyverno in CEL."""
+    spec = {**cast("dict[str, Value]", validation("pods").props["spec"]), "validationActions": [*actions]}
+    return made(f"kubernetes:policies.kyverno.io/v1alpha1:{kind}", "cost", spec=spec)
+
+
+def constraint(kind: str = "Pod", **spec: Value) -> StackResource:
+    """A constraint of Gatekeeper on a kind of object."""
+    props: Value = {"match": {"kinds": [{"apiGroups": [""], "kinds": [kind]}]}, **spec}
+    return made("kubernetes:constraints.gatekeeper.sh/v1beta1:CostCenter", "cost", spec=props)
+
+
+def template_of_constraint(rego: str) -> StackResource:
+    spec: Value = {"crd": {"spec": {"names": {"kind": "CostCenter"}}}, "targets": [{"rego": rego}]}
+    return made("kubernetes:templates.gatekeeper.sh/v1:ConstraintTemplate", "cost", spec=spec)
+
+
+def limited(kind: str, namespace: str, **spec: Value) -> StackResource:
+    """A limit of a namespace."""
+    metadata: Value = {"name": "limit", "namespace": namespace}
+    return resource(f"kubernetes:core/v1:{kind}", f"{kind}-{namespace}", {"metadata": metadata, "spec": spec})
+
+
+def vertical(kind: str) -> StackResource:
+    spec: Value = {"targetRef": {"kind": kind, "name": "train"}}
+    props: dict[str, Value] = {"metadata": {"name": "sizes", "namespace": "vision"}, "spec": spec}
+    return resource("kubernetes:autoscaling.k8s.io/v1:VerticalPodAutoscaler", "sizes", props)
+
+
 def on_ec2(**spec: Value) -> list[StackResource]:
     """The pools and their class on EC2, on machines with 4 CPUs and 16 GiB."""
     node_class = made("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "default", spec=spec)
@@ -78,6 +127,12 @@ SUBNET = resource(
 )
 CHART = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "oci://public.ecr.aws/karpenter/karpenter", "values": {"settings": {"vmMemoryOverheadPercent": 0.6}}})  # fmt: skip
 
+OPTING_IN: Value = {"matchLabels": {"cost": "on"}}
+ALL_BUT: Value = {"matchExpressions": [{"key": "exempt", "operator": "DoesNotExist"}]}
+RATIO: Value = [{"type": "Container", "maxLimitRequestRatio": {"cpu": "1"}}]
+CLEANUP = made("kubernetes:kyverno.io/v2:ClusterCleanupPolicy", "night", spec={"match": {"any": [{"resources": {"kinds": ["Job"]}}]}})  # fmt: skip
+GENERATED = made("kubernetes:kyverno.io/v1:ClusterPolicy", "quota", spec={"rules": [{"generate": {"kind": "ResourceQuota"}}]})  # fmt: skip
+
 BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a Fargate profile of the namespace", [made("aws:eks/fargateProfile:FargateProfile", "all", selectors=[{"namespace": "vis*"}])], {}, Word.NOT_JUDGED, "Fargate profile 'all'"),
     ("a Fargate profile of another namespace", [made("aws:eks/fargateProfile:FargateProfile", "all", selectors=[{"namespace": "web"}])], {}, Word.PROVED, ""),
@@ -89,6 +144,31 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a policy of Kyverno for the namespace", [kyverno("enforce", "web", "vis*")], {}, Word.NOT_JUDGED, "ClusterPolicy 'spot' of Kyverno"),
     ("a policy of Kyverno for another namespace", [kyverno("Enforce", "web")], {}, Word.PROVED, ""),
     ("a policy of Kyverno that audits", [kyverno("Audit")], {}, Word.PROVED, ""),
+    ("a webhook on pods", [webhook("cost", "pods")], {}, Word.NOT_JUDGED, "ValidatingWebhookConfiguration 'cost' lets its pods run"),
+    ("a webhook on ingresses", [webhook("cost", "ingresses")], {}, Word.PROVED, ""),
+    ("a webhook for other namespaces", [webhook("cost", "*", namespaceSelector=OPTING_IN)], {}, Word.PROVED, ""),
+    ("a webhook for all namespaces but some", [webhook("cost", "*", namespaceSelector=ALL_BUT)], {}, Word.NOT_JUDGED, "'cost'"),
+    ("a webhook of JobSet", [webhook("jobset-mutating-webhook-configuration", "pods")], {}, Word.PROVED, ""),
+    ("admission that warns", [validation("pods"), bound("Audit", "Warn")], {}, Word.PROVED, ""),
+    ("admission that denies", [validation("pods"), bound("Deny")], {}, Word.NOT_JUDGED, "'cost'"),
+    ("a policy of Kyverno in CEL", [in_cel("ValidatingPolicy", "Deny")], {}, Word.NOT_JUDGED, "ValidatingPolicy 'cost'"),
+    ("a policy of Kyverno in CEL that audits", [in_cel("ValidatingPolicy", "Audit")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno that deletes pods", [in_cel("DeletingPolicy", "Deny")], {}, Word.NOT_JUDGED, "deletes its jobs"),
+    ("a cleanup policy of Kyverno", [CLEANUP], {}, Word.NOT_JUDGED, "deletes its jobs"),
+    ("a quota that Kyverno makes", [GENERATED], {}, Word.NOT_JUDGED, "lets its pods request"),
+    ("a constraint of Gatekeeper", [constraint()], {}, Word.NOT_JUDGED, "CostCenter 'cost' of Gatekeeper"),
+    ("a constraint on ingresses", [constraint("Ingress")], {}, Word.PROVED, ""),
+    ("a constraint that warns", [constraint(enforcementAction="warn")], {}, Word.PROVED, ""),
+    ("a constraint on selectors", [constraint(), template_of_constraint("input.review.object.spec.nodeSelector")], {}, Word.NOT_JUDGED, "'cost'"),
+    ("a constraint on labels", [constraint(), template_of_constraint("input.review.object.metadata.labels")], {}, Word.PROVED, ""),
+    ("a vertical autoscaler of the job", [vertical("JobSet")], {}, Word.NOT_JUDGED, "VerticalPodAutoscaler 'sizes'"),
+    ("a vertical autoscaler of another workload", [vertical("Deployment")], {}, Word.PROVED, ""),
+    ("a ratio of limits", [limited("LimitRange", "vision", limits=RATIO)], {}, Word.NOT_JUDGED, "the field `spec.limits.maxLimitRequestRatio` of LimitRange 'limit' is not judged"),
+    ("a ratio of limits elsewhere", [limited("LimitRange", "web", limits=RATIO)], {}, Word.PROVED, ""),
+    ("a quota of Ray's clusters", [limited("ResourceQuota", "vision", hard={"count/rayclusters.ray.io": "0", "count/secrets": "9"})], {}, Word.NOT_JUDGED, "the field `spec.hard.count/rayclusters.ray.io` of"),
+    ("a gated pod", [], {"schedulingGates": [{"name": "approved"}]}, Word.NOT_JUDGED, "`spec.replicatedJobs.template.spec.template.spec.schedulingGates` of JobSet 'train'"),
+    ("another scheduler", [], {"schedulerName": "volcano"}, Word.NOT_JUDGED, "schedulerName` of JobSet 'train'"),
+    ("the default scheduler", [], {"schedulerName": "default-scheduler"}, Word.PROVED, ""),
     ("a runtime class that selects nodes", [made(RUNTIME, "fast", scheduling={"nodeSelector": {"runtime": "fast"}})], CLASSED, Word.BROKEN, "the pods select runtime=fast"),
     ("a runtime class with overhead", [made(RUNTIME, "fast", overhead={"podFixed": {"cpu": "2"}})], CLASSED, Word.BROKEN, "fits a pod of 5 CPU"),
     ("a runtime class that selects spot", [made(RUNTIME, "fast", scheduling={"nodeSelector": {CAPACITY_TYPE: "spot"}})], CLASSED, Word.NOT_JUDGED, "which no move of the job changes"),

@@ -1,0 +1,285 @@
+"""Reads what beside Kubernetes itself rejects, changes or deletes the pods of a namespace.
+
+These are admission policies of the API server, webhooks, and the policies of Kyverno and Gatekeeper. None of them is evaluated: of
+a policy whose text names no field that places pods, it is taken for granted that it lets jobs of the namespace run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    is_list,
+    is_object,
+    known_items,
+    labels_at,
+    of_type,
+    once,
+    text_at,
+    texts_at,
+)
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import TOLERATES
+from holdfast.scheduling.reachability.affinity import Requirement
+
+_SCALES: Final = re.compile(r"kubernetes:autoscaling\.k8s\.io/v\w+:VerticalPodAutoscaler")
+_TEMPLATE: Final = "kubernetes:templates.gatekeeper.sh/v1:ConstraintTemplate"
+#: The fields of pods that decide where and whether they run, in a CEL expression, a pattern or the path of a JSON patch.
+_PLACING: Final = re.compile(
+    r"\b(nodeSelector|nodeName|nodeAffinity|affinity|schedulerName|runtimeClassName|schedulingGates|tolerations|"
+    r"priorityClassName|topologySpreadConstraints|overhead)\b"
+)
+#: What a change of a pod may have beside them.
+_SIZING: Final = re.compile(r"\bresources\b")
+_OWN: Final = "holdfast.dev"
+_COVERED: Final = frozenset({"pods", "jobs", "jobsets", "rayjobs", "rayclusters", "*", "*/*"})
+_KINDS: Final = frozenset({"Pod", "Job", "JobSet", "RayJob", "RayCluster", "*"})
+_ADMITTING: Final = frozenset({"CREATE", "UPDATE", "*"})
+#: Operators whose webhooks let pods of jobs run, by the start of the names of their configurations.
+_OPERATORS: Final = re.compile(
+    r"(jobset|kueue|kuberay|ray-operator|karpenter|cert-manager|gatekeeper|kyverno|azure-wi|pod-identity|aws-load-balancer|gpu-operator|"
+    r"network-operator|opentelemetry|istio|linkerd|defaulting\.webhook\.karpenter|validation\.webhook\.karpenter)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Namespace:
+    """A namespace whose jobs may be concerned; `labels` are None if another program makes it."""
+
+    name: str | Unknown
+    labels: Mapping[str, str | Unknown] | None
+
+    def may_have(self, selector: Value) -> bool:
+        """Whether a label selector may select it."""
+        if not is_object(selector) or self.labels is None:
+            return True
+        wanted = at(selector, "matchLabels")
+        pairs = wanted.items() if is_object(wanted) else ()
+        requirements = [
+            *(Requirement(key=key, operator="In", values=(str(value),)) for key, value in pairs),
+            *(
+                Requirement(
+                    key=str(at(each, "key")),
+                    operator=str(at(each, "operator")),
+                    values=tuple(map(str, known_items(each, "values"))),
+                )
+                for each in known_items(selector, "matchExpressions")
+            ),
+        ]
+        found = [(each, self.labels.get(each.key)) for each in requirements]
+        return all(value is UNKNOWN or each.accepts(value) is not False for each, value in found)
+
+    def may_be_one_of(self, names: Sequence[Value]) -> bool:
+        """Whether one of these names, or patterns, may be its own."""
+        return any(UNKNOWN in (self.name, each) or fnmatchcase(str(self.name), str(each)) for each in names)
+
+
+def intercepted(
+    namespace: str | Unknown, resources: Sequence[StackResource]
+) -> Iterator[tuple[StackResource, str]]:
+    """Yield what may reject, change or delete pods in a namespace, and why they are not judged for it, empty if they are."""
+    labels = _labels(resources).get(namespace)
+    concerned = _Namespace(name=namespace, labels=None if labels is UNKNOWN else labels)
+    for each, read in _intercepting(resources):
+        yield each, read(each, concerned, resources)
+
+
+@once
+def _labels(
+    resources: Sequence[StackResource],
+) -> Mapping[str | Unknown | None, Mapping[str, str | Unknown] | Unknown]:
+    """Return the labels of the program's namespaces, by name."""
+    found: dict[str | Unknown | None, Mapping[str, str | Unknown] | Unknown] = {}
+    for each in of_type(resources, NAMESPACE_TYPE):
+        name, labels = text_at(each.props, "metadata", "name"), labels_at(each.props, "metadata", "labels")
+        own = {"kubernetes.io/metadata.name": name} if name is not None else {}
+        found[name] = labels if labels is UNKNOWN else {**labels, **own}
+    return found
+
+
+def _title(resource: StackResource) -> str:
+    return f"the {resource.type.rpartition(':')[2]} {resource.logical_name!r}"
+
+
+def _covers(rules: Sequence[Value]) -> bool:
+    """Whether rules of admission are about pods or jobs that are created or changed."""
+    return any(
+        not _COVERED.isdisjoint(known_items(rule, "resources"))
+        and not _ADMITTING.isdisjoint(known_items(rule, "operations") or ("*",))
+        for rule in rules
+    )
+
+
+def _admission(policy: StackResource, namespace: _Namespace, resources: Sequence[StackResource]) -> str:
+    """Read a policy in CEL, of the API server or of Kyverno.
+
+    Not one that goes by the ladder, and not one whose annotation says which tolerations it adds.
+    """
+    spec, kind = at(policy.props, "spec"), policy.type.rpartition(":")[2]
+    matched = at(spec, "matchConstraints")
+    bindings = [
+        at(each.props, "spec")
+        for each in _bindings(resources)
+        if text_at(each.props, "spec", "policyName") == text_at(policy.props, "metadata", "name")
+    ]
+    acts = not bindings or any(
+        namespace.may_have(at(each, "matchResources", "namespaceSelector")) and _denies(each)
+        for each in bindings
+    )
+    if (
+        not acts
+        or at(policy.props, "metadata", "annotations", TOLERATES) is not None
+        or _OWN in str(at(spec, "paramKind", "apiVersion"))
+        or not _denies(spec)
+        or not _covers(known_items(matched, "resourceRules"))
+        or not namespace.may_have(at(matched, "namespaceSelector"))
+    ):
+        return ""
+    if "Deleting" in kind:
+        return f"whether {_title(policy)} deletes its jobs is not judged"
+    changes = _places(at(spec, "mutations"), sizes=True)
+    if changes or any(_places(at(spec, part)) for part in ("validations", "variables")):
+        return f"where {_title(policy)} places its pods is not judged"
+    return ""
+
+
+def _denies(spec: Value) -> bool:
+    """Whether it may reject what it covers: its actions are not only to audit and to warn."""
+    actions = texts_at(spec, "validationActions")
+    return not isinstance(actions, frozenset) or "Deny" in actions
+
+
+@once
+def _bindings(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if each.type.endswith("AdmissionPolicyBinding"))
+
+
+def _webhooks(configuration: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+    """Read the webhooks of a program, whose answers no policy shows; not those of operators, nor those that objects select."""
+    if _OPERATORS.match(str(text_at(configuration.props, "metadata", "name") or configuration.logical_name)):
+        return ""
+    for each in known_items(configuration.props, "webhooks"):
+        is_chosen = at(each, "objectSelector", "matchLabels") is not None
+        if (
+            not is_chosen
+            and _covers(known_items(each, "rules"))
+            and namespace.may_have(at(each, "namespaceSelector"))
+        ):
+            return f"whether {_title(configuration)} lets its pods run as they are is not judged"
+    return ""
+
+
+def _kyverno(policy: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+    """Read a policy of Kyverno: what it changes, deletes or limits, and rejects; one that only audits does not."""
+    own = None if "Cluster" in policy.type else text_at(policy.props, "metadata", "namespace")
+    if own not in (None, UNKNOWN, namespace.name) and namespace.name is not UNKNOWN:
+        return ""
+    spec = at(policy.props, "spec")
+    if "CleanupPolicy" in policy.type:
+        deletes = _may_cover(at(spec, "match"), namespace, kinds=_KINDS)
+        return f"whether {_title(policy)} of Kyverno deletes its jobs is not judged" if deletes else ""
+    for rule in known_items(spec, "rules"):
+        action = at(rule, "validate", "failureAction") or at(spec, "validationFailureAction")
+        rejects = str(action).lower() == "enforce" and _places(at(rule, "validate"))
+        if (rejects or _places(at(rule, "mutate"), sizes=True)) and _may_cover(at(rule, "match"), namespace):
+            return f"where {_title(policy)} of Kyverno lets its pods run is not judged"
+        if at(rule, "generate", "kind") in ("ResourceQuota", "LimitRange"):
+            return f"what {_title(policy)} of Kyverno lets its pods request is not judged"
+    return ""
+
+
+def _may_cover(match: Value, namespace: _Namespace, kinds: frozenset[str] = frozenset()) -> bool:
+    """Whether a rule of Kyverno may be about pods, or these kinds, of a namespace; without a list it is about all."""
+    filters = [match, *(each for key in ("any", "all") for each in known_items(match, key))]
+    found = [at(each, "resources") for each in filters]
+    named = [name for each in found for name in known_items(each, "namespaces")]
+    of_kinds = {str(kind).rpartition("/")[2] for each in found for kind in known_items(each, "kinds")}
+    return (
+        (not named or namespace.may_be_one_of(named))
+        and all(namespace.may_have(at(each, "namespaceSelector")) for each in found)
+        and (not kinds or not of_kinds or not kinds.isdisjoint(of_kinds))
+    )
+
+
+def _gatekeeper(constraint: StackResource, namespace: _Namespace, resources: Sequence[StackResource]) -> str:
+    """Read a constraint, or a change, of Gatekeeper about pods; of a constraint whose template is here, what it is about."""
+    spec = at(constraint.props, "spec")
+    match, kind = at(spec, "match"), constraint.type.rpartition(":")[2]
+    kinds = {str(each) for rule in known_items(match, "kinds") for each in known_items(rule, "kinds")}
+    kinds |= {str(each) for rule in known_items(spec, "applyTo") for each in known_items(rule, "kinds")}
+    named, excluded = known_items(match, "namespaces"), known_items(match, "excludedNamespaces")
+    templates = [
+        each
+        for each in of_type(resources, _TEMPLATE)
+        if text_at(each.props, "spec", "crd", "spec", "names", "kind") == kind
+    ]
+    if (
+        at(spec, "enforcementAction") in ("dryrun", "warn")
+        or (kinds and _KINDS.isdisjoint(kinds))
+        or (named and not namespace.may_be_one_of(named))
+        or (namespace.name is not UNKNOWN and excluded and namespace.may_be_one_of(excluded))
+        or not namespace.may_have(at(match, "namespaceSelector"))
+        or (templates and not any(_places(at(each.props, "spec")) for each in templates))
+        or ("mutations." in constraint.type and not _places(spec, sizes=True))
+    ):
+        return ""
+    return f"whether {_title(constraint)} of Gatekeeper lets its pods run is not judged"
+
+
+def _vertical(autoscaler: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+    """Read a VerticalPodAutoscaler of jobs, which changes what their pods request."""
+    spec = at(autoscaler.props, "spec")
+    here = text_at(autoscaler.props, "metadata", "namespace") or "default"
+    acts = at(spec, "updatePolicy", "updateMode") != "Off" and at(spec, "targetRef", "kind") in _KINDS
+    if acts and namespace.may_be_one_of([here]):
+        return f"what {_title(autoscaler)} lets its pods request is not judged"
+    return ""
+
+
+_Reader: TypeAlias = Callable[[StackResource, _Namespace, Sequence[StackResource]], str]
+_READERS: Final[Mapping[re.Pattern[str], _Reader]] = {
+    re.compile(
+        r"kubernetes:(?:admissionregistration\.k8s\.io|policies\.kyverno\.io)/v\w+:"
+        r"(?:Namespaced)?(?:Mutating|Validating|Deleting)(?:Admission)?Policy"
+    ): _admission,
+    re.compile(
+        r"kubernetes:admissionregistration\.k8s\.io/v\w+:(?:Mutating|Validating)WebhookConfiguration"
+    ): _webhooks,
+    re.compile(r"kubernetes:kyverno\.io/v\w+:(?:Cluster)?(?:Cleanup)?Policy"): _kyverno,
+    re.compile(
+        r"kubernetes:(?:constraints|mutations)\.gatekeeper\.sh/v\w+:(?!AssignMetadata)\w+"
+    ): _gatekeeper,
+    _SCALES: _vertical,
+}
+
+
+@once
+def _intercepting(resources: Sequence[StackResource]) -> tuple[tuple[StackResource, _Reader], ...]:
+    return tuple(
+        (each, read)
+        for each in resources
+        if each.type.startswith("kubernetes:")
+        for pattern, read in _READERS.items()
+        if pattern.fullmatch(each.type)
+    )
+
+
+def _places(value: Value, *, sizes: bool = False) -> bool:
+    """Whether a key or a text in a value names a field by which pods are placed; with `sizes`, or one that they request by."""
+    if is_object(value):
+        return any(_names(key, sizes=sizes) or _places(each, sizes=sizes) for key, each in value.items())
+    if isinstance(value, str):
+        return _OWN not in value and _names(value, sizes=sizes)
+    return is_list(value) and any(_places(each, sizes=sizes) for each in value)
+
+
+def _names(text: str, *, sizes: bool) -> bool:
+    return bool(_PLACING.search(text) or (sizes and _SIZING.search(text)))
