@@ -75,9 +75,11 @@ def track_pace(state: JobState, observation: Observation, policy: Policy) -> Job
 
 
 def _start_of_restart(state: JobState, observation: Observation, policy: Policy) -> datetime:
-    """When a gang that has just been placed makes progress: its restart began with the move, unless it waited for capacity."""
-    has_waited = not is_safe(state.pool, policy) and not state.entered_by_failback
-    began = None if has_waited else state.suspended_at or state.waiting_since
+    """When a gang that has just been placed makes progress: its restart began with the move, on spot when it was placed.
+
+    On spot it may have waited for capacity until now, also after a return to reserved nodes that it has lost since.
+    """
+    began = (state.suspended_at or state.waiting_since) if is_safe(state.pool, policy) else None
     return (began or observation.now) + policy.restart_cost
 
 

@@ -202,6 +202,16 @@ def test_a_report_from_before_a_restart_does_not_say_that_the_restart_is_over() 
     assert pace.counts_from == runs.now, "with new progress it is over, earlier than was declared"
 
 
+def test_a_job_that_waited_on_spot_restarts_when_it_is_placed_also_after_a_return() -> None:
+    evicted = waiting(pace=Pace(work_done=5 * HOUR, progress=0.5), entered_by_failback=True, waiting_since=T0)
+    placed = replace(observed(deadline=within(HOUR, progress=0.5)), now=T0 + HOUR)
+    pace = track_pace(evicted, placed, PACED).pace
+    assert pace is not None, "the job has a deadline"
+    assert pace.counts_from == placed.now + COST, (
+        "its restart did not take place while it had no nodes: in a replay a job had counted three such restarts as work"
+    )
+
+
 def test_a_program_that_stops_reporting_spends_slack() -> None:
     state = on_spot(progress=0.5, work_done=5 * HOUR)
     stuck = observed(now=T0 + HOUR, deadline=within(HOUR, progress=0.5))
