@@ -18,6 +18,7 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from holdfast.policies.faults import Asked, apply_rule
 from holdfast.policies.fields import fields_of
+from holdfast.policies.inputs.classic import NATIVE, with_native
 from holdfast.policies.pack import RulePolicy, misspelled, settings
 from holdfast.policies.patches import with_patches
 from holdfast.policies.remediation import Remediation
@@ -126,7 +127,7 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
             )
             for each in enabled
         ]
-        stack = Stack(with_patches(tuple(stack_resources(request.resources, self._inputs))))
+        stack = Stack(with_patches(with_native(tuple(stack_resources(request.resources, self._inputs)))))
         found = evaluate(stack, asked, misspelled=self._misspelled)
         for policy, each in zip(enabled, asked, strict=True):
             for finding in found.get(policy.name, ()):
@@ -179,7 +180,7 @@ def stack_resources(
         props = known_props(resource.properties)
         before, declared = inputs.get(resource.urn), None
         if before is not None:
-            declared = known_props(before) if fields_of(resource.type) else None
+            declared = known_props(before) if fields_of(NATIVE.get(resource.type, resource.type)) else None
             missing = {key: value(given) for key, given in before.fields.items() if key not in props}
             props = {**missing, **props}
         yield StackResource(

@@ -324,6 +324,7 @@ def machine_check() -> str:
     most = f"int({_NODES}.orValue(0)) * w"
     few = fill_sentence(
         messages.TOO_MANY,
+        field=text("maxNodes"),
         room=integer_string(most),
         pods=integer_string("s.pods"),
         nodes=integer_string("((s.pods + w - 1) / w)"),
@@ -354,7 +355,9 @@ def total_check() -> str:
     known = f"{_ROOMS}.all(m, !({_is_unknown('m')}))"
     lacking = f"{total}.devices.exists(n, {known} && {total}.devices[n] > r.devices[?n].orValue(0))"
     exceeds = " || ".join([*(f"{total}.{name} > r.{name}" for name in _AMOUNTS), lacking])
-    why = fill_sentence(messages.TOO_MUCH, room=format_requests("r"), total=format_requests(total))
+    why = fill_sentence(
+        messages.TOO_MUCH, field=text("maxNodes"), room=format_requests("r"), total=format_requests(total)
+    )
     judged = f"size(variables.beside) > 1 && size({_ROOMS}) > 0 && {_NODES}.hasValue()"
     return f"{judged} ? [{{{amounts}}}].filter(r, {exceeds}).map(r, {why}) : []"
 

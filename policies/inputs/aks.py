@@ -14,7 +14,15 @@ from holdfast.policies.clusters import clusters, is_same_cluster
 from holdfast.policies.fields import azure
 from holdfast.policies.fields.table import Fields
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.pool import NO_DRIVER, WINDOWS, DeclaredPool, known_taints, machines_named
+from holdfast.policies.inputs.pool import (
+    LEAST_PRIORITY,
+    NO_DRIVER,
+    WINDOWS,
+    DeclaredPool,
+    known_taints,
+    machines_named,
+)
+from holdfast.policies.inputs.refused_pools import fewer_addresses, images_on_aks, refused_by_aks
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -42,6 +50,8 @@ _NODE_SUBNET_PODS: Final = 30
 _KUBENET_PODS: Final = 110
 #: The nodes of a pool that neither autoscales nor says how many it has.
 _DEFAULT_COUNT: Final = 1
+#: In place of a size that AKS chooses.
+_NO_SIZE: Final = "its default size"
 _CLUSTER: Final = re.compile(r"azure-native:containerservice(/v\w+)?:ManagedCluster")
 
 
@@ -102,10 +112,11 @@ def _pool(
     priority = text_at(profile, "scaleSetPriority")
     is_spot = _is(profile, "scaleSetPriority", "Spot")
     is_reserved = at(profile, "capacityReservationGroupID") is not None
-    size = text_at(profile, "vmSize")
+    sizes, limits = _sizes(profile)
+    networks = _networks(resource, resources)
     # As how many GPUs its nodes list the partitions of one depends on the device plugin.
     divided = at(profile, "gpuInstanceProfile") is not None
-    named = UNKNOWN if divided or size is UNKNOWN else [size or ""]
+    named = UNKNOWN if divided or UNKNOWN in sizes else [str(each or _NO_SIZE) for each in sizes]
     machines = machines_named(named, "azure", Provisioner.AKS)
     return DeclaredPool(
         resource=resource,
@@ -124,9 +135,15 @@ def _pool(
             taints=_taints(profile, is_spot=is_spot),
             machines=_with_most_pods(_most_pods(resource, profile, resources), machines.capacities),
             unknown_machine_types=machines.unknown_types,
-            limits=Limits(nodes=_max_nodes(profile)),
+            limits=limits,
+            least_priority=_least_priority(profile),
+            faults=tuple(refused_by_aks(profile)),
             is_stopped=_is(at(profile, "powerState"), "code", "Stopped"),
-            unmodeled=(WINDOWS,) if _is(profile, "osType", "Windows") else (),
+            unmodeled=(
+                *((WINDOWS,) if _is(profile, "osType", "Windows") else ()),
+                *(reason for network in networks for reason in images_on_aks(network)),
+                *fewer_addresses(resource, next(iter(networks), None), limits.nodes, resources),
+            ),
             unmodeled_gpus=(NO_DRIVER,) if _is(at(profile, "gpuProfile"), "driver", "None") else (),
             zones=texts_at(profile, "availabilityZones"),
             is_compact=True if text_at(profile, "proximityPlacementGroupID") else None,
@@ -149,18 +166,35 @@ def _most_pods(
     own = whole_number(at(profile, "maxPods"))
     if own is not None:
         return own
-    networks = [
-        at(each.props, "networkProfile")
-        for each in clusters(resources)
-        if is_cluster(each.type) and is_same_cluster(each, resource, resources) is True
-    ]
-    for network in networks:
+    for network in _networks(resource, resources):
         mode = text_at(network, "networkPluginMode")
         if _is(network, "networkPlugin", "azure") and mode is None:
             return _NODE_SUBNET_PODS
         if _is(network, "networkPlugin", "kubenet"):
             return _KUBENET_PODS
     return None
+
+
+def _networks(resource: StackResource, resources: Sequence[StackResource]) -> list[Value]:
+    """Return the network of the cluster of a pool; none if another program makes it."""
+    return [
+        at(each.props, "networkProfile")
+        for each in clusters(resources)
+        if is_cluster(each.type) and is_same_cluster(each, resource, resources) is True
+    ]
+
+
+def _sizes(profile: Value) -> tuple[Sequence[Value], Limits]:
+    """Return its sizes and limits: a pool of single machines lists several sizes, each with its number."""
+    scale = at(profile, "virtualMachinesProfile", "scale")
+    if scale is None:
+        return [at(profile, "vmSize")], _limits(profile)
+    groups = items_at(scale, "manual")
+    listed = [UNKNOWN] if groups is UNKNOWN else groups
+    counts = [count(at(each, "count")) for each in listed]
+    known = [each for each in counts if isinstance(each, int)]
+    nodes = sum(known) if len(known) == len(counts) else UNKNOWN
+    return [at(each, "size") for each in listed], Limits(nodes=nodes, set_by="virtualMachinesProfile.scale")
 
 
 def _with_most_pods(
@@ -197,11 +231,17 @@ def _taint(value: Value) -> Taint | Unknown | None:
     return Taint(key=key, value=given, effect=effect) if key and effect else None
 
 
-def _max_nodes(profile: Value) -> int | Unknown | None:
+def _limits(profile: Value) -> Limits:
     scales = at(profile, "enableAutoScaling")
     if scales is UNKNOWN:
-        return UNKNOWN
+        return Limits(nodes=UNKNOWN)
     if scales is True:
-        return count(at(profile, "maxCount"))
+        return Limits(nodes=count(at(profile, "maxCount")), set_by="maxCount")
     nodes = count(at(profile, "count"))
-    return _DEFAULT_COUNT if nodes is None else nodes
+    return Limits(nodes=_DEFAULT_COUNT if nodes is None else nodes, set_by="count")
+
+
+def _least_priority(profile: Value) -> int | None:
+    """Return the least priority of pods for which it gets its first nodes."""
+    scales = at(profile, "enableAutoScaling") is True
+    return LEAST_PRIORITY if scales and not at(profile, "minCount") else None

@@ -93,7 +93,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             taints=UNKNOWN if taints is UNKNOWN else known_taints([_taint(each) for each in taints]),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
-            limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize"))),
+            limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize")), set_by="scalingConfig.maxSize"),
             unmodeled=(
                 *((WINDOWS,) if image.startswith("WINDOWS") else ()),
                 *unread(group),

@@ -11,6 +11,7 @@ from holdfast.policies.fields import gcp
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, fewer_nodes, pool_limits, pool_zones
 from holdfast.policies.inputs.pool import (
+    LEAST_PRIORITY,
     NO_DRIVER,
     WINDOWS,
     DeclaredPool,
@@ -19,6 +20,7 @@ from holdfast.policies.inputs.pool import (
     machines_named,
     taint_of,
 )
+from holdfast.policies.inputs.refused_pools import images_on_gke, outside_its_class, refused_by_gke
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -47,7 +49,7 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, with_attached
-from holdfast.scheduling.reachability.affinity import LabelFact
+from holdfast.scheduling.reachability.affinity import ABSENT, LabelFact
 from holdfast.scheduling.reachability.facts import AddedToleration, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
@@ -74,6 +76,9 @@ _GPU_TOLERATION: Final = AddedToleration(toleration=Toleration(key=GPU_RESOURCE)
 _ARM: Final = Taint(key=ARCH, value="arm64")
 _ARM_TOLERATION: Final = AddedToleration(toleration=Toleration.of(_ARM), selecting=(ARCH, "arm64"))
 _SANDBOX: Final = Taint(key="sandbox.gke.io/runtime", value="gvisor")
+
+_METADATA: Final = "iam.gke.io/gke-metadata-server-enabled"
+_TPU_TOPOLOGY: Final = "cloud.google.com/gke-tpu-topology"
 
 #: GPUs that GKE divides into partitions, and their memory.
 _MEMORY_GB: Final[Mapping[str, int]] = {
@@ -157,9 +162,13 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
                 *fewer_nodes(node_pool, resources, machines.capacities, most_pods),
+                *images_on_gke(node_pool, resources),
+                *outside_its_class(node_pool, name, resources),
                 *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
+            least_priority=_least_priority(node_pool),
+            faults=tuple(refused_by_gke(node_pool, resources)),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
             limits=pool_limits(node_pool, resources),
@@ -184,6 +193,13 @@ def _capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
         return certain, True
     unknown = frozenset(_PREEMPTIBLE[field] for field, value in given.items() if value is UNKNOWN)
     return frozenset({ON_DEMAND}) | unknown, not unknown
+
+
+def _least_priority(node_pool: StackResource) -> int | None:
+    """Return the least priority of pods for which it gets its first nodes."""
+    scaling = at(node_pool.props, "autoscaling")
+    least = at(scaling, "minNodeCount") or at(scaling, "totalMinNodeCount")
+    return None if scaling is None or least else LEAST_PRIORITY
 
 
 def _machines(node_pool: StackResource) -> Machines:
@@ -250,7 +266,23 @@ def _labels(
     spot = {GKE_SPOT: GKE_SPOT_VALUE, GKE_PROVISIONING: SPOT} if is_spot else {}
     sandbox = {_SANDBOX.key: _SANDBOX.value} if _is_sandboxed(node_pool) else {}
     zone = UNKNOWN if zones is UNKNOWN else LabelValues(values=zones)
-    return {**known, **spot, **sandbox, ZONE: zone, **_sharing_labels(_accelerator(node_pool))}
+    return {
+        **known,
+        **spot,
+        **sandbox,
+        ZONE: zone,
+        **_sharing_labels(_accelerator(node_pool)),
+        **_labels_of_settings(node_pool),
+    }
+
+
+def _labels_of_settings(node_pool: StackResource) -> Mapping[str, LabelFact]:
+    """Return the labels by which pods select GKE's metadata server and the topology of TPUs."""
+    mode = text_at(node_pool.props, "nodeConfig", "workloadMetadataConfig", "mode")
+    served: Mapping[str | Unknown | None, LabelFact] = {"GKE_METADATA": "true", "GCE_METADATA": ABSENT}
+    topology = text_at(node_pool.props, "placementPolicy", "tpuTopology")
+    metadata = {_METADATA: served[mode]} if mode in served else {}
+    return {**metadata, **({_TPU_TOPOLOGY: topology} if topology is not None else {})}
 
 
 def _sharing_labels(accelerator: Value) -> Mapping[str, LabelFact]:

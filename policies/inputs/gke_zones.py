@@ -57,10 +57,11 @@ def pool_limits(node_pool: StackResource, resources: Sequence[StackResource]) ->
         return Limits(nodes=UNKNOWN)
     total = count(at(scaling, "totalMaxNodeCount"))
     if total is not None:
-        return Limits(nodes=total)
+        return Limits(nodes=total, set_by="autoscaling.totalMaxNodeCount")
     in_zone, zones = _in_zone(node_pool, scaling), _zone_count(node_pool, resources)
     nodes = in_zone * zones if isinstance(in_zone, int) and isinstance(zones, int) else UNKNOWN
-    return Limits(nodes=nodes, nodes_in_zone=in_zone)
+    field = "nodeCount" if scaling is None else "autoscaling.totalMaxNodeCount"
+    return Limits(nodes=nodes, nodes_in_zone=in_zone, set_by=field)
 
 
 def fewer_nodes(

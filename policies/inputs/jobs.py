@@ -230,7 +230,8 @@ def _admitted(
         key: value for each in ranges if each.kind == "Container" for key, value in each.requests.items()
     }
     named, spec = template.priority, at(template.template, "spec")
-    is_known = named is None or named in priority_classes(resources)
+    classes = priority_classes(resources)
+    is_known = named is None or named in classes
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
     volumes = volume_zones(spec, job, namespace, resources, is_gang=template.pods != 1)
     classed = with_runtime_class(spec, job, resources)
@@ -239,6 +240,7 @@ def _admitted(
         template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
         defaults=defaults,
         zones=volumes.zones,
+        value_of_priority=classes.get(named) if isinstance(named, str) else None,
         unmodeled=(
             *template.unmodeled,
             *unmodeled,

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, once, text_at
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    is_object,
+    items_at,
+    of_type,
+    once,
+    text_at,
+    whole_number,
+)
 from holdfast.scheduling.json import UNKNOWN, Unknown
 
 _QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
@@ -153,7 +163,11 @@ def _amounts(value: Value) -> Mapping[str, Value]:
 
 
 @once
-def priority_classes(resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the PriorityClasses that the program makes, and those that every cluster has."""
-    made = (text_at(each.props, "metadata", "name") for each in resources if each.type == _PRIORITY_CLASS)
-    return frozenset({*_SYSTEM, *(name for name in made if isinstance(name, str))})
+def priority_classes(resources: Sequence[StackResource]) -> Mapping[str, int | None]:
+    """Return the PriorityClasses that the program makes, and those that every cluster has; None for a value that is not known."""
+    made = {
+        name: value if isinstance(value := whole_number(at(each.props, "value")), int) else None
+        for each in of_type(resources, _PRIORITY_CLASS)
+        if isinstance(name := text_at(each.props, "metadata", "name"), str)
+    }
+    return {**dict.fromkeys(_SYSTEM), **made}

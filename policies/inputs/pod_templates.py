@@ -82,6 +82,7 @@ class PodTemplate:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
     zones: frozenset[str] | None = None
+    value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     defaults: Mapping[str, Value] | None = None
 
@@ -163,6 +164,7 @@ class PodTemplate:
             else (),
             tolerations=tolerations,
             zones=self.zones,
+            priority=self.value_of_priority,
             same_placement=Placement.ZONE if ZONE in together else None,
             one_per_node=self.one_per_node or HOST in apart or bool(host_ports(spec)),
             unmodeled=(

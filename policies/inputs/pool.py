@@ -70,6 +70,9 @@ class Machines:
         return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)
 
 
+#: Cluster autoscalers take pods of a lower priority for expendable.
+LEAST_PRIORITY: Final = -10
+
 #: Why pods may not run on nodes of a pool, although they fit there.
 WINDOWS: Final = "its nodes run Windows"
 NO_DRIVER: Final = (

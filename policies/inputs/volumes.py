@@ -24,12 +24,14 @@ from holdfast.policies.resources import (
     texts_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
+from holdfast.scheduling.labels import POOL, VOLUME_CLAIMS, ZONE
+from holdfast.scheduling.machines import attaches_only_hyperdisk, machine_catalogue
 from holdfast.scheduling.reachability.node_labels import ALIASES
 
 _CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
 _VOLUME: Final = "kubernetes:core/v1:PersistentVolume"
 _CLASS: Final = "kubernetes:storage.k8s.io/v1:StorageClass"
+_NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 _MOUNT_TARGET: Final = "aws:efs/mountTarget:MountTarget"
 
 #: The labels by which drivers say in which zone a volume is. Karpenter's providers treat them as the zone of a node.
@@ -166,7 +168,7 @@ class _Program:
         found = self._find(_CLASS, name) if isinstance(name, str) and name else None
         if found is None:
             return f"in which zone the volume of its claim {title} is created is not known: this program does not make its StorageClass"
-        allowed = _allowed_zones(found)
+        allowed = next(self._not_attached(found), _allowed_zones(found))
         if isinstance(allowed, str):
             return allowed
         if allowed is None and text_at(found.props, "provisioner") in _ZONELESS:
@@ -180,6 +182,17 @@ class _Program:
             f"the volume of its claim {title} is created in one zone, and whether each tier has nodes there is not known: allow one "
             f"zone in `allowedTopologies` of StorageClass {name!r}, or keep checkpoints in the bucket"
         )
+
+    def _not_attached(self, storage_class: StackResource) -> Iterator[str]:
+        """Yield that machines of a pool on GKE attach Hyperdisk only, and the volumes of a class are Persistent Disks."""
+        disk = text_at(storage_class.props, "parameters", "type")
+        for each in of_type(self.resources, _NODE_POOL) if str(disk).startswith("pd-") else ():
+            name = str(text_at(each.props, "nodeConfig", "machineType"))
+            machine = machine_catalogue("gcp").get(name)
+            is_pool = at(each.props, "nodeConfig", "labels", POOL) is not None
+            is_short = is_pool and machine is not None and attaches_only_hyperdisk(machine)
+            if is_short and is_same_cluster(each, self.job, self.resources) is not False:
+                yield f"machines of type {name} attach Hyperdisk only, and the volumes of its pods are {disk}"
 
     def _zones_of_file_system(
         self, volume: StackResource, field: str, handle: str | Unknown | None

@@ -55,6 +55,7 @@ def _with_provisioning(cluster: StackResource, resources: Sequence[StackResource
             message=f"cluster {cluster.logical_name!r} lets AKS create its default NodePools, which move and replace nodes "
             "while jobs train on them and accept pods without a node selector. Set "
             "`nodeProvisioningProfile.defaultNodePools` to `None`; existing ones remain until they are deleted.",
+            proven=False,
         )
 
 

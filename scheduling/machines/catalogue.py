@@ -261,10 +261,24 @@ def can_be_placed_compactly(machine: Machine) -> bool:
     return compact
 
 
+def attaches_only_hyperdisk(machine: Machine) -> bool:
+    """Whether Compute Engine attaches no Persistent Disk to machines of this type; A3 machines take both, but for the largest."""
+    return machine.name.startswith("a3-ultragpu") or (
+        boot_disk_of(machine).startswith("hyperdisk") and _family(machine) != "a3"
+    )
+
+
+def can_be_confidential(machine: Machine) -> bool:
+    """Whether machines of this type may encrypt their memory, as Confidential VMs; true for a family that may."""
+    return _family(machine) not in _NOT_CONFIDENTIAL
+
+
 def _family(machine: Machine) -> str:
     return machine.name.partition("-")[0]
 
 
+#: Families without a processor for Confidential VMs.
+_NOT_CONFIDENTIAL: Final = frozenset({"a2", "c2", "c4a", "e2", "g2", "n1", "n2", "n4", "n4a", "t2a", "t2d"})
 _FAMILY: Final = "n1-"
 
 

@@ -307,6 +307,7 @@ def gang_results(
     yield Failed.by(
         "gang",
         messages.TOO_MANY,
+        field=pools[0].limits.set_by,
         room=capacity.at_most,
         pods=shape.pods,
         nodes=-(-shape.pods // pods_per_node),
@@ -343,6 +344,13 @@ def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
+def priority(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """The pool makes nodes for pods of this priority."""
+    least = pool.least_priority
+    if least is not None and shape.priority is not None and shape.priority < least:
+        yield Failed.by("priority", messages.EXPENDABLE, least=least, priority=shape.priority)
+
+
 def standing(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool has room for the gang beside what stands on its nodes."""
     if pool.standing and [*check_together((shape, *pool.standing), pool)]:
@@ -371,6 +379,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     gang,
     zones,
     placement,
+    priority,
     standing,
     unmodeled,
 )
@@ -409,7 +418,13 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in shapes])
     unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
     if available is not None and not requested.without_devices(unknown).fits_in(available):
-        yield Failed.by("gang", messages.TOO_MUCH, room=available.beside(requested), total=requested)
+        yield Failed.by(
+            "gang",
+            messages.TOO_MUCH,
+            field=pool.limits.set_by,
+            room=available.beside(requested),
+            total=requested,
+        )
         return
     alike = replace(
         shapes[0],

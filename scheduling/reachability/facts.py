@@ -21,12 +21,13 @@ class Limits:
     """How far a pool may grow; None: unlimited. Resources are counted over whole machines, as Karpenter does.
 
     `nodes_in_zone` limits the nodes of each zone. Unless `nodes_are_exact`, one plan may exceed `nodes`, except 0: Karpenter
-    checks that limit only before it plans.
+    checks that limit only before it plans. `set_by` is the field for `nodes`.
     """
 
     nodes: int | Unknown | None = None
     nodes_in_zone: int | Unknown | None = None
     nodes_are_exact: bool = True
+    set_by: str = "maxNodes"
     cpu_millis: int | Unknown | None = None
     memory_mib: int | Unknown | None = None
     gpus: int | Unknown | None = None
@@ -88,7 +89,7 @@ class PoolFacts:
     `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
     other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
     Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes, nor does one with
-    `faults`. `standing` are the shapes of what stands on its nodes beside jobs. `unmodeled` are reasons why no
+    `faults`; for pods below `least_priority` it makes none. `standing` are the shapes of what stands on its nodes beside jobs. `unmodeled` are reasons why no
     check can tell whether its nodes run pods, `unmodeled_gpus` whether they run pods with GPUs. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
@@ -109,6 +110,7 @@ class PoolFacts:
     shares_gpus: bool = False
     is_stopped: bool = False
     faults: tuple[MessageTemplate, ...] = ()
+    least_priority: int | None = None
     standing: tuple[Shape, ...] = ()
     unmodeled: tuple[str, ...] = ()
     unmodeled_gpus: tuple[str, ...] = ()

@@ -74,6 +74,30 @@ NO_IMAGE: Final = MessageTemplate(
     reason="its node class {name} asks for Amazon Linux 2, which has no image for Kubernetes {version}",
     fix="Name another image in `amiSelectorTerms`, such as the alias of AL2023.",
 )
+WRONG_DISK: Final = MessageTemplate(
+    reason="its machines of type {machine} attach Hyperdisk only, and it asks for {disk}",
+    fix="Set `diskType: hyperdisk-balanced`, or name a machine type that attaches Persistent Disk.",
+)
+NOT_COMPACT: Final = MessageTemplate(
+    reason="machines of type {machine} are not placed close to each other, so GKE refuses it with `placementPolicy.type: COMPACT`",
+    fix="Remove `placementPolicy`, or name another machine type.",
+)
+NOT_CONFIDENTIAL: Final = MessageTemplate(
+    reason="machines of type {machine} are never confidential, and `confidentialNodes` of it or of its cluster asks for that",
+    fix="Name a machine type such as those of N2D or C3D.",
+)
+NO_LOCAL_DISK: Final = MessageTemplate(
+    reason="machines of size {machine} have no disk of their own, so AKS refuses it with `osDiskType: Ephemeral`",
+    fix="Set `osDiskType: Managed`, or name a size with a local disk.",
+)
+GROUP_OF_ONE_ZONE: Final = MessageTemplate(
+    reason="a proximity placement group is in one zone, and it asks for zones {zones} in it",
+    fix="Name one zone in `availabilityZones`, or remove `proximityPlacementGroupID`.",
+)
+EXPENDABLE: Final = MessageTemplate(
+    reason="the cluster autoscaler makes no node for pods of a priority below {least}, and the pods have {priority}",
+    fix="Set the `value` of their PriorityClass to {least} or more.",
+)
 MIN_VALUES: Final = MessageTemplate(
     reason="too few of its machine types fit a pod for `minValues` of {keys}, so Karpenter makes no node for it",
     fix="Lower `minValues`, or allow more machine types that the pods fit on.",
@@ -92,11 +116,11 @@ MACHINE: Final = MessageTemplate(
 )
 TOO_MANY: Final = MessageTemplate(
     reason="it has room for at most {room} of the {pods} pods that have to run together",
-    fix="Raise `maxNodes` to {nodes} or more, or declare a smaller gang.",
+    fix="Raise `{field}` to {nodes} or more, or declare a smaller gang.",
 )
 TOO_MUCH: Final = MessageTemplate(
     reason="all its nodes together have {room} allocatable, and the job's pods request {total}",
-    fix="Raise `maxNodes`, or request less.",
+    fix="Raise `{field}`, or request less.",
 )
 ZONES: Final = MessageTemplate(
     reason="the pods' volumes are in {volumes}, but its nodes are in {nodes}",

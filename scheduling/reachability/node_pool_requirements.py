@@ -6,6 +6,7 @@ labels are among the values that are left (Karpenter v1.14.1, pkg/scheduling/req
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE
@@ -13,6 +14,9 @@ from holdfast.scheduling.machines import LOCAL_ZONES, Machine, is_sold_in, regio
 from holdfast.scheduling.reachability.affinity import ABSENT
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.node_labels import ALIASES, Provisioner, machine_labels
+
+#: Karpenter's zones on Azure are the location and a number, such as eastus2-1: a number alone matches none.
+_NOT_NUMBERS: Final = LabelValues(values=frozenset({"1", "2", "3"}), is_complement=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,8 @@ class NodePoolRequirements:
         region = self._region()
         if provisioner is Provisioner.LOCAL:
             return LabelValues(values=frozenset(LOCAL_ZONES)) & (allowed or LabelValues(is_complement=True))
+        if allowed is not None and provisioner is Provisioner.NAP:
+            allowed = allowed & _NOT_NUMBERS
         if allowed is None or not allowed.is_complement:
             return allowed
         return None if region is None else LabelValues(values=frozenset(zones_of(region))) & allowed

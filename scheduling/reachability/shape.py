@@ -193,7 +193,7 @@ class Shape:
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
     the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
     if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share
-    a node. `unmodeled` are reasons why no check can tell where its pods run. One that
+    a node. `priority` is that of its pods, None if no class of the program gives one. `unmodeled` are reasons why no check can tell where its pods run. One that
     is not declared stands for the jobs of a namespace without shapes: what these tolerate is not known.
     """
 
@@ -208,6 +208,7 @@ class Shape:
     architectures: tuple[Architecture, ...] = ()
     same_placement: Placement | None = None
     one_per_node: bool = False
+    priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     is_declared: bool = True
 

@@ -1,9 +1,10 @@
 """Programs on AKS: node auto-provisioning as its quickstart shows it, and agent pools beside and inside the cluster."""
 
+from holdfast.policies.inputs.classic import with_native
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL
-from tests.support.builders.stack_resources import aks_cluster, aks_pool
+from tests.support.builders.stack_resources import aks_cluster, aks_pool, resource
 from tests.unit.policies.strangers.programs import (
     END,
     REACH,
@@ -43,6 +44,22 @@ ON_DEMAND = node_pool("on-demand", A100, kinds=["on-demand"], node_class="AKSNod
 INLINE = aks_cluster(agentPoolProfiles=[profile("spot", "Spot"), profile("on-demand", "Regular")])
 TOLERATED: Value = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
 
+CLASSIC = "azure:containerservice/kubernetesCluster"
+
+
+def classic_pool(name: str, **fields: Value) -> StackResource:
+    """A pool of the classic provider."""
+    props: dict[str, Value] = {
+        "name": name.replace("-", ""),
+        "vmSize": SIZE,
+        "nodeLabels": {POOL: name},
+        "kubernetesClusterId": "/managedClusters/classic",
+    }
+    return resource(f"{CLASSIC}NodePool:KubernetesClusterNodePool", name, {**props, **fields})
+
+
+OF_CLASSIC = [resource(f"{CLASSIC}:KubernetesCluster", "classic", {"name": "classic", "defaultNodePool": {"name": "system", "vmSize": "Standard_D4s_v5"}}), classic_pool("spot", priority="Spot", autoScalingEnabled=True, maxCount=4.0)]  # fmt: skip
+
 STRANGERS = (
     Stranger(name="the quickstart of node auto-provisioning", reading="AKS' own pools train nothing.", word=None, resources=[aks_cluster({"mode": "Auto", "defaultNodePools": "Auto"}), node_pool("general", labels={}, node_class="AKSNodeClass")]),
     Stranger(name="NodePools on node auto-provisioning", reading="Both pools take the job.", word=Word.PROVED, resources=[aks_cluster(NAP), *training(), SPOT, ON_DEMAND]),
@@ -53,6 +70,9 @@ STRANGERS = (
     Stranger(name="a gang beyond the scale set", reading="Four pods need four machines, and the pool has two.", word=Word.BROKEN, resources=[aks_cluster(), *training(shapes=[WIDE]), agent_pool("spot", scaleSetPriority="spot"), agent_pool("on-demand")], stops=frozenset({REACH})),
     Stranger(name="a pool without a number of nodes", reading="AKS makes one node, and the gang needs four.", word=Word.BROKEN, resources=[aks_cluster(), *training(shapes=[WIDE]), agent_pool("spot", scaleSetPriority="Spot"), aks_pool("on-demand", vmSize=SIZE, enableAutoScaling=False)], stops=frozenset({REACH})),
     Stranger(name="a stopped pool", reading="Nothing starts its nodes.", word=Word.BROKEN, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", powerState={"code": "Stopped"})], stops=frozenset({REACH})),
+    Stranger(name="pools of the classic provider", reading="They are agent pools as any other.", word=Word.ASSUMED, resources=with_native([*OF_CLASSIC, classic_pool("on-demand", autoScalingEnabled=True, maxCount=4.0), *training(shapes=[WIDE])])),
+    Stranger(name="a fixed pool of the classic provider", reading="Two nodes never become four.", word=Word.BROKEN, resources=with_native([*OF_CLASSIC, classic_pool("on-demand", nodeCount=2.0), *training(shapes=[WIDE])]), stops=frozenset({REACH})),
+    Stranger(name="a proximity placement group over zones", reading="AKS refuses the pool.", word=Word.BROKEN, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", proximityPlacementGroupID="near", availabilityZones=["1", "2"])], stops=frozenset({REACH})),
     Stranger(name="partitions of GPUs", reading="As how many GPUs they count depends on the device plugin.", word=Word.NOT_JUDGED, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", gpuInstanceProfile="MIG1g")]),
     Stranger(name="a taint without an effect", reading="AKS rejects it; without it the ladder is sound.", word=Word.ASSUMED, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", nodeTaints=["dedicated"])]),
     Stranger(name="an agent pool without the label", reading="Jobs cannot select it.", word=Word.BROKEN, resources=[aks_cluster(), *training(), agent_pool("spot", scaleSetPriority="Spot"), agent_pool("on-demand", labels={}, agentPoolName="on-demand")], stops=frozenset({END})),

@@ -188,7 +188,7 @@ def _name_image(program: Program, message: str) -> None:
 
 def _one_zone(program: Program, message: str) -> None:
     assert "is in one zone" in message, message
-    put_at(of(program, ":AgentPool", "on-demand").props, "availabilityZones", ["1"])
+    put_at(of(program, ":AgentPool", "pool-on-demand").props, "availabilityZones", ["1"])
 
 
 #: By a part of the message's fix, in the order in which they are looked for.
