@@ -22,8 +22,8 @@ from tests.soak.faults.two_plan import Side
 
 _NOTHING: Final = timedelta(0)
 _ROUNDED: Final = timedelta(milliseconds=10)
-#: Copies are read each 10 s.
-_UNREAD: Final = timedelta(seconds=30)
+#: Copies are read each 10 s, and within a minute after a step that failed.
+_UNREAD: Final = timedelta(seconds=75)
 #: How long a controller that was killed or cut off may learn nothing.
 _BLIND: Final = timedelta(minutes=2)
 

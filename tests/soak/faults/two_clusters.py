@@ -29,6 +29,7 @@ from tests.support.clusters.transfers import CLUSTER, allow_copies
 _ROUND_SECONDS: Final = 900.0
 _ROUND_SECONDS_PER_JOB: Final = 10.0
 _LOOK_SECONDS: Final = 0.5
+_SHORTEST_PAUSE: Final = 0.1
 _KINDS: Final = (JOBSET, RAYJOB)
 
 #: What becomes of reads and writes while the link is disturbed.
@@ -68,11 +69,15 @@ class Overlaps:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(0.1):
+            pause = _SHORTEST_PAUSE
+            while not ended.wait(pause):
+                began = time.monotonic()
                 try:
                     self._look()
                 except (RehearsalError, OSError):
                     continue  # the API server is killed
+                # Lists of hundreds of pods take half of a core at most.
+                pause = max(_SHORTEST_PAUSE, time.monotonic() - began)
 
         watcher = threading.Thread(target=watch, name="watch both clusters", daemon=True)
         watcher.start()

@@ -59,6 +59,8 @@ ELSEWHERE: Final = 1
 _SHARE: Final = 0.4
 _COMPLETED_SHARE: Final = 0.1
 _MOST_FAILURES: Final = 2
+#: A round has some five faults of one kind, and of one more for each so many faults of the run.
+_FAULTS_OF_SHORT_RUNS: Final = 75
 _MOST_WRITES: Final = 20
 #: Shorter and longer than the lease of the leader, which is 15 s.
 _CUT_SECONDS: Final = (5, 40)
@@ -86,12 +88,14 @@ class TwoClusterPlan:
 
 
 def draw_two_clusters(seed: int, *, jobs: Sequence[int], faults: int) -> TwoClusterPlan:
-    """Draw rounds until they contain so many faults."""
+    """Draw rounds until they contain so many faults. With many, several kinds follow each other before jobs settle."""
     random, rounds, count = Random(seed), list[tuple[TwoClusterStep, ...]](), 0
     kinds = [_leave, _separate, _crash, _return]
+    together = max(1, faults // _FAULTS_OF_SHORT_RUNS)
     while count < faults:
-        draw = kinds[len(rounds)] if len(rounds) < len(kinds) else random.choice(kinds)
-        steps = tuple(draw(random, jobs))
+        first = kinds[len(rounds)] if len(rounds) < len(kinds) else random.choice(kinds)
+        drawn = [first, *random.choices(kinds, k=together - 1)]
+        steps = tuple(step for draw in drawn for step in draw(random, jobs))
         rounds.append(steps)
         count += sum(map(_is_fault, steps))
     return TwoClusterPlan(
