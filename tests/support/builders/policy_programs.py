@@ -1,7 +1,7 @@
 """Programs as the policies see them: the repository's own stacks, which are compliant, and one that breaks every rule."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final, cast
@@ -14,7 +14,7 @@ from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
 from holdfast.policies.patches import with_patches
 from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rule import Finding, Level
+from holdfast.policies.rule import Finding, Level, Rule
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
 from holdfast.policies.server import evaluate
 from holdfast.scheduling.labels import POOL, TRAINING
@@ -84,7 +84,9 @@ def _copied(value: Value) -> Value:
     return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
-def findings(resources: Sequence[StackResource], **settings: object) -> dict[str, Sequence[Finding]]:
+def findings(
+    resources: Sequence[StackResource], rules: Iterable[Rule] = RULES, **settings: object
+) -> dict[str, Sequence[Finding]]:
     """The findings of each rule that has any, in the profile `strict`. `settings` apply to every rule that has them."""
     asked = [
         Asked(
@@ -92,7 +94,7 @@ def findings(resources: Sequence[StackResource], **settings: object) -> dict[str
             settings=settings_of(rule, settings, settings),
             stops=(rule.strict or rule.level) is Level.MANDATORY,
         )
-        for rule in RULES
+        for rule in rules
     ]
     return {name: found for name, found in evaluate(Stack(with_patches(resources)), asked).items() if found}
 
@@ -108,11 +110,12 @@ def reported(resources: Sequence[StackResource], **settings: object) -> dict[str
 
 def stopping(resources: Sequence[StackResource], *, strict: bool = False) -> dict[str, list[str]]:
     """The messages that stop a run, by rule, in the profile `reachability` or `strict`."""
-    levels = {rule.name: (rule.strict or rule.level) if strict else rule.level for rule in RULES}
+    rules = [
+        rule for rule in RULES if ((rule.strict or rule.level) if strict else rule.level) is Level.MANDATORY
+    ]
     stops = {
         name: [each.message for each in found if each.proven]
-        for name, found in findings(resources).items()
-        if levels[name] is Level.MANDATORY
+        for name, found in findings(resources, rules).items()
     }
     return {name: messages for name, messages in stops.items() if messages}
 

@@ -21,6 +21,7 @@ from holdfast.infra.local.stack import pool_summaries as local_pools
 from holdfast.infra.program import load_platform, run
 from holdfast.infra.reachability import pool_facts, reachability_problems, reachability_warnings
 from holdfast.policies.inputs.ladders import is_fallback_policy
+from holdfast.policies.resources import Stack
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
@@ -207,7 +208,7 @@ def test_the_program_refuses_exactly_what_the_pack_proves_wrong(
         for namespace in platform.namespaces
     ]
     refused = {problem.field for problem in reachability_problems(drawn, summaries(platform))}
-    proven = {finding.urn for finding in find_unreachable(with_shape(program(stack), shape), {})}
+    proven = {finding.urn for finding in find_unreachable(Stack(with_shape(program(stack), shape)), {})}
     ladders = {
         str(obj(each.props["metadata"])["namespace"]): each.urn
         for each in program(stack)
@@ -249,13 +250,14 @@ def test_a_tier_that_max_price_leaves_without_capacity_is_reported_in_the_same_w
         ladder[tier] = {**ladder[tier], "maxPrice": max_price}
         capped.append(NamespaceSection.model_validate_json(json.dumps(document)))
     said = list(reachability_warnings(capped, summaries(platform), platform.cloud))
-    noted = [each.message for each in find_notes(with_max_price(program(stack), tier, max_price), {})]
+    capped_program = Stack(with_max_price(program(stack), tier, max_price))
+    noted = [each.message for each in find_notes(capped_program, {})]
     assert sorted(said) == sorted(each for each in noted if "maxPrice" in each), f"one text for both: {noted}"
     assert bool(said) is (words is not None), f"{said}"
     assert all(words is not None and words in each for each in said), f"{said}"
-    assert not set(find_unreachable(with_max_price(program(stack), tier, max_price), {})) - set(
-        find_unreachable(program(stack), {})
-    ), "jobs pass the tier, and reach the ones below"
+    assert not set(find_unreachable(capped_program, {})) - set(find_unreachable(Stack(program(stack)), {})), (
+        "jobs pass the tier, and reach the ones below"
+    )
 
 
 def with_max_price(stack: Sequence[StackResource], tier: int, max_price: float) -> Sequence[StackResource]:

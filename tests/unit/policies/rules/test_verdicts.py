@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.resources import Stack, StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import RULE, Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
@@ -96,9 +96,9 @@ def test_declared_pool_of_another_program_is_assumed(settings: dict[str, list[st
 
 
 def test_own_stack_is_proved_and_modeled_autoscalers_are_assumed() -> None:
-    (found,) = verdicts(program("aws-dev"), PACK_DEFAULTS)
+    (found,) = verdicts(Stack(program("aws-dev")), PACK_DEFAULTS)
     assert found.word is Word.PROVED, f"Karpenter and the scheduler confirm it: {found}"
-    (found,) = verdicts(program("gcp-dev"), PACK_DEFAULTS)
+    (found,) = verdicts(Stack(program("gcp-dev")), PACK_DEFAULTS)
     assert "GKE's cluster autoscaler is modeled" in str(found), "what is taken for granted is named"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.policies.pack import RULES, settings
 from holdfast.policies.patches import with_patches
+from holdfast.policies.resources import Stack
 from holdfast.policies.rule import PACK_DEFAULTS, Level
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
 from holdfast.policies.rules.verdicts import Word, verdicts
@@ -36,7 +37,7 @@ def test_strangers_are_many_and_half_of_them_sound() -> None:
 
 @pytest.mark.parametrize("stranger", STRANGERS, ids=IDS)
 def test_verdict_on_a_stranger_is_that_of_a_careful_reader(stranger: Stranger) -> None:
-    found = verdicts(with_patches(stranger.resources), PACK_DEFAULTS)
+    found = verdicts(Stack(with_patches(stranger.resources)), PACK_DEFAULTS)
     words = [each.word for each in found]
     assert words == ([] if stranger.word is None else [stranger.word]), f"{stranger.reading} {found}"
 
@@ -78,10 +79,11 @@ def everything(program: Program) -> list[str]:
 def test_stranger_who_follows_each_message_arrives_at_a_pass(stranger: Stranger) -> None:
     program = Program(stranger.resources)
     assert follow(program, stops, FIXES) == [], "each message that stops leads on"
-    words = {each.word for each in verdicts(with_patches(program), PACK_DEFAULTS)}
+    words = {each.word for each in verdicts(Stack(with_patches(program)), PACK_DEFAULTS)}
     assert not stranger.stops or words <= {Word.PROVED, Word.ASSUMED}, f"and the end is a proof: {words}"
     assert follow(program, everything, ADVICE) == [], "so does all advice, in the profile `strict`"
     words = {
-        each.word for each in verdicts(with_patches(program), settings(VERDICTS_RULE, {}, program.settings))
+        each.word
+        for each in verdicts(Stack(with_patches(program)), settings(VERDICTS_RULE, {}, program.settings))
     }
     assert words <= {Word.PROVED, Word.ASSUMED, stranger.word}, str(words)
