@@ -88,7 +88,7 @@ def test_pool_that_its_cloud_refuses_stops(sound: PoolFacts, refused: PoolFacts,
     (found,) = check_pool(ONE, refused)
     assert isinstance(found, Failed), "it is certain before the update"
     assert what in found.reason, found.reason
-    assert found.fix, "the message says how to mend it"
+    assert found.fix, "the message says how to fix it"
 
 
 PRIVATE: Final[Mapping[str, Value]] = {"privateClusterConfig": {"enablePrivateNodes": True}}
