@@ -181,12 +181,16 @@ def _around() -> list[StackResource]:
     """Clusters, checkpoint storage, identities, a chart and a class that break rules."""
     everything = {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::b/*"}]}
     both: list[Value] = [{"machineFamily": "n2", "spot": True}, {"machineFamily": "n2", "spot": False}]
-    auto: Value = {"mode": "Auto", "defaultNodePools": "Auto"}
+    manual: Value = {"mode": "Manual"}
+    of_aks: Value = {"nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "nap"}}
+    nap = _object(
+        "karpenter.sh/v1", "NodePool", {"metadata": {"name": "nap"}, "spec": {"template": {"spec": of_aks}}}
+    )
     closed: Value = {"enablePrivateCluster": True}
     compute = _object(
         "cloud.google.com/v1", "ComputeClass", {"metadata": {"name": "any"}, "spec": {"priorities": both}}
     )
-    aks: dict[str, Value] = {"nodeProvisioningProfile": auto, "apiServerAccessProfile": closed}
+    aks: dict[str, Value] = {"nodeProvisioningProfile": manual, "apiServerAccessProfile": closed}
     system: dict[str, Value] = {
         "mode": "System",
         "enableAutoScaling": True,
@@ -204,6 +208,7 @@ def _around() -> list[StackResource]:
         resource("aws:eks/cluster:Cluster", "eks", {"vpcConfig": {"endpointPublicAccess": True}}),
         resource("azure-native:containerservice:ManagedCluster", "aks", aks),
         resource("azure-native:containerservice:AgentPool", "system", system),
+        resource("kubernetes:karpenter.sh/v1:NodePool", "nap", nap),
     ]
 
 
