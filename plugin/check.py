@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -151,7 +151,7 @@ def _start(job: Json) -> str | None:
     return pool_of(each.pod_spec for each in replicated_jobs(job) if each.follows)
 
 
-def _resources(amounts: dict[str, str] | Json) -> Resources:
+def _resources(amounts: Mapping[str, str]) -> Resources:
     known = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
     read = {name: parse_quantity(value) for name, value in amounts.items()}
     return Resources(
