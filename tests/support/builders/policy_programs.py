@@ -85,7 +85,7 @@ def _copied(value: Value) -> Value:
 
 
 def findings(
-    resources: Sequence[StackResource], rules: Iterable[Rule] = RULES, **settings: object
+    resources: Sequence[StackResource], rules: Iterable[Rule] = RULES, /, **settings: object
 ) -> dict[str, Sequence[Finding]]:
     """The findings of each rule that has any, in the profile `strict`. `settings` apply to every rule that has them."""
     asked = [
