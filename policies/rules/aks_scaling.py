@@ -84,8 +84,8 @@ def _without(cluster: StackResource, resources: Sequence[StackResource]) -> Iter
 RULE: Final = Rule(
     name="aks-single-autoscaling-mode",
     title="AKS clusters with one autoscaling mode",
-    description="An AKS cluster has node auto-provisioning if it has NodePools, none that AKS creates by default, and (as "
-    "advice) no pools that autoscale beside it.",
+    description="An AKS cluster has node auto-provisioning if it has NodePools, and (as advice) none that AKS creates by "
+    "default and no pools that autoscale beside it.",
     fix="Use NodePools with node auto-provisioning, and agent pools without it.",
     level=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
