@@ -85,7 +85,7 @@ def exported_fields(found: Json, *, namespace: str, pool: str, region: str) -> J
     """Return the fields of a tier from the outputs of its stack by name, and `stack`; none if the stack was not updated yet.
 
     `region` is where the checkpoints of this stack are. The gateway endpoint of an isolated network leads to buckets of its own
-    region only.
+    region only, and so does that of its registries.
     """
     pools, network = mapping(found.get("pools")), mapping(found.get("network"))
     if not pools:
@@ -93,13 +93,14 @@ def exported_fields(found: Json, *, namespace: str, pool: str, region: str) -> J
     ladder = mapping(found.get("ladders")).get(namespace)
     uri = mapping(found.get("checkpointUris")).get(namespace)
     facts = mapping(mapping(pools.get(pool)).get("facts"))
-    cut_off = network.get("isolated") is True and network.get("region") != region
+    isolated, there = network.get("isolated") is True, network.get("region")
     return {
         "exported": {
             "stack": found.get("stack"),
             **({} if ladder is None else {"ladder": [*sequence(ladder)]}),
             **({} if uri is None else {"checkpoints": uri}),
-            **({"reachesCheckpoints": not cut_off} if network else {}),
+            **({"reachesCheckpoints": not isolated or there == region} if network else {}),
+            **({"registry": f".dkr.ecr.{there}.amazonaws.com"} if isolated else {}),
         },
         **({"facts": facts} if facts else {}),
     }

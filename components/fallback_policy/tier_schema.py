@@ -346,6 +346,10 @@ def exported_schema() -> Json:
                 "type": "boolean",
                 "description": "Whether the cluster's network leads to the checkpoints of the ladder's own cluster.",
             },
+            "registry": text(
+                _LONGEST_ADDRESS,
+                "The end of the names of the only registries that the cluster's network leads to, where it is isolated.",
+            ),
         },
     }
 

@@ -124,6 +124,13 @@ class PodTemplate:
         return resources_of(effective_requests(spec, mapping(defaults)))
 
     @property
+    def images(self) -> tuple[str, ...]:
+        """The images of its containers, as far as they are known."""
+        parts = (known_items(self.template, "spec", each) for each in ("initContainers", "containers"))
+        found = (text_at(container, "image") for part in parts for container in part)
+        return tuple(each for each in found if isinstance(each, str))
+
+    @property
     def priority(self) -> str | Unknown | None:
         """The name of its PriorityClass, None if it names none."""
         return text_at(self.template, "spec", "priorityClassName")

@@ -16,6 +16,8 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
+from holdfast.scheduling.reachability.elsewhere import check_images
+from holdfast.scheduling.reachability.facts import Exported
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.walk import walk_together
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.inputs.pod_templates import PodTemplate
     from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
     from holdfast.scheduling.reachability.walk import Walk
 
 STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob, which follow the ladder"
@@ -122,9 +124,19 @@ def _of_followers(
             for each in followers
             if each.pinned_by and job.kind != JobKind.JOB
         )
+        + tuple(_unpullable(job, tiers))
         + job.rejected,
         open=unknown,
     )
+
+
+def _unpullable(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:
+    """Yield the images that nodes of a tier in another cluster cannot pull."""
+    images = () if job.templates is UNKNOWN else [image for each in job.templates for image in each.images]
+    for tier in tiers:
+        for result in check_images(tier.exported, images) if isinstance(tier.exported, Exported) else ():
+            if isinstance(result, Failed):
+                yield f"{messages.tier_title(tier.number, str(tier.pool), tier.cluster)}: {result.reason}. {result.fix}"
 
 
 def _failures(ladder: DeclaredLadder) -> int:

@@ -43,7 +43,7 @@ from holdfast.scheduling.labels import TRAINING_VALUE
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
-from holdfast.scheduling.reachability.elsewhere import check_checkpoints, check_elsewhere
+from holdfast.scheduling.reachability.elsewhere import IMAGES_ASSUMED, check_checkpoints, check_elsewhere
 from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk
@@ -249,6 +249,9 @@ def _of_tier_elsewhere(
         word, reason = Word.ASSUMED, "the FallbackPolicy says what its cluster has"
     elif (exported.checkpoints or "").startswith(_DIRECTORY):
         word, reason = Word.ASSUMED, f"both clusters mount the same directory at {exported.checkpoints}"
+    elif exported.registry is not None:
+        values = {"stack": exported.stack, "registry": exported.registry.removeprefix(".")}
+        word, reason = Word.ASSUMED, IMAGES_ASSUMED.format(**values)
     else:
         word, reason = (
             Word.PROVED,

@@ -4,7 +4,7 @@ No job arrives on such a tier: while its cluster does not answer, only `procurem
 the ladder of the namespace over there, and reads its checkpoints under the address that the namespace over there has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from holdfast.scheduling.json import UNKNOWN
@@ -33,6 +33,12 @@ OTHER_CHECKPOINTS: Final = MessageTemplate(
     reason="jobs keep their checkpoints in {home} here and in {there} there, so a job that moves starts without its own",
     fix="Let both stacks keep the checkpoints of the namespace in one store, or remove the tier.",
 )
+OTHER_REGISTRY: Final = MessageTemplate(
+    reason="the isolated network of stack {stack} leads to no registry but those of {registry}, so its nodes cannot pull {image}",
+    fix="Name an image in such a registry, which the ladder's own cluster can pull as well, or remove the tier.",
+)
+#: What is assumed of the images of jobs whose manifests the program does not have.
+IMAGES_ASSUMED: Final = "the isolated network of stack {stack} leads to no registry but those of {registry}, which are assumed to have the images of jobs"
 #: What is not known of a tier in another cluster.
 NOT_EXPORTED: Final = (
     "nothing is known of cluster {cluster}: it is named by its address, or its stack was not updated yet"
@@ -63,6 +69,14 @@ def check_elsewhere(tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
         yield Failed.by("ladder", NOT_ON_LADDER_THERE, pool=tier.pool, stack=exported.stack, there=there)
     elif not tier.node_pools:
         yield Undetermined(check="pool", reason=OLD_EXPORT.format(stack=exported.stack))
+
+
+def check_images(exported: Exported, images: Iterable[str]) -> Iterator[CheckResult]:
+    """Yield the images that nodes over there cannot pull."""
+    for image in dict.fromkeys(images):
+        if exported.registry is not None and not image.partition("/")[0].endswith(exported.registry):
+            values = {"stack": exported.stack, "registry": exported.registry, "image": image}
+            yield Failed.by("images", OTHER_REGISTRY, **values)
 
 
 def check_checkpoints(exported: Exported) -> Iterator[CheckResult]:

@@ -152,7 +152,8 @@ class Exported:
 
     `ladder` are the pools of the namespace's ladder there, None without such a namespace. `home_checkpoints` is where jobs
     keep their checkpoints in the ladder's own cluster, UNKNOWN until the update, `checkpoints` where they do there; None if no
-    program says it. `reaches_checkpoints`: whether the network of that cluster leads to those of the ladder's own.
+    program says it. `reaches_checkpoints`: whether the network of that cluster leads to those of the ladder's own. `registry` is
+    the end of the only registry's name that an isolated network there leads to, None where it leads to all.
     """
 
     stack: str
@@ -160,6 +161,7 @@ class Exported:
     home_checkpoints: str | Unknown | None = None
     checkpoints: str | None = None
     reaches_checkpoints: bool | None = None
+    registry: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

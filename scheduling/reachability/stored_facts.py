@@ -40,8 +40,8 @@ def read_exported(exported: Json, *, home_checkpoints: str | Unknown | None = No
     """What the stack of another cluster says of a namespace, as a tier stores it; None if nothing is known."""
     if not exported:
         return None
-    ladder, checkpoints, reaches = (
-        exported.get(name) for name in ("ladder", "checkpoints", "reachesCheckpoints")
+    ladder, checkpoints, reaches, registry = (
+        exported.get(name) for name in ("ladder", "checkpoints", "reachesCheckpoints", "registry")
     )
     return Exported(
         stack=str(exported.get("stack")),
@@ -49,6 +49,7 @@ def read_exported(exported: Json, *, home_checkpoints: str | Unknown | None = No
         home_checkpoints=home_checkpoints,
         checkpoints=checkpoints if isinstance(checkpoints, str) else None,
         reaches_checkpoints=reaches if isinstance(reaches, bool) else None,
+        registry=registry if isinstance(registry, str) else None,
     )
 
 

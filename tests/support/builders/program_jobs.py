@@ -13,7 +13,7 @@ JOB_SET = "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet"
 RAY_JOB = "kubernetes:ray.io/v1:RayJob"
 JOB = "kubernetes:batch/v1:Job"
 
-TIERS: Value = [{"pool": "cpu-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "cpu"}]
+TIERS: list[Value] = [{"pool": "cpu-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "cpu"}]
 
 
 def cpu_pool(name: str, kind: str, *, nodes: int = 4, **template: Value) -> StackResource:

@@ -12,6 +12,7 @@ from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.policy_programs import program
+from tests.support.builders.program_jobs import TIERS, declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import A100, A100_SPOT, ladder, namespace, pools, resource
 
 URI: Final = "s3://checkpoints-1a2b3c/vision"
@@ -37,6 +38,8 @@ AWAY: Final[Mapping[str, Value]] = {
     "facts": FACTS,
     "exported": EXPORTED,
 }
+#: The end of the names of the registries of a region.
+ECR: Final = ".dkr.ecr.us-east-2.amazonaws.com"
 TITLE: Final = "tier 2 → pool us-east-2/a100"
 
 
@@ -89,6 +92,7 @@ def verdict(resources: Sequence[StackResource], about: str = TITLE) -> tuple[Wor
         (away(exported={**EXPORTED, "checkpoints": "s3://theirs/vision"}), Word.BROKEN, "without its own"),
         (away(exported={**EXPORTED, "checkpoints": None}), Word.NOT_JUDGED, "nor an output"),
         (away(exported={**EXPORTED, "reachesCheckpoints": False}), Word.BROKEN, "leads to no store"),
+        (away(exported={**EXPORTED, "registry": ECR}), Word.ASSUMED, "are assumed to have the images"),
     ],
 )  # fmt: skip
 def test_tier_elsewhere_is_judged_by_what_its_stack_exports(
@@ -122,6 +126,24 @@ def test_lost_checkpoints_stop_a_run_and_what_is_unknown_of_them_does_not() -> N
     unknown = stack(A100_SPOT, AWAY, A100, uri=UNKNOWN)
     assert not find_unreachable(unknown, PACK_DEFAULTS), "an update may show that they are the same"
     assert [each for each in find_notes(unknown, PACK_DEFAULTS) if TITLE in each.message], "it is said"
+
+
+@pytest.mark.parametrize(
+    ("image", "stops"), [("ghcr.io/lab/train:1", True), (f"123456789012{ECR}/train:1", False)]
+)
+def test_job_whose_image_no_registry_there_has_stops_the_run(image: str, stops: bool) -> None:
+    job = declared_jobset({"containers": [{**requesting(cpu="3", memory="8Gi"), "image": image}]})
+    first, last = TIERS
+    tiers = [first, away(exported={**EXPORTED, "registry": ECR}), last]
+    resources = [
+        ladder(tiers) if each.type.endswith(":FallbackPolicy") else each for each in job_program(job)
+    ]
+    found = [
+        each.message
+        for each in find_unreachable(resources, PACK_DEFAULTS)
+        if "cannot pull ghcr.io" in each.message
+    ]
+    assert bool(found) is stops, "the nodes of an isolated network reach the registries of their region alone"
 
 
 def test_ladder_is_never_proved_by_a_tier_elsewhere() -> None:
