@@ -18,10 +18,6 @@ _CLOCK_INTERVAL: Final = timedelta(seconds=5)
 # A failed reconciliation is retried within minutes: an error in one job usually persists.
 _MOST_RETRY_SECONDS: Final = 60.0
 
-# The objects of a job change in bursts: a gang's pods, their Job and the JobSet. Each burst is reconciled at its beginning and at
-# its end; a step of a move may be this much later.
-PAUSE_SECONDS: Final = 0.1
-
 # A job's parts of shared nodes may change many times a second, and only the time at which its limit of cost is reached follows.
 SOON_SECONDS: Final = 10.0
 
@@ -37,8 +33,8 @@ def utc_now() -> datetime:
 class WorkQueue(Generic[K]):
     """Keys to reconcile. Used from one event loop.
 
-    A key that is added while a worker has it, or a moment later, is queued once more after that. `add_at` requires that `run`
-    runs.
+    A key that is added while a worker has it is queued once more after that, at once: the last state of a pod that ends may be
+    seen for some milliseconds only. `add_at` requires that `run` runs.
     """
 
     def __init__(self, *, now: Callable[[], datetime] = utc_now) -> None:
@@ -115,10 +111,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Mark a key as no longer in work; it is queued again a moment later at the earliest."""
-        asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._end_pause, key)
-
-    def _end_pause(self, key: K) -> None:
+        """Mark a key as no longer in work."""
         self._working.discard(key)
         if key in self._again:
             self._again.discard(key)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from holdfast.components.operators.job_operators import jobset_values
+from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.infra import versions
 from holdfast.infra.controller_chart import PREREQUISITES, write_chart
 from holdfast.scheduling.json import Json
@@ -55,7 +56,9 @@ def test_an_installed_chart_moves_a_job_down_a_ladder_written_by_hand(tmp_path: 
         charts.apply(*manifests(EXAMPLE / "ladder.yaml"))
         charts.install(CONTROLLER, tmp_path / "chart" / CONTROLLER, CONTROLLER_NAMESPACE, values)
         runner = OperatorRunner(charts.workspace, STACK, report=lambda _: None)
-        cluster = LoopCluster(client=charts.client, workspace=charts.workspace, host=runner)
+        cluster = LoopCluster(
+            client=charts.client, workspace=charts.workspace, host=runner, kinds=[JobSetKind()]
+        )
         (job,) = manifests(EXAMPLE / "job.yaml")
         wait_until_enforced(charts.client, lambda client: is_adjusted(client, job))
         charts.apply(job)

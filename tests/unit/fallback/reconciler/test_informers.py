@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.work_queue import PAUSE_SECONDS, SOON_SECONDS, WorkQueue
+from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
@@ -21,7 +21,7 @@ JOBS: Final = ("a", "b", "c")
 NODES: Final = ("n", "m")
 # Of each reconciliation; those of all jobs may be ahead of one.
 WORK_SECONDS: Final = 0.05
-TURN_SECONDS: Final = WORK_SECONDS * (len(JOBS) + 1) + PAUSE_SECONDS
+TURN_SECONDS: Final = WORK_SECONDS * (len(JOBS) + 1)
 
 
 Pod: TypeAlias = tuple[str, str]
