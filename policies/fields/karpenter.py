@@ -19,7 +19,7 @@ _NODE_POOL: Final = Fields.of(
             limits(cpu memory nodes nvidia.com/gpu) replicas
             template(
                 metadata(labels)
-                spec(nodeClassRef requirements taints(effect key value))
+                spec(expireAfter nodeClassRef requirements taints(effect key value))
             )
         )
     """,
@@ -27,7 +27,7 @@ _NODE_POOL: Final = Fields.of(
         _TYPE: f"{_OBJECT} spec(template(metadata(annotations) spec(taints(timeAdded))))",
         "Karpenter's other taints, which whatever set them removes before pods are scheduled": "spec(template(spec(startupTaints)))",
         "which NodePool Karpenter prefers; each that takes a pod is counted": "spec(weight)",
-        _ENDS: "spec(disruption template(spec(expireAfter terminationGracePeriod)))",
+        _ENDS: "spec(disruption template(spec(terminationGracePeriod)))",
     },
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
 from holdfast.policies.fields import unread
@@ -46,11 +47,12 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.quantities import DurationError, parse_duration
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import KubeletSettings, machine_capacity
-from holdfast.scheduling.reachability.node_labels import Provisioner
+from holdfast.scheduling.reachability.node_labels import Provisioner, machine_labels
 from holdfast.scheduling.reachability.node_pool_requirements import NodePoolRequirement, NodePoolRequirements
 from holdfast.scheduling.taints import Taint
 
@@ -71,10 +73,13 @@ WELL_KNOWN: Final = (
     "node.kubernetes.io/windows-build",
     "karpenter.k8s.aws/ec2nodeclass",
     "karpenter.k8s.aws/instance-tenancy",
+    "karpenter.k8s.aws/placement-group-id",
+    "karpenter.k8s.aws/placement-group-partition",
     "karpenter.k8s.aws/capacity-reservation-id",
     "karpenter.k8s.aws/capacity-reservation-type",
     "karpenter.k8s.aws/capacity-reservation-interruptible",
     "karpenter.azure.com/aksnodeclass",
+    "karpenter.kwok.sh/kwoknodeclass",
     "kubernetes.azure.com/cluster",
     "kubernetes.azure.com/mode",
     "kubernetes.azure.com/scalesetpriority",
@@ -84,6 +89,12 @@ WELL_KNOWN: Final = (
     "kubernetes.azure.com/sku-cpu",
     "kubernetes.azure.com/sku-memory",
 )
+
+#: Domains of labels that Karpenter and its providers keep for themselves.
+_KEPT_DOMAINS: Final = ("karpenter.sh", *NODE_CLASSES)
+
+#: Jobs on nodes that live shorter than this restart so often that they may never end.
+_SHORT_LIFE: Final = timedelta(hours=1)
 
 
 def is_node_pool(type_token: str) -> bool:
@@ -141,6 +152,8 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
                 *open_settings(node_pool, node_class, zones, resources),
+                *_unknown_labels(node_pool, cloud, provisioner),
+                *_short_life(node_pool),
                 *unread(node_pool),
                 *unshown_by_patches(node_pool),
             ),
@@ -270,6 +283,32 @@ def _machines(
         undecided_by=selected.undecided_by,
         unsatisfiable=read.contradictions(provisioner) or (_keys(read) if is_empty else ()),
     )
+
+
+def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provisioner) -> Iterator[str]:
+    """Yield the requirements on labels of Karpenter's domains that its provider is not known to have.
+
+    Karpenter rejects the NodePool if the domain is its provider's own; those of another one choose no machine.
+    """
+    if not cloud:
+        return
+    machine = next(iter(machine_catalogue(cloud).values()))
+    known = {CAPACITY_TYPE, *WELL_KNOWN, *machine_labels(machine, provisioner)}
+    for each in requirements(node_pool):
+        key = at(each, "key")
+        if isinstance(key, str) and key.partition("/")[0] in _KEPT_DOMAINS and key not in known:
+            yield f"its node class's provider is not known to have the label {key}, on which it has a requirement"
+
+
+def _short_life(node_pool: StackResource) -> Iterator[str]:
+    """Yield that its nodes end so soon that jobs on them may never end."""
+    expiry = text_at(node_pool.props, "spec", "template", "spec", "expireAfter")
+    try:
+        is_short = isinstance(expiry, str) and parse_duration(expiry) < _SHORT_LIFE
+    except DurationError:
+        return
+    if is_short:
+        yield f"its nodes live {expiry} (`expireAfter`): whether jobs that restart so often ever end is not known"
 
 
 def _keys(read: NodePoolRequirements) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The pools that each cloud's reader finds in a stack."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -8,7 +9,7 @@ from holdfast.policies.inputs import all_pools, declared_pools
 from holdfast.policies.inputs.aks import aks_pools
 from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
-from holdfast.policies.resources import Value
+from holdfast.policies.resources import Value, at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import POOL, SPOT
 from holdfast.scheduling.reachability.affinity import LabelFact
@@ -25,6 +26,7 @@ from tests.support.builders.stack_resources import (
     node_pool,
     resource,
 )
+from tests.support.sources import ROOT
 
 TEAM = "example.com/team"
 
@@ -168,3 +170,55 @@ def test_system_pools_of_aks_are_not_for_jobs() -> None:
     stack = [aks_pool("system", mode="System"), aks_cluster(), aks_pool("a100")]
     assert [pool.label for pool in declared_pools(stack)] == ["a100"], "jobs run on the user pool"
     assert len(all_pools(stack)) == 3, "a ladder may still name the others"
+
+
+def unmodeled(group: str, *keys: str, **spec: Value) -> tuple[str, ...]:
+    """What is not judged of a NodePool with requirements on these labels, whose node class is of that API group."""
+    pool = node_pool("a100", *({"key": key, "operator": "Exists"} for key in keys))
+    template = at(pool.props, "spec", "template", "spec")
+    assert isinstance(template, dict), "a NodePool"
+    template.update(nodeClassRef={"group": group}, **spec)
+    (read,) = declared_pools([pool])
+    return read.facts.unmodeled
+
+
+@pytest.mark.parametrize(
+    ("group", "key", "is_named"),
+    [
+        ("karpenter.k8s.aws", "karpenter.k8s.aws/instance-family", False),
+        ("karpenter.k8s.aws", "karpenter.k8s.aws/instance-famly", True),
+        ("karpenter.k8s.aws", "eks.amazonaws.com/instance-family", True),
+        ("karpenter.k8s.aws", "karpenter.sh/capacitytype", True),
+        ("karpenter.k8s.aws", "example.com/instance-famly", False),
+        ("eks.amazonaws.com", "eks.amazonaws.com/instance-family", False),
+        ("eks.amazonaws.com", "karpenter.k8s.aws/instance-family", True),
+        ("karpenter.azure.com", "karpenter.azure.com/sku-gpu-count", False),
+        ("karpenter.azure.com", "karpenter.azure.com/sku-gpu-cout", True),
+    ],
+)
+def test_pool_with_a_requirement_on_a_kept_label_that_its_provider_lacks_is_not_judged(
+    group: str, key: str, is_named: bool
+) -> None:
+    named = any(key in each for each in unmodeled(group, key))
+    assert named is is_named, "Karpenter rejects the pool, or the requirement chooses no machine"
+
+
+@pytest.mark.parametrize(
+    ("chart", "group"),
+    [("karpenter-crds", "karpenter.k8s.aws"), ("karpenter-kwok-crds", "karpenter.kwok.sh")],
+)
+def test_labels_that_karpenter_admits_in_requirements_are_known(chart: str, group: str) -> None:
+    definition = ROOT / "components" / "charts" / chart / "files" / "karpenter.sh_nodepools.yaml"
+    admitted = re.search(
+        rf"self in \[([^]]*)\] \|\| [^|]*endsWith\(\"{re.escape(group)}\"\)", definition.read_text("utf-8")
+    )
+    assert admitted, "its definition lists the labels of the provider's domain"
+    assert unmodeled(group, *re.findall(r'"([^"]+)"', admitted[1])) == (), "each is one that the pack knows"
+
+
+@pytest.mark.parametrize(
+    ("expiry", "is_named"), [("15m", True), ("1h", False), ("720h", False), ("Never", False), (None, False)]
+)
+def test_pool_whose_nodes_live_less_than_an_hour_is_not_judged(expiry: str | None, is_named: bool) -> None:
+    named = any("expireAfter" in each for each in unmodeled("karpenter.k8s.aws", expireAfter=expiry))
+    assert named is is_named, "jobs that restart every few minutes may never end"
