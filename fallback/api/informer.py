@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import random
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, Generic, TypeVar, cast
 
 from holdfast.fallback.api.backoff import Backoff
@@ -32,13 +32,42 @@ _AT_ONCE_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
+class Reconnection:
+    """Ends the waits of all informers of a server that cannot list once one of them can again.
+
+    Kinds that are listed at different times contradict each other: pods of before an outage look lost on the nodes of after it.
+    """
+
+    def __init__(self) -> None:
+        self._answered = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Return after so many seconds, or once an informer has listed again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._answered.wait()
+
+    def answered(self) -> None:
+        """End the waits that are under way."""
+        before, self._answered = self._answered, asyncio.Event()
+        before.set()
+
+
 class Informer(Generic[T]):
     """Follows all objects of a kind with some labels, and updates `cache`.
 
     A kind that the server does not serve has no objects until it is served. `lists` and `watches` count their starts.
     """
 
-    def __init__(self, client: Client, kind: Kind, cache: Cache[T], *, labels: str | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        cache: Cache[T],
+        *,
+        labels: str | None = None,
+        reconnection: Reconnection | None = None,
+    ) -> None:
         self.kind = kind
         self.cache = cache
         self.lists = 0
@@ -48,6 +77,9 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self._backoff = Backoff()
+        self._reconnection = reconnection or Reconnection()
+        self._is_listed = False
+        self._is_unanswered = False
         self._version = ""
         self._missing = 0
         self._failures = 0
@@ -104,6 +136,7 @@ class Informer(Generic[T]):
 
     async def _list(self) -> None:
         self.lists += 1
+        self._is_listed = False
         names: set[Name] = set()
         go_on: str | None = None
         while True:
@@ -117,7 +150,11 @@ class Informer(Generic[T]):
         self.cache.retain(names)
         self._missing = 0
         self._version = page.version
+        self._is_listed = True
         self._synced.set()
+        if self._is_unanswered:
+            self._is_unanswered = False
+            self._reconnection.answered()
 
     async def _watch_on(self) -> None:
         """Watch, each time from where the last watch ended, until that fails repeatedly."""
@@ -187,4 +224,9 @@ class Informer(Generic[T]):
         seconds = self._backoff.seconds(asked_for)
         if not (isinstance(error, ApiError) and error.is_too_old):
             _log.warning("following %s, again in %.1f s: %s", self.kind.plural, seconds, error)
-        await asyncio.sleep(seconds)
+        if self._is_listed or asked_for is not None:
+            # A server that lists and ends each watch would answer one kind after another without a pause.
+            await asyncio.sleep(seconds)
+        else:
+            self._is_unanswered = True
+            await self._reconnection.wait(seconds)

@@ -19,7 +19,7 @@ from holdfast.fallback.api.client import (
     Client,
     Kind,
 )
-from holdfast.fallback.api.informer import Informer
+from holdfast.fallback.api.informer import Informer, Reconnection
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
@@ -28,6 +28,8 @@ from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import RESERVED_FOR, TRAINING, TRAINING_VALUE
+
+T = TypeVar("T")
 
 
 class InformerStats(Protocol):
@@ -52,23 +54,26 @@ class Informers:
     """All informers."""
 
     def __init__(self, client: Client, caches: Caches) -> None:
-        self._namespaces = Informer(
-            client, NAMESPACE, caches.namespaces, labels=f"{TRAINING}={TRAINING_VALUE}"
-        )
-        self.claims = Informer(client, NODECLAIM, caches.claims)
+        reconnection = Reconnection()
+
+        def following(kind: Kind, cache: Cache[T], *, labels: str | None = None) -> Informer[T]:
+            return Informer(client, kind, cache, labels=labels, reconnection=reconnection)
+
+        self._namespaces = following(NAMESPACE, caches.namespaces, labels=f"{TRAINING}={TRAINING_VALUE}")
+        self.claims = following(NODECLAIM, caches.claims)
         self._in_namespaces = (
-            Informer(client, FALLBACK_POLICY, caches.policies),
-            Informer(client, JOBSET, caches.jobs[JOBSET.name]),
-            Informer(client, RAYJOB, caches.jobs[RAYJOB.name]),
-            *(Informer(client, kind, cache) for kind, cache in caches.children.items()),
-            *(Informer(client, POD, cache, labels=labels) for labels, cache in caches.pods.items()),
-            Informer(client, WORKLOAD, caches.workloads),
+            following(FALLBACK_POLICY, caches.policies),
+            following(JOBSET, caches.jobs[JOBSET.name]),
+            following(RAYJOB, caches.jobs[RAYJOB.name]),
+            *(following(kind, cache) for kind, cache in caches.children.items()),
+            *(following(POD, cache, labels=labels) for labels, cache in caches.pods.items()),
+            following(WORKLOAD, caches.workloads),
         )
         self._others = (
-            Informer(client, NODE, caches.nodes),
+            following(NODE, caches.nodes),
             self.claims,
-            Informer(client, NODEPOOL, caches.node_pools),
-            Informer(client, POD, caches.placeholders, labels=RESERVED_FOR),
+            following(NODEPOOL, caches.node_pools),
+            following(POD, caches.placeholders, labels=RESERVED_FOR),
         )
         caches.namespaces.add_handler(self._namespace_changed)
 
@@ -120,9 +125,6 @@ class Informers:
     def _namespace_changed(self, _: Change[str]) -> None:
         for informer in self._in_namespaces:
             informer.relist()
-
-
-T = TypeVar("T")
 
 
 def enqueue_on_change(

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from holdfast.fallback.api.cache import Cache, Name
-from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
-from holdfast.fallback.api.informer import Informer
+from holdfast.fallback.api.client import NODE, POD, ApiError, Client, Unreachable
+from holdfast.fallback.api.informer import Informer, Reconnection
 from holdfast.scheduling.json import Json
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
@@ -192,6 +192,31 @@ async def test_an_unreachable_server_is_retried() -> None:
     api.fail = lambda _: None
     await informer.wait_synced()
     task.cancel()
+
+
+@virtually
+async def test_one_answer_ends_the_waits_of_all_kinds() -> None:
+    api, reconnection, forbidden = FakeApi(), Reconnection(), {"pods", "nodes"}
+
+    def refuse(sent: Sent) -> None:
+        if sent.path.rpartition("/")[2] in forbidden:
+            raise ApiError(403, "Forbidden", "the roles are not known yet")
+
+    api.fail = refuse
+    pods, nodes = (
+        Informer(Client(api), kind, Cache(phase), reconnection=reconnection) for kind in (POD, NODE)
+    )
+    tasks = [asyncio.create_task(each.run()) for each in (pods, nodes)]
+    await asyncio.sleep(300)
+    forbidden.clear()
+    before = len(api.sent)
+    await until(lambda: pods.is_synced or nodes.is_synced)
+    await asyncio.sleep(0.1)
+    assert pods.is_synced, "no node is looked at beside pods of half a minute ago"
+    assert nodes.is_synced, "whichever of them was answered first"
+    assert len(api.sent) - before < 8, "a list and a watch of each"
+    for each in tasks:
+        each.cancel()
 
 
 @virtually
