@@ -79,7 +79,6 @@ WELL_KNOWN: Final = (
     "karpenter.k8s.aws/capacity-reservation-type",
     "karpenter.k8s.aws/capacity-reservation-interruptible",
     "karpenter.azure.com/aksnodeclass",
-    "karpenter.kwok.sh/kwoknodeclass",
     "kubernetes.azure.com/cluster",
     "kubernetes.azure.com/mode",
     "kubernetes.azure.com/scalesetpriority",
@@ -90,6 +89,8 @@ WELL_KNOWN: Final = (
     "kubernetes.azure.com/sku-memory",
 )
 
+#: Of simulated nodes only.
+_CLASS_OF_KWOK: Final = "karpenter.kwok.sh/kwoknodeclass"
 #: Domains of labels that Karpenter and its providers keep for themselves.
 _KEPT_DOMAINS: Final = ("karpenter.sh", *NODE_CLASSES)
 
@@ -293,7 +294,7 @@ def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provision
     if not cloud:
         return
     machine = next(iter(machine_catalogue(cloud).values()))
-    known = {CAPACITY_TYPE, *WELL_KNOWN, *machine_labels(machine, provisioner)}
+    known = {CAPACITY_TYPE, _CLASS_OF_KWOK, *WELL_KNOWN, *machine_labels(machine, provisioner)}
     for each in requirements(node_pool):
         key = at(each, "key")
         if isinstance(key, str) and key.partition("/")[0] in _KEPT_DOMAINS and key not in known:
