@@ -212,7 +212,7 @@ async def test_one_answer_ends_the_waits_of_all_kinds() -> None:
     before = len(api.sent)
     await until(lambda: pods.is_synced or nodes.is_synced)
     await asyncio.sleep(0.1)
-    assert pods.is_synced, "no node is looked at beside pods of half a minute ago"
+    assert pods.is_synced, "no decision is made from nodes of now and pods of half a minute ago"
     assert nodes.is_synced, "whichever of them was answered first"
     assert len(api.sent) - before < 8, "a list and a watch of each"
     for each in tasks:
