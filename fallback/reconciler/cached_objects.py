@@ -58,13 +58,7 @@ _POD_LABELS: Final[Fields] = dict.fromkeys(
 _NODE_LABELS: Final[Fields] = dict.fromkeys(
     ("karpenter.sh/nodepool", RESERVED_FOR, POOL, INSTANCE_TYPE, ZONE, *CAPACITY_KEYS)
 )
-_CONDITIONS: Final[Fields] = {
-    "type": None,
-    "status": None,
-    "reason": None,
-    "message": None,
-    "lastTransitionTime": None,
-}
+_CONDITIONS: Final[Fields] = dict.fromkeys(("type", "status", "reason", "lastTransitionTime"))
 _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 
 # The API server fills in requests from limits.
@@ -90,7 +84,7 @@ POD_FIELDS: Final[Fields] = {
 NODE_FIELDS: Final[Fields] = {
     "metadata": {**_METADATA, "labels": _NODE_LABELS},
     "spec": {"taints": None},
-    "status": {"conditions": _CONDITIONS, "allocatable": None},
+    "status": {"conditions": {**_CONDITIONS, "message": None}, "allocatable": None},
 }
 CLAIM_FIELDS: Final[Fields] = {"metadata": _METADATA, "status": {"nodeName": None}}
 NODE_POOL_FIELDS: Final[Fields] = {
@@ -104,14 +98,18 @@ CHILD_FIELDS: Final[Fields] = {
         "labels": {"jobset.sigs.k8s.io/replicatedjob-name": None},
     },
     "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
-    "status": {"succeeded": None, "conditions": _CONDITIONS},
+    "status": {"succeeded": None, "conditions": {"type": None, "status": None}},
 }
 WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
 
 # They are not read, and they change with every heartbeat or are as long as the object.
+_DROPPED_METADATA: Final = frozenset({"managedFields", "resourceVersion"})
 _DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
-# A kubelet writes five conditions; only this one is about whether it answers.
+# They count pods, and change with each of them.
+_DROPPED_STATUS: Final = frozenset({"replicatedJobsStatus", "rayClusterStatus"})
+# A kubelet writes five conditions of a node; only this one is about whether it answers.
 _NODE_CONDITIONS: Final = frozenset({"Ready"})
+_POD_CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget", "Ready"})
 
 
 def trim(value: JsonValue, fields: Fields) -> JsonValue:
@@ -126,8 +124,8 @@ def trim(value: JsonValue, fields: Fields) -> JsonValue:
 
 
 def trim_pod(pod: Json) -> Json:
-    """Return a trimmed pod."""
-    return mapping(trim(pod, POD_FIELDS))
+    """Return a trimmed pod, without conditions that are written while it starts and not read."""
+    return _with_conditions(mapping(trim(pod, POD_FIELDS)), _POD_CONDITIONS)
 
 
 def trim_placeholder(pod: Json) -> "Json | None":
@@ -140,12 +138,16 @@ def trim_placeholder(pod: Json) -> "Json | None":
 
 def trim_node(node: Json) -> Json:
     """Return a trimmed node, without fields that change with every heartbeat."""
-    found = mapping(trim(node, NODE_FIELDS))
-    status = mapping(found.get("status"))
-    ready = [
-        each for each in sequence(status.get("conditions")) if mapping(each).get("type") in _NODE_CONDITIONS
-    ]
-    return {**found, "status": {**status, "conditions": ready}}
+    return _with_conditions(mapping(trim(node, NODE_FIELDS)), _NODE_CONDITIONS)
+
+
+def _with_conditions(obj: Json, types: frozenset[str]) -> Json:
+    """Return an object without the conditions of its status that have other types."""
+    status = mapping(obj.get("status"))
+    if "conditions" not in status:
+        return obj
+    read = [each for each in sequence(status["conditions"]) if text(mapping(each).get("type")) in types]
+    return {**obj, "status": {**status, "conditions": read}}
 
 
 def trim_claim(claim: Json) -> Json:
@@ -201,29 +203,35 @@ def cached_policy(policy: Json) -> CachedPolicy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedJob:
-    """A JobSet or RayJob: its index keys, and the whole object as text."""
+    """A JobSet or RayJob: its index keys, its version, and the rest of the object as text."""
 
     uid: str
     follows: bool
+    version: str
     content: bytes
 
     def read(self) -> Json:
         """Return the object."""
-        return cast("Json", json.loads(self.content))
+        job = cast("Json", json.loads(self.content))
+        return {**job, "metadata": {**metadata_of(job), "resourceVersion": self.version}}
 
 
 def cached_job(job: Json) -> CachedJob:
-    """Return the cached form of a job: the whole object without its managed fields."""
+    """Return the cached form of a job: the whole object without what is not read."""
     metadata = metadata_of(job)
     annotations = {
         name: value
         for name, value in mapping(metadata.get("annotations")).items()
         if name not in _DROPPED_ANNOTATIONS
     }
-    rest = {name: value for name, value in metadata.items() if name != "managedFields"}
-    whole = {**job, "metadata": {**rest, "annotations": annotations}}
+    rest = {name: value for name, value in metadata.items() if name not in _DROPPED_METADATA}
+    whole: dict[str, JsonValue] = {**job, "metadata": {**rest, "annotations": annotations}}
+    if "status" in job:
+        status = mapping(job["status"])
+        whole["status"] = {name: value for name, value in status.items() if name not in _DROPPED_STATUS}
     return CachedJob(
         uid=text(metadata.get("uid")),
         follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        version=text(metadata.get("resourceVersion")),
         content=json.dumps(whole, separators=(",", ":")).encode(),
     )

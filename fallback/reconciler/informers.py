@@ -153,7 +153,8 @@ def enqueue_on_change(
         cache.add_handler(enqueue_all)
 
     for kind, cache in caches.jobs.items():
-        on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
+        # A status that only counts pods differs by its version alone.
+        on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),), read=lambda job: job.content)
     for cache in caches.children.values():
         # A Job's status repeatedly counts its ready pods, which the controller does not read.
         on(cache, lambda change: _parents(job_of_child, change), read=_without_version)

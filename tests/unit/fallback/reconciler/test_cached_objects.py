@@ -125,6 +125,19 @@ def test_a_heartbeat_changes_no_trimmed_node() -> None:
     assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would enqueue its jobs"
 
 
+def test_conditions_of_a_starting_pod_and_the_schedulers_message_change_no_trimmed_pod() -> None:
+    waiting = worker("w")
+    unscheduled = {**condition("PodScheduled"), "status": "False", "reason": "Unschedulable"}
+    before, after = (
+        {**waiting, "status": {**obj(waiting["status"]), "conditions": conditions}}
+        for conditions in (
+            [{**unscheduled, "message": "0/3 nodes are available"}],
+            [{**unscheduled, "message": "0/4 nodes are available"}, condition("Initialized")],
+        )
+    )
+    assert trim_pod(before) == trim_pod(after), "or each new node would enqueue every job that waits"
+
+
 def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:
     job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
     kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,9 @@ from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING
-from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
+from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, rayjob, renamed, worker
 from tests.support.fakes.api_server import run_virtually
+from tests.support.json_objects import obj
 
 JOBS: Final = ("a", "b", "c")
 NODES: Final = ("n", "m")
@@ -123,3 +125,28 @@ def test_each_job_is_reconciled_after_the_last_event_that_concerns_it(events: Se
                 ), f"{job} was not reconciled {turn} s after event {number}, {events[number - 1]}"
 
     run_virtually(play())
+
+
+@pytest.mark.parametrize(
+    ("job", "counts"),
+    [(jobset(), "replicatedJobsStatus"), (rayjob(), "rayClusterStatus")],
+    ids=["JobSet", "RayJob"],
+)
+def test_a_status_that_counts_pods_enqueues_no_job_and_its_version_is_known(job: Json, counts: str) -> None:
+    caches, enqueued = Caches(), list[JobKey]()
+    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    key = JobKey(str(job["kind"]), NAMESPACE, "train")
+    caches.jobs[key.kind].put(job)
+    enqueue_on_change(caches, enqueued.append, enqueued.append)
+    later: Json = {
+        **job,
+        "metadata": {**obj(job["metadata"]), "resourceVersion": "42"},
+        "status": {**obj(job["status"]), counts: [{"ready": 1}]},
+    }
+    caches.jobs[key.kind].put(later)
+    assert not enqueued, "JobSet and KubeRay write these counts with each pod, and nothing reads them"
+    cached = caches.job(key)
+    assert cached is not None, "it is cached"
+    assert obj(cached.read()["metadata"])["resourceVersion"] == "42", "or the next write would be a conflict"
+    caches.jobs[key.kind].put({**later, "spec": {**obj(job["spec"]), "suspend": True}})
+    assert enqueued == [key], "every other change is reconciled"
