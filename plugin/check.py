@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from holdfast.fallback.api.client import ApiError
-from holdfast.fallback.api.objects import count, metadata_of, name_of, objects, text
+from holdfast.fallback.api.objects import count, labels_of, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.pod_templates import pool_of, requests_of, selector_of
 from holdfast.fallback.jobs.rayjob import worker_groups
@@ -75,7 +75,7 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
     admitted, warnings = _dry_run(cluster, manifest)
     name = reference_of(admitted)
     said = tuple(f"  warning: {each}" for each in warnings)
-    if mapping(metadata_of(admitted).get("labels")).get(FOLLOWS) != FOLLOWS_VALUE:
+    if labels_of(admitted).get(FOLLOWS) != FOLLOWS_VALUE:
         line = f"{name}: admission takes it, and it does not follow the ladder: no label {FOLLOWS} is set."
         return Verdict(lines=(line, *said), is_good=True)
     policy = cluster.policy_object()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.fallback.api.client import ApiError
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy
@@ -149,7 +149,7 @@ def _cannot_resume(job: Json) -> Problem | None:
     state, name = state_of(job), reference_of(job)
     if has_finished(job):
         return _ended(job, "Create the job again: it continues from its checkpoint.")
-    asked = mapping(metadata_of(job).get("annotations")).get(STOP) == "true"
+    asked = annotations_of(job).get(STOP) == "true"
     is_suspended = mapping(job.get("spec")).get("suspend") is True
     if not asked and not is_suspended:
         return Problem(
@@ -182,7 +182,7 @@ def _has_no_old_children(job: Json, seen: Observation) -> bool:
 
 def _selecting(job: Json, pool: str, state: JobState) -> Json:
     """Return the patch with which a suspended job's pods select another pool; the record stays as it is."""
-    recorded = text(mapping(metadata_of(job).get("annotations")).get(STATE))
+    recorded = text(annotations_of(job).get(STATE))
     return KINDS[text(job.get("kind"))].suspension(job, Suspend(state=state, pool=pool), recorded)
 
 
@@ -208,7 +208,7 @@ def _too_slow(name: str, seconds: float, what: str) -> Problem:
 
 
 def _require_following(job: Json) -> None:
-    if mapping(metadata_of(job).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE:
+    if labels_of(job).get(FOLLOWS) == FOLLOWS_VALUE:
         return
     raise ConfigError.of(
         field="job",

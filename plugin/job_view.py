@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.api.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
@@ -76,7 +76,7 @@ def reference_of(job: Json) -> str:
 
 def state_of(job: Json) -> JobState | None:
     """Return the controller's record in a job; None without one that can be read, or of another job's."""
-    written = mapping(metadata_of(job).get("annotations")).get(STATE)
+    written = annotations_of(job).get(STATE)
     found = read_state(text(written) or None)
     return found if isinstance(found, JobState) and found.uid == uid_of(job) else None
 
@@ -199,7 +199,7 @@ def _limits_of_ladder(state: JobState, policy: Policy | None) -> Iterable[Limit]
 
 
 def _deadline(job: Json) -> Iterable[Limit]:
-    at = moment(mapping(metadata_of(job).get("annotations")).get(FINISH_BY))
+    at = moment(annotations_of(job).get(FINISH_BY))
     if at is not None:
         yield Limit(what="must have finished", at=at)
 

@@ -56,6 +56,16 @@ def objects(value: JsonValue) -> tuple[Json, ...]:
     return tuple(map(mapping, sequence(value)))
 
 
+def labels_of(obj: Json) -> Json:
+    """Return an object's labels, empty where it has none."""
+    return mapping(metadata_of(obj).get("labels"))
+
+
+def annotations_of(obj: Json) -> Json:
+    """Return an object's annotations, empty where it has none."""
+    return mapping(metadata_of(obj).get("annotations"))
+
+
 def uid_of(obj: Json) -> str:
     """Return an object's uid."""
     return text(metadata_of(obj).get("uid"))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import metadata_of, moment, objects, text, uid_of
+from holdfast.fallback.api.objects import (
+    annotations_of,
+    labels_of,
+    metadata_of,
+    moment,
+    objects,
+    text,
+    uid_of,
+)
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.deadline import deadline_of, work_done_of
 from holdfast.fallback.jobs.max_cost import max_cost_of
@@ -103,7 +111,7 @@ def is_managed_by_kueue(job: Json, workloads: Iterable[Json]) -> bool:
 
     Kueue may be configured to manage jobs without a queue name; those are recognized by their Workloads only.
     """
-    labelled = bool(text(mapping(metadata_of(job).get("labels")).get(QUEUE)))
+    labelled = bool(text(labels_of(job).get(QUEUE)))
     handed_on = mapping(job.get("spec")).get("managedBy") == _MULTIKUEUE
     return labelled or handed_on or any(_is_owned(workload, uid_of(job)) for workload in workloads)
 
@@ -144,7 +152,7 @@ def _awaits_permit(job: Json) -> bool:
 
 
 def _annotation(job: Json, key: str) -> str:
-    return text(mapping(metadata_of(job).get("annotations")).get(key))
+    return text(annotations_of(job).get(key))
 
 
 def _created(job: Json) -> datetime | None:

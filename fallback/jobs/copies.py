@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, text, uid_of
+from holdfast.fallback.api.objects import annotations_of, metadata_of, text, uid_of
 from holdfast.fallback.jobs.kinds import JobKind
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
@@ -80,7 +80,7 @@ def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
     """Return the job at home; `wanted`: the cluster that its ladder wants it in, empty for home."""
     job = snapshot.job
     metadata = metadata_of(job)
-    annotations = _annotations(job)
+    annotations = annotations_of(job)
     seen, _ = kind.observe(snapshot, PodHistory())
     lost = text(annotations.get(LOST_COPY))
     return HomeView(
@@ -101,7 +101,7 @@ def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
 
 def record_of(job: Json) -> TransferRecord:
     """Return a job's record; one that is lost may need any copy, so it is one of no epoch that needs them all."""
-    found = read_transfer(text(_annotations(job).get(TRANSFER)), uid_of(job))
+    found = read_transfer(text(annotations_of(job).get(TRANSFER)), uid_of(job))
     if found is not None:
         return found
     return TransferRecord(uid=uid_of(job), stage=Stage.RETURNING if is_held(job) else Stage.HOME)
@@ -119,7 +119,7 @@ def origin_of(found: Json) -> str:
 
 def _origin(found: Json) -> tuple[str, str, int]:
     """Return the home of a copy, the uid of its job, and its epoch; empty for no copy."""
-    parts = text(_annotations(found).get(COPY_OF)).split(" ")
+    parts = text(annotations_of(found).get(COPY_OF)).split(" ")
     is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
     return (parts[1], parts[2], int(parts[3])) if is_copy else ("", "", 0)
 
@@ -149,7 +149,7 @@ def remote_view(
         version=text(metadata_of(found).get("resourceVersion")),
         origin=origin,
         epoch=epoch,
-        permit=read_permit(text(_annotations(found).get(PERMIT))),
+        permit=read_permit(text(annotations_of(found).get(PERMIT))),
         is_quiet=is_stopped and all(has_ended(pod) for pod in pods),
         outcome=None if _may_continue(kind, found, seen) else seen.outcome,
     )
@@ -185,7 +185,7 @@ def ledger_of(job: Json) -> Ledger | None:
 
 def state_of(job: Json) -> JobState | None:
     """Return the state that the controller of a job's cluster has recorded of it; None without one that can be read."""
-    annotations = _annotations(job)
+    annotations = annotations_of(job)
     read = read_record(
         text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)
     )
@@ -240,10 +240,6 @@ def permit_patch(action: SetPermit) -> Json:
         },
         "spec": {"suspend": not may_run(action.permit)},
     }
-
-
-def _annotations(obj: Json) -> Json:
-    return mapping(metadata_of(obj).get("annotations"))
 
 
 def _finalizers(job: Json) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.objects import EARLIEST, LATEST, metadata_of, moment, text
+from holdfast.fallback.api.objects import EARLIEST, LATEST, annotations_of, metadata_of, moment, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Deadline
-from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration
 
@@ -90,5 +90,5 @@ def _share(obj: Json) -> float | None:
 
 
 def _annotation(obj: Json, name: str) -> str | None:
-    annotations = mapping(metadata_of(obj).get("annotations"))
+    annotations = annotations_of(obj)
     return text(annotations[name]).strip() if name in annotations else None

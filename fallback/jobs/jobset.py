@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
+    annotations_of,
     condition_of,
     count,
     counter,
+    labels_of,
     metadata_of,
     moment,
     namespace_of,
@@ -30,7 +32,7 @@ from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
     followers,
-    labels_of,
+    pod_labels,
     pool_of,
     shape_of,
     with_labels,
@@ -132,7 +134,7 @@ def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) 
 
 def replicated_job_of(child: Json) -> str:
     """Return the name of the template of a child Job or a pod."""
-    return text(mapping(metadata_of(child).get("labels")).get(REPLICATED_JOB))
+    return text(labels_of(child).get(REPLICATED_JOB))
 
 
 def is_complete(child: Json) -> bool:
@@ -217,7 +219,7 @@ class JobSetKind:
 
     def job_of_pod(self, pod: Json) -> JobKey | None:
         """Return the JobSet of a pod."""
-        name = text(mapping(metadata_of(pod).get("labels")).get(_NAME))
+        name = text(labels_of(pod).get(_NAME))
         return JobKey(self.kind, namespace_of(pod), name) if name else None
 
     def job_of_child(self, child: Json) -> JobKey | None:
@@ -342,13 +344,12 @@ class JobSetKind:
 def _shape(job: Json, each: ReplicatedJob) -> PodShape:
     """Return the shape of a template's pods. JobSet itself keeps the pods of exclusive topologies apart."""
     labels = {
-        **labels_of(each.template),
+        **pod_labels(each.template),
         _NAME: text(metadata_of(job).get("name")),
         REPLICATED_JOB: each.name,
     }
     is_exclusive = any(
-        _EXCLUSIVE in mapping(metadata_of(owner).get("annotations"))
-        for owner in (job, mapping(each.spec.get("template")))
+        _EXCLUSIVE in annotations_of(owner) for owner in (job, mapping(each.spec.get("template")))
     )
     problem = f"JobSet places its pods ({_EXCLUSIVE})" if is_exclusive else None
     return shape_of(each.pod_spec, each.replicas * each.pods_at_once, labels, problem)
@@ -359,9 +360,7 @@ def _own_snapshot(snapshot: Snapshot) -> Snapshot:
     uid = uid_of(snapshot.job)
     return replace(
         snapshot,
-        pods=tuple(
-            pod for pod in snapshot.pods if mapping(metadata_of(pod).get("labels")).get(_UID) in {uid, None}
-        ),
+        pods=tuple(pod for pod in snapshot.pods if labels_of(pod).get(_UID) in {uid, None}),
         children=tuple(child for child in snapshot.children if owner_of(child).get("uid") == uid),
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import annotations_of, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import MaxCost
-from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
 from holdfast.scheduling.ladder import AFTER_MAX_COST_VALUES, GIVE_UP_AFTER_MAX_COST, parse_max_cost
 
@@ -50,5 +50,5 @@ def _problem(written: Mapping[str, str]) -> str | None:
 
 
 def _annotations(job: Json) -> Mapping[str, str]:
-    annotations = mapping(metadata_of(job).get("annotations"))
+    annotations = annotations_of(job)
     return {name: text(annotations[name]) for name in (MAX_COST, AFTER_MAX_COST) if name in annotations}

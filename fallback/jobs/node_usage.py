@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import labels_of, text
 from holdfast.fallback.jobs.pods_and_nodes import bound_at, has_ended, node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import NodeKind
@@ -57,7 +57,7 @@ class UsedNode:
 
 def capacity_of_node(node: Json) -> CapacityType:
     """Return how a node's machine is bought: only spot, and the nodes of Karpenter, say so in their labels."""
-    labels = mapping(metadata_of(node).get("labels"))
+    labels = labels_of(node)
     if any(labels.get(key) == value for key, value in _SPOT_LABELS):
         return CapacityType.SPOT
     written = text(labels.get(CAPACITY_TYPE))
@@ -135,7 +135,7 @@ def _kind_of(
     node: Json | None, policy: Policy | NoPolicy, price_of_node: Callable[[Json, str], float | None]
 ) -> NodeKind | None:
     """The pool, the capacity type and the price of a node; None for one that is gone, not seen yet, or in no pool."""
-    pool = text(mapping(metadata_of(node or mapping(None)).get("labels")).get(POOL))
+    pool = text(labels_of(node or mapping(None)).get(POOL))
     if node is None or not pool:
         return None
     tier, price = tier_of(pool, policy), price_of_node(node, pool)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, moment, objects, stamp
+from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, moment, objects, stamp
 from holdfast.fallback.state_machine.state import JobState, write_marker
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
@@ -35,14 +35,14 @@ def with_marks(patch: Json, job: Json, state: JobState) -> Json:
     """Return a patch that writes a state, with the marker of the job's suspension and the label of its tier beside it."""
     metadata = mapping(patch.get("metadata"))
     marker = write_marker(state)
-    if marker or SUSPENDED_FOR in _annotations(job):
+    if marker or SUSPENDED_FOR in annotations_of(job):
         # Empty, not removed: admission restores annotations that an applied manifest lacks.
         metadata = {
             **metadata,
             "annotations": {**mapping(metadata.get("annotations")), SUSPENDED_FOR: marker},
         }
     tier = tier_label(state.pool)
-    if mapping(metadata_of(job).get("labels")).get(TIER) != tier:
+    if labels_of(job).get(TIER) != tier:
         metadata = {**metadata, "labels": {TIER: tier}}
     return {**patch, "metadata": metadata}
 
@@ -88,17 +88,17 @@ def terminated_pod_status(pod: Json, at: datetime) -> Json:
 
 def checkpoint_requested_at(job: Json) -> datetime | None:
     """Return the last checkpoint request that a job was sent."""
-    return moment(_annotations(job).get(CHECKPOINT_REQUESTED))
+    return moment(annotations_of(job).get(CHECKPOINT_REQUESTED))
 
 
 def checkpoints_on_request(job: Json) -> bool:
     """Whether a job declares that its program answers checkpoint requests."""
-    return _annotations(job).get(CHECKPOINTS_ON_REQUEST) == "true"
+    return annotations_of(job).get(CHECKPOINTS_ON_REQUEST) == "true"
 
 
 def checkpointed_at(pods: Iterable[Json]) -> datetime | None:
     """Return the last answer of a job's pods."""
-    answers = [moment(_annotations(pod).get(CHECKPOINTED)) for pod in pods]
+    answers = [moment(annotations_of(pod).get(CHECKPOINTED)) for pod in pods]
     return max((each for each in answers if each is not None), default=None)
 
 
@@ -110,7 +110,3 @@ def _fenced(obj: Json, annotations: Json) -> Json:
         "uid": known.get("uid"),
         "annotations": annotations,
     }
-
-
-def _annotations(obj: Json) -> Json:
-    return mapping(metadata_of(obj).get("annotations"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.api.objects import labels_of, metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     PodEnd,
@@ -131,12 +131,12 @@ def pod_records(history: PodHistory) -> Iterable[tuple[str, PodRecord]]:
 
 def part_of(pod: Json) -> Part:
     """Return the part of its job that a pod is: a Ray head, or a worker."""
-    labels = mapping(metadata_of(pod).get("labels"))
+    labels = labels_of(pod)
     return Part.HEAD if text(labels.get("ray.io/node-type")) == "head" else Part.WORKER
 
 
 def _is_of_gang(pod: Json) -> bool:
-    return bool(mapping(metadata_of(pod).get("labels")).keys() & _OF_GANG)
+    return bool(labels_of(pod).keys() & _OF_GANG)
 
 
 def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from holdfast.fallback.api.objects import metadata_of, objects, text
+from holdfast.fallback.api.objects import labels_of, metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import reservation_toleration
 from holdfast.fallback.reservations.placement import placement_of
 from holdfast.fallback.reservations.pod_shapes import PodShape
@@ -78,13 +78,13 @@ def with_labels(template: Json, labels: Mapping[str, str]) -> Json:
     return {**template, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}}
 
 
-def labels_of(template: Json) -> Mapping[str, str]:
+def pod_labels(template: Json) -> Mapping[str, str]:
     """Return the labels that a template gives its pods."""
-    return {key: text(value) for key, value in mapping(metadata_of(template).get("labels")).items()}
+    return {key: text(value) for key, value in labels_of(template).items()}
 
 
 def _is_marked(template: Json) -> bool:
-    return mapping(metadata_of(template).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE
+    return labels_of(template).get(FOLLOWS) == FOLLOWS_VALUE
 
 
 def _selects(pod_spec: Json) -> bool:

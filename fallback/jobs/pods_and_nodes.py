@@ -13,6 +13,7 @@ from holdfast.fallback.api.objects import (
     LATEST,
     condition_of,
     count,
+    labels_of,
     metadata_of,
     moment,
     name_of,
@@ -225,7 +226,7 @@ def _is_shutting_down(node: Json) -> bool:
 
 def _has_lost_its_machine(node: Json, claims: Mapping[str, Json] | None) -> bool:
     """Whether an unreachable node is Karpenter's and its NodeClaim is gone, which happens only after its instance is."""
-    is_karpenters = _KARPENTER in mapping(metadata_of(node).get("labels"))
+    is_karpenters = _KARPENTER in labels_of(node)
     return claims is not None and is_karpenters and name_of(node) not in claims
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
+    annotations_of,
     count,
-    metadata_of,
+    labels_of,
     name_of,
     namespace_of,
     objects,
@@ -27,7 +28,7 @@ from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
     followers,
-    labels_of,
+    pod_labels,
     pool_of,
     selector_of,
     shape_of,
@@ -135,7 +136,7 @@ def head_pod_spec(rayjob: Json) -> Json:
 
 def group_of(pod: Json) -> str:
     """Return the worker group of a pod; a head's is `headgroup`."""
-    return text(mapping(metadata_of(pod).get("labels")).get(GROUP))
+    return text(labels_of(pod).get(GROUP))
 
 
 _KIND: Final = "RayJob"
@@ -148,7 +149,7 @@ _CLUSTER_NAME: Final = re.compile(r"(?P<rayjob>.+)-[bcdfghjklmnpqrstvwxz2456789]
 
 def rayjob_of_pod(pod: Json) -> JobKey | None:
     """Return the RayJob that a pod may belong to, by its cluster's name or its Job's; None for other pods."""
-    labels = mapping(metadata_of(pod).get("labels"))
+    labels = labels_of(pod)
     found = _CLUSTER_NAME.fullmatch(text(labels.get(_CLUSTER)))
     name = found["rayjob"] if found else text(labels.get(_SUBMITTER))
     return JobKey(_KIND, namespace_of(pod), name) if name else None
@@ -185,7 +186,7 @@ def own_pods(snapshot: Snapshot) -> tuple[Json, ...]:
 
 
 def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool) -> bool:
-    labels = mapping(metadata_of(pod).get("labels"))
+    labels = labels_of(pod)
     cluster = text(labels.get(_CLUSTER))
     if cluster:
         return ("RayCluster", cluster) not in strangers
@@ -243,7 +244,7 @@ class RayJobKind:
             starting_since=gang.starting_since,
             is_elastic=any(each.scales for each in following),
             shapes=tuple(
-                shape_of(each.pod_spec, sizes[each.name], labels_of(mapping(each.spec.get("template"))))
+                shape_of(each.pod_spec, sizes[each.name], pod_labels(mapping(each.spec.get("template"))))
                 for each in following
                 if sizes[each.name]
             ),
@@ -310,7 +311,7 @@ class RayJobKind:
 
     def fails_for_good(self, copy: Json) -> bool:
         """Whether a RayJob that is valid has failed, and does not ask to be created again."""
-        asks = mapping(metadata_of(copy).get("annotations")).get(RECREATE) == "true"
+        asks = annotations_of(copy).get(RECREATE) == "true"
         return deployment_status(copy) != INVALID and not asks
 
     def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, owner_of, text, uid_of
+from holdfast.fallback.api.objects import (
+    annotations_of,
+    metadata_of,
+    name_of,
+    namespace_of,
+    owner_of,
+    text,
+    uid_of,
+)
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
@@ -37,7 +45,7 @@ _NOT_COPIED_ANNOTATIONS: Final = frozenset(
 
 def can_have_successor(job: Json) -> bool:
     """Whether a RayJob asks to be recreated, has not been, and has no owner or home that decides instead."""
-    annotations = mapping(metadata_of(job).get("annotations"))
+    annotations = annotations_of(job)
     asks = annotations.get(RECREATE) == "true"
     return asks and not annotations.keys() & {SUCCESSOR, COPY_OF} and not owner_of(job)
 
@@ -91,4 +99,4 @@ def predecessor_patch(job: Json) -> Json:
 
 
 def _first_name(job: Json) -> str:
-    return text(mapping(metadata_of(job).get("annotations")).get(SUCCESSOR_OF)) or name_of(job)
+    return text(annotations_of(job).get(SUCCESSOR_OF)) or name_of(job)

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
 from holdfast.fallback.api.client import JOB, RAYCLUSTER, Kind
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import labels_of, metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
@@ -144,7 +144,7 @@ class Caches:
 def pool_made_by(node_pool: Json) -> str:
     """Return the pool of the nodes that Karpenter provisions from a NodePool, empty if it is not one of ours."""
     template = mapping(mapping(node_pool.get("spec")).get("template"))
-    return text(mapping(metadata_of(template).get("labels")).get(POOL))
+    return text(labels_of(template).get(POOL))
 
 
 def pod_selectors(key: JobKey) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _owner_uids(_: Name, obj: Json) -> Iterable[str]:
 
 def _label(name: str) -> Callable[[Name, Json], Iterable[str]]:
     def found(_: Name, obj: Json) -> Iterable[str]:
-        value = text(mapping(metadata_of(obj).get("labels")).get(name))
+        value = text(labels_of(obj).get(name))
         return (value,) if value else ()
 
     return found

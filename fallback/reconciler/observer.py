@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import annotations_of, text
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
 from holdfast.fallback.jobs.node_usage import NodeUsage, used_nodes
@@ -37,7 +37,7 @@ from holdfast.fallback.state_machine.observation import (
     Reservation,
 )
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
-from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER, STATE, SUSPENDED_FOR
 
 
@@ -298,7 +298,7 @@ class Observer:
             may_run_here=may_run_here(snapshot.job),
             copy=None if self._away is None else self._away.copy_of(key),
         )
-        annotations = mapping(metadata_of(snapshot.job).get("annotations"))
+        annotations = annotations_of(snapshot.job)
         state = read_record(
             text(annotations[STATE]) if STATE in annotations else None,
             text(annotations.get(SUSPENDED_FOR)),

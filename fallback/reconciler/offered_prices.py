@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.fallback.api.objects import metadata_of, objects, text
+from holdfast.fallback.api.objects import labels_of, objects, text
 from holdfast.fallback.reconciler.caches import pool_made_by
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
@@ -143,7 +143,7 @@ class OfferedPrices:
 
     def of_node(self, node: Json, pool: str) -> float | None:
         """Return what a node of a pool costs per hour: its own offering, else the pool's; None if neither is known."""
-        labels = mapping(metadata_of(node).get("labels"))
+        labels = labels_of(node)
         offering = Offering(*(text(labels.get(key)) for key in (INSTANCE_TYPE, CAPACITY_TYPE, ZONE)))
         known = self._known().get(offering)
         return self.of_pool(pool) if known is None else known.price

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.objects import metadata_of, text
+from holdfast.fallback.api.objects import labels_of, text
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.reconciler.caches import IN_POOL, Caches, pool_made_by
@@ -94,7 +94,7 @@ class UsedNodes:
         before = self._pools.pop(name, "")
         self._used.get(before, set()).discard(name)
         if change.after is not None:
-            self._pools[name] = text(mapping(metadata_of(change.after).get("labels")).get(POOL))
+            self._pools[name] = text(labels_of(change.after).get(POOL))
             self._look_at(name)
 
     def _look_at(self, node: str) -> None:

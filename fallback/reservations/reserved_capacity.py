@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.fallback.api.objects import metadata_of, name_of, objects, text
+from holdfast.fallback.api.objects import labels_of, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.pods_and_nodes import NodeState, has_ended, is_terminating, state_of_node
 from holdfast.fallback.state_machine.observation import Reservation
 from holdfast.scheduling.json import Json, mapping
@@ -38,7 +38,7 @@ def reserve_patch(node: Json, uid: str) -> Json | None:
 
 def release_patch(node: Json) -> Json | None:
     """Return the merge patch that removes a node's reservation; None without one."""
-    is_labelled = RESERVED_FOR in mapping(metadata_of(node).get("labels"))
+    is_labelled = RESERVED_FOR in labels_of(node)
     if reserved_for(node) is None and not is_labelled:
         return None
     return _patch(node, [taint for taint in _taints(node) if taint.get("key") != RESERVED_FOR], None)
@@ -107,11 +107,11 @@ def _is_live(node: str, nodes: Mapping[str, Json], claims: Mapping[str, Json] | 
 
 def _pool(pods: list[Json], nodes: list[Json]) -> str:
     labelled = next(iter([*pods, *nodes]), mapping(None))
-    return text(mapping(metadata_of(labelled).get("labels")).get(POOL))
+    return text(labels_of(labelled).get(POOL))
 
 
 def _job_uid_of(pod: Json) -> str:
-    return text(mapping(metadata_of(pod).get("labels")).get(RESERVED_FOR))
+    return text(labels_of(pod).get(RESERVED_FOR))
 
 
 def _node_of(pod: Json) -> str:

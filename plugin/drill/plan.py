@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from holdfast.fallback.api.objects import count, metadata_of, name_of, text
+from holdfast.fallback.api.objects import annotations_of, count, name_of, text
 from holdfast.fallback.jobs.pod_history import part_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating, node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy
@@ -133,7 +133,7 @@ def choose_node(pods: Sequence[Json], wanted: str | None) -> str | None:
 
 def target_of(node: str, node_object: Json | None, claims: Sequence[Json], pods: Sequence[Json]) -> Target:
     """Return what is known of the node to take."""
-    annotations = mapping(metadata_of(mapping(node_object)).get("annotations"))
+    annotations = annotations_of(mapping(node_object))
     claim = next((each for each in claims if mapping(each.get("status")).get("nodeName") == node), None)
     return Target(
         node=node,

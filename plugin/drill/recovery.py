@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.fallback.api.objects import metadata_of, text, uid_of
+from holdfast.fallback.api.objects import annotations_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, has_started, is_terminating, node_of
-from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 
 
@@ -137,7 +137,7 @@ def parse_progress(written: str) -> Progress | None:
 
 def progress_of(obj: Json) -> Progress | None:
     """Return what a pod or a job reports; None if it reports nothing."""
-    return parse_progress(text(mapping(metadata_of(obj).get("annotations")).get(PROGRESS)))
+    return parse_progress(text(annotations_of(obj).get(PROGRESS)))
 
 
 def furthest(objects: Sequence[Json]) -> Progress | None:
