@@ -40,9 +40,12 @@ class Command:
 
 
 def _stack(parser: argparse.ArgumentParser) -> None:
-    argument = parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `local`")
-    # argcomplete reads this attribute; argparse does not declare it.
-    argument.completer = _stacks  # type: ignore[attr-defined]
+    _complete(parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `local`"))
+
+
+def _complete(argument: argparse.Action) -> None:
+    """Complete an argument with the names of stacks."""
+    argument.completer = _stacks  # type: ignore[attr-defined]  # read by argcomplete, not declared by argparse
 
 
 def _stack_and_force(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +68,11 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         metavar="STACK|FOLDER",
         help="a stack in stacks/, or the folder of any Pulumi program in Python",
     )
-    target.completer = _stacks  # type: ignore[attr-defined]
+    _complete(target)
     to = parser.add_argument(
         "--to", metavar="STACK", help="a second stack: a job moves to a tier in its cluster, and returns"
     )
-    to.completer = _stacks  # type: ignore[attr-defined]
+    _complete(to)
     program = parser.add_argument_group("for the folder of a program")
     program.add_argument("--stack", metavar="NAME", help="the stack whose configuration the program reads")
     program.add_argument(

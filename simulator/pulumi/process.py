@@ -16,7 +16,7 @@ import psutil
 from pulumi import RunError
 from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import create_command_error
-from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS  # pyright: ignore[reportPrivateUsage]
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS  # pyright: ignore[reportPrivateUsage] - the SDK has no other setting
 from semver import VersionInfo
 
 from holdfast.scheduling.errors import ConfigError

@@ -12,7 +12,7 @@ from typing import cast
 
 import psutil
 from pulumi.automation import CommandResult, LocalWorkspace, OutputMap, Stack, UpdateSummary
-from pulumi.automation._stack import StackInitMode  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+from pulumi.automation._stack import StackInitMode  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage] - exported nowhere
 from pulumi.automation.errors import StackNotFoundError
 
 from holdfast.scheduling.json import Json

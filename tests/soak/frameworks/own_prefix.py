@@ -1,7 +1,7 @@
 """Ray's way to an object store of which a pod may use its own prefix alone, run by the Python that has Ray."""
 
+# Its packages are those of tests/soak/frameworks/requirements.txt, which this environment has not.
 # pyright: basic, reportMissingImports=false
-# Its packages are those of tests/soak/frameworks/requirements.txt.
 
 import pyarrow.fs
 from fsspec.implementations.memory import MemoryFileSystem

@@ -75,9 +75,9 @@ def _with(valid: Json, changes: list[tuple[_Path, JsonValue]]) -> Json:
             for step in path[:-1]:
                 at = at[step]  # type: ignore[index,call-overload]  # an earlier change may have removed it
             if value is None:
-                del at[path[-1]]  # type: ignore[attr-defined]
+                del at[path[-1]]  # type: ignore[attr-defined]  # as above
             else:
-                at[path[-1]] = copy.deepcopy(value)  # type: ignore[index]
+                at[path[-1]] = copy.deepcopy(value)  # type: ignore[index]  # as above
         except (KeyError, IndexError, TypeError):
             continue
     return changed

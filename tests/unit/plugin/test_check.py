@@ -12,6 +12,7 @@ from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
+from tests.support.json_objects import obj
 
 
 def facts(*, capacity: str = "spot", cpu: str = "8", nodes: int = 4, gpus: int = 0) -> Json:
@@ -126,7 +127,7 @@ def test_manifest_of_a_job_that_exists_is_judged_as_a_new_one() -> None:
     is_good, text = checked(server)
     assert is_good, text
     assert text.startswith("jobset/train:"), "under its own name"
-    names = [dict(each["metadata"])["name"] for each in server.posted]  # type: ignore[arg-type]
+    names = [obj(each["metadata"])["name"] for each in server.posted]
     assert names == ["train", "train-check"], "judged under another"
 
 

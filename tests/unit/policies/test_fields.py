@@ -133,7 +133,7 @@ class Watched(Mapping[str, Value]):
     def __len__(self) -> int:
         return len(self._value)
 
-    def values(self) -> list[Value]:  # type: ignore[override]
+    def values(self) -> list[Value]:  # type: ignore[override]  # rules only iterate over it
         return [self._wrapped(each, "?") for each in self._value.values()]
 
     def _wrapped(self, value: Value, where: str) -> Value:

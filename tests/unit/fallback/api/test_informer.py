@@ -259,7 +259,7 @@ async def test_an_internal_error_of_the_informer_is_counted_and_retried() -> Non
             raise KeyError("internal")
         retain(known)
 
-    cache.retain = retain_later  # type: ignore[method-assign]
+    cache.retain = retain_later  # type: ignore[method-assign]  # it must fail once
     task = asyncio.create_task(informer.run())
     await asyncio.wait_for(informer.wait_synced(), 60)
     assert (names(informer), informer.errors) == (["a"], 1), (

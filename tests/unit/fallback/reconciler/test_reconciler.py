@@ -51,9 +51,9 @@ class ReconcilerFixture:
         # Fake of the observer, the executor and the recorder, with the methods that the reconciler calls.
         self.reconciler = Reconciler(
             self.queue,
-            self,  # type: ignore[arg-type]
-            self,  # type: ignore[arg-type]
-            EventReporter(self, self.metrics),  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]  # a fake
+            self,  # type: ignore[arg-type]  # a fake
+            EventReporter(self, self.metrics),  # type: ignore[arg-type]  # a fake
             self.job_index,
             self.metrics,
             is_leader=lambda: self.is_leader,
@@ -203,8 +203,7 @@ class RecordedEvents:
     def __init__(self) -> None:
         self.event: list[str] = []
         self.metrics = Metrics(process=False)
-        # It stands in for the log of Events, of which this alone is asked.
-        self.reporter = EventReporter(self, self.metrics)  # type: ignore[arg-type]
+        self.reporter = EventReporter(self, self.metrics)  # type: ignore[arg-type]  # a fake of its EventRecorder
 
     def record(self, occurrence: ObjectEvent) -> None:
         self.event.append(occurrence.message)

@@ -198,13 +198,13 @@ class Case:
 
 def away(**changes: object) -> HomeView:
     """Return a job whose copy may run elsewhere."""
-    return replace(HomeView(uid=UID, record=AWAY, is_held=True, wanted=CLUSTER), **changes)  # type: ignore[arg-type]
+    return replace(HomeView(uid=UID, record=AWAY, is_held=True, wanted=CLUSTER), **changes)  # type: ignore[arg-type]  # fields of HomeView
 
 
 def copied(**changes: object) -> RemoteView:
     """Return the cluster with the granted copy."""
     copy = CopyView(uid="c", version="7", origin=UID, epoch=3, permit=Permit.GRANTED)
-    return RemoteView(copy=replace(copy, **changes), is_clear=False)  # type: ignore[arg-type]
+    return RemoteView(copy=replace(copy, **changes), is_clear=False)  # type: ignore[arg-type]  # fields of CopyView
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def limits() -> LocationLimits:
 
 def subscription(**fields: object) -> Subscription:
     found = Subscription(subscription_id="s", tenant_id="t", deployer="d", signed_in_to="t")
-    return replace(found, **fields)  # pyright: ignore[reportArgumentType]
+    return replace(found, **fields)  # pyright: ignore[reportArgumentType] - any fields
 
 
 def test_an_update_warns_about_quotas_and_sizes_and_continues() -> None:

@@ -8,6 +8,7 @@ from holdfast.plugin.drill.recovery import Progress, Recovery, Sighting, Stage, 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 from tests.support.builders.fallback_objects import NOW, worker
+from tests.support.json_objects import obj
 
 
 def pod(name: str, steps: int | None = None, *, node: str | None = "n1", ends: bool = False) -> Json:
@@ -15,7 +16,7 @@ def pod(name: str, steps: int | None = None, *, node: str | None = "n1", ends: b
     placed = worker(name, annotations=notes, node=node) if node else worker(name, annotations=notes)
     if not ends:
         return placed
-    return {**placed, "metadata": {**dict(placed["metadata"]), "deletionTimestamp": NOW.isoformat()}}  # type: ignore[arg-type]
+    return {**placed, "metadata": {**obj(placed["metadata"]), "deletionTimestamp": NOW.isoformat()}}
 
 
 def steps(done: int) -> Progress:

@@ -160,8 +160,7 @@ def _run_at(port: int) -> resource_pb2_grpc.ResourceMonitorStub:
 
 def _is_answered(run: resource_pb2_grpc.ResourceMonitorStub) -> bool:
     try:
-        # The SDK's stubs say nothing of what their calls return.
-        run.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets"), timeout=10)  # pyright: ignore[reportUnknownMemberType]
+        run.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets"), timeout=10)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
     except grpc.RpcError:
         return False
     return True
