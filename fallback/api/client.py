@@ -174,6 +174,17 @@ class Client:
         """Return an object. Raises ApiError 404 if there is none."""
         return await self._send("GET", kind.item(namespace, name), seconds=seconds, urgent=urgent)
 
+    async def find(
+        self, kind: Kind, namespace: str | None, name: str, *, seconds: float = 30.0, urgent: bool = False
+    ) -> Json | None:
+        """Return an object; None if there is none."""
+        try:
+            return await self.get(kind, namespace, name, seconds=seconds, urgent=urgent)
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
+
     async def page(
         self,
         kind: Kind,
@@ -219,6 +230,14 @@ class Client:
         """Create an object and return it. Raises ApiError 409 if it exists."""
         path = kind.collection(namespace)
         return await self._send("POST", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
+
+    async def create_if_absent(self, kind: Kind, namespace: str | None, obj: Json) -> None:
+        """Create an object; one of its name that exists is left as it is."""
+        try:
+            await self.create(kind, namespace, obj)
+        except ApiError as error:
+            if not error.is_conflict:
+                raise
 
     async def replace(
         self, kind: Kind, namespace: str | None, name: str, obj: Json, *, seconds: float, urgent: bool = False

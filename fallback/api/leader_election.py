@@ -233,15 +233,8 @@ class LeaderElector:
 
     async def _look(self) -> LeaseRecord | None:
         own = self._own
-        try:
-            lease = await self._client.get(
-                LEASE, own.namespace, own.name, seconds=_REQUEST_SECONDS, urgent=True
-            )
-        except ApiError as error:
-            if error.is_missing:
-                return None
-            raise
-        return LeaseRecord.of(lease)
+        lease = await self._client.find(LEASE, own.namespace, own.name, seconds=_REQUEST_SECONDS, urgent=True)
+        return None if lease is None else LeaseRecord.of(lease)
 
     async def _write(self, lease: Json, *, is_new: bool) -> Json:
         own = self._own

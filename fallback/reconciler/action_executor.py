@@ -3,23 +3,16 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import ClassVar
 
-from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
+from holdfast.fallback.api.client import JOB, NODE, POD, ApiError, Client
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
-from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import (
-    RESERVED_FOR_UID,
-    Caches,
-    child_kind,
-    child_selector,
-    pod_selectors,
-)
+from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches
+from holdfast.fallback.reconciler.current_objects import KIND_OF, current_children, current_pods
 from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholder_changes
 from holdfast.fallback.reservations.reserved_capacity import (
@@ -49,7 +42,10 @@ from holdfast.scheduling.taints import Taint
 
 
 class ReservationManager:
-    """Creates and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing."""
+    """Creates and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing.
+
+    Nodes are read from the API server: a list of taints is replaced as a whole, so a cached one is not enough.
+    """
 
     def __init__(self, client: Client, caches: Caches, *, image: str) -> None:
         self._client = client
@@ -102,11 +98,8 @@ class ReservationManager:
         ended = [pod for pod in existing if name_of(pod) in changes.delete]
         await self._delete(ended)
         for pod in changes.create:
-            try:
-                await self._client.create(POD, RESERVATION_NAMESPACE, pod)
-            except ApiError as error:
-                if not error.is_conflict:  # it exists already, and is not cached yet
-                    raise
+            # It may exist already, and not be cached yet.
+            await self._client.create_if_absent(POD, RESERVATION_NAMESPACE, pod)
 
     async def _drop(self, uid: str) -> None:
         await self._delete(self._placeholders(uid))
@@ -119,28 +112,19 @@ class ReservationManager:
 
     async def _taint(self, nodes: Iterable[str], uid: str) -> None:
         for name in sorted(nodes):
-            node = await self._node(name)
+            node = await self._client.find(NODE, None, name)
             patch = None if node is None else reserve_patch(node, uid)
             if patch is not None:
                 await self._client.patch(NODE, None, name, patch)
 
     async def _untaint(self, name: str, may_release: Callable[[str], bool]) -> None:
-        node = await self._node(name)
+        node = await self._client.find(NODE, None, name)
         holder = None if node is None else reserved_for(node)
         if node is None or (holder is not None and not may_release(holder)):
             return
         patch = release_patch(node)
         if patch is not None:
             await self._client.patch(NODE, None, name, patch)
-
-    async def _node(self, name: str) -> "Json | None":
-        """Return a node's current version: its list of taints is replaced as a whole, so a cached one is not enough."""
-        try:
-            return await self._client.get(NODE, None, name)
-        except ApiError as error:
-            if error.is_missing:
-                return None
-            raise
 
     def _placeholders(self, uid: str) -> list[Json]:
         return self._caches.placeholders.find(RESERVED_FOR_UID, uid)
@@ -149,25 +133,6 @@ class ReservationManager:
 def _taints_of(pool: str, policy: Policy | NoPolicy) -> tuple[Taint, ...]:
     tiers = policy.tiers if isinstance(policy, Policy) else ()
     return next((tier.facts.taints for tier in tiers if tier.pool == pool), ())
-
-
-KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
-
-
-async def current_pods(client: Client, key: JobKey) -> list[Json]:
-    """Return a job's pods from the API server: no watch is as current."""
-    lists = [
-        await client.current(POD, namespace=key.namespace, labels=labels) for labels in pod_selectors(key)
-    ]
-    return [pod for found in lists for pod in found if job_of_pod(pod) == key]
-
-
-async def current_children(client: Client, key: JobKey) -> list[Json]:
-    """Return the children that create a job's pods from the API server. Read them before the pods: these may be their last."""
-    kind = child_kind(key)
-    found = await client.current(kind, namespace=key.namespace, labels=child_selector(key))
-    named = [{"apiVersion": kind.api_version, "kind": kind.name, **child} for child in found]
-    return [child for child in named if job_of_child(child) == key]
 
 
 class OutdatedObservation(Exception):  # noqa: N818 - says what is wrong
@@ -322,9 +287,6 @@ class ActionExecutor:
         succession = context.kind.recreation(context.job, action, write_state(action.state))
         if succession is None:
             return context.job
-        try:
-            await self._client.create(KIND_OF[context.key.kind], context.key.namespace, succession.manifest)
-        except ApiError as error:
-            if not error.is_conflict:
-                raise
+        key = context.key
+        await self._client.create_if_absent(KIND_OF[key.kind], key.namespace, succession.manifest)
         return await self._patch(context, succession.patch)

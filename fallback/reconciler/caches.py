@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
-from holdfast.fallback.api.client import JOB, RAYCLUSTER, Kind
+from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.api.objects import labels_of, metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
@@ -145,23 +145,6 @@ def pool_made_by(node_pool: Json) -> str:
     """Return the pool of the nodes that Karpenter provisions from a NodePool, empty if it is not one of ours."""
     template = mapping(mapping(node_pool.get("spec")).get("template"))
     return text(labels_of(template).get(POOL))
-
-
-def pod_selectors(key: JobKey) -> tuple[str, ...]:
-    """Return the label selectors that find every pod of a job, and possibly pods of others."""
-    if key.kind == "JobSet":
-        return (f"jobset.sigs.k8s.io/jobset-name={key.name}",)
-    return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
-
-
-def child_kind(key: JobKey) -> Kind:
-    """Return the kind of the children that create a job's pods: a RayJob's submitter does no work of the job."""
-    return JOB if key.kind == "JobSet" else RAYCLUSTER
-
-
-def child_selector(key: JobKey) -> str:
-    """Return the label selector that finds these children of a job, and possibly those of others; empty for all."""
-    return pod_selectors(key)[0] if key.kind == "JobSet" else ""
 
 
 def text_of(key: JobKey) -> str:

@@ -9,12 +9,8 @@ from holdfast.fallback.api.event_recorder import EventRecorder, InvolvedObject, 
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import cluster_of
-from holdfast.fallback.reconciler.action_executor import (
-    KIND_OF,
-    ActionExecutor,
-    JobChanged,
-    OutdatedObservation,
-)
+from holdfast.fallback.reconciler.action_executor import ActionExecutor, JobChanged, OutdatedObservation
+from holdfast.fallback.reconciler.current_objects import KIND_OF
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.observer import JobContext, Observer
 from holdfast.fallback.reconciler.policy_status import JobIndex

@@ -7,19 +7,24 @@ the steps that depend on it wait.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.client import NAMESPACE, POD, ApiError, Client, Unreachable
+from holdfast.fallback.api.client import NAMESPACE, ApiError, Client, Unreachable
 from holdfast.fallback.api.objects import metadata_of, name_of, uid_of
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.reconciler.action_executor import KIND_OF, current_children, current_pods
-from holdfast.fallback.reconciler.caches import child_kind, pod_selectors
+from holdfast.fallback.reconciler.current_objects import (
+    KIND_OF,
+    current_children,
+    current_job,
+    current_parts_of_copies,
+    current_pods,
+)
 from holdfast.fallback.state_machine.ledger import includes_copy
 from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.transfer import (
@@ -111,12 +116,11 @@ class Transfers:
         """Take the next step to remove each copy of a kind in a cluster's namespace that no transfer of this cluster's jobs needs."""
         client = self._remotes[cluster]
         for found in await client.current(KIND_OF[kind], namespace=namespace, labels=COPY_OF):
-            view = copies.remote_view(KINDS[kind], found, (), (), self._now()).copy
-            if view is None or copies.home_of(found) != self._home_id:
+            if copies.home_of(found) != self._home_id:
                 continue
-            key = JobKey(kind, namespace, name_of(found))
-            seen = await self._remote(cluster, key, view.origin)
-            record = await self._record(key, view.origin)
+            key, uid = JobKey(kind, namespace, name_of(found)), copies.origin_of(found)
+            seen = await self._remote(cluster, key, uid)
+            record = await self._record(key, uid)
             copy = seen.view.copy if seen is not None else None
             action = None if copy is None else decide_leftover(copy, cluster, record)
             if action is not None:
@@ -124,13 +128,8 @@ class Transfers:
 
     async def _record(self, key: JobKey, uid: str) -> TransferRecord | None:
         """Return the record of the job with this uid; None if there is no such job."""
-        try:
-            job = await self._home.get(KIND_OF[key.kind], key.namespace, key.name)
-        except ApiError as error:
-            if error.is_missing:
-                return None
-            raise
-        return copies.record_of(job) if uid_of(job) == uid else None
+        job = await current_job(self._home, key)
+        return copies.record_of(job) if job is not None and uid_of(job) == uid else None
 
     async def _snapshot(self, key: JobKey) -> Snapshot:
         job = await self._home.get(KIND_OF[key.kind], key.namespace, key.name)
@@ -147,9 +146,9 @@ class Transfers:
         if client is None:
             return None
         try:
-            found = await _found(client, key)
+            found = await current_job(client, key)
             is_copy = found is not None and copies.origin_of(found) == uid
-            children, pods = await _parts_of_copies(client, key, uid, is_there=is_copy)
+            children, pods = await current_parts_of_copies(client, key, uid, is_there=is_copy)
         except (ApiError, Unreachable) as error:
             _log.info("%s: %s", cluster, error, extra={"job": "/".join(key)})
             self._seen(key, cluster, None)
@@ -187,7 +186,8 @@ class Transfers:
                 await self._patch(key, patch, subresource="status")
             case CreateCopy():
                 copy = copies.copy_of(kind, job, home=self._home_id, epoch=action.epoch, pool=pool)
-                await _create(self._remotes[there], key, copy)
+                # An earlier request, or another object, may be first: it is read next.
+                await self._remotes[there].create_if_absent(KIND_OF[key.kind], key.namespace, copy)
             case SetPermit() | DeleteCopy():
                 await self._write_there(self._remotes[there], key, action)
 
@@ -224,39 +224,3 @@ class Transfers:
             await client.delete(
                 KIND_OF[key.kind], key.namespace, key.name, uid=action.copy, version=action.version
             )
-
-
-async def _create(client: Client, key: JobKey, copy: Json) -> None:
-    try:
-        await client.create(KIND_OF[key.kind], key.namespace, copy)
-    except ApiError as error:
-        if not error.is_conflict:  # an earlier request, or another object, was first: it is read next
-            raise
-
-
-async def _found(client: Client, key: JobKey) -> Json | None:
-    """Return the object with the job's name; None if there is none."""
-    try:
-        return await client.get(KIND_OF[key.kind], key.namespace, key.name)
-    except ApiError as error:
-        if error.is_missing:
-            return None
-        raise
-
-
-async def _parts_of_copies(
-    client: Client, key: JobKey, uid: str, *, is_there: bool
-) -> tuple[Sequence[Json], Sequence[Json]]:
-    """Return the children and pods of all copies of the job with this uid. `is_there`: there is one, with all its pods.
-
-    A RayJob's submitter has its name alone. Without its RayJob it has no head to submit to.
-    """
-    label, kind = f"{COPY_OF}={uid}", child_kind(key)
-    found = await client.current(kind, namespace=key.namespace, labels=label)
-    children = [{"apiVersion": kind.api_version, "kind": kind.name, **child} for child in found]
-    pods: dict[str, Json] = {}
-    for labels in (label, *(pod_selectors(key)[1:] if is_there else ())):
-        pods |= {
-            uid_of(pod): pod for pod in await client.current(POD, namespace=key.namespace, labels=labels)
-        }
-    return children, list(pods.values())

@@ -11,7 +11,8 @@ from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.pod_history import PodHistory, losses_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
+from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches
+from holdfast.fallback.reconciler.current_objects import pod_selectors
 from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.observer import (
     ApiAbsences,
