@@ -113,52 +113,28 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
     assert ReleaseReservation not in kinds(decision), "what is held is kept for it"
 
 
+#: A job that checkpoints on request, whose reservation is complete; the decision that asks it; and its answer.
+LISTENING = replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True)
+ASKED = decide(failing_back(FailbackStage.TAINTING), LISTENING, UP)
+ANSWERED = replace(LISTENING, checkpoint_requested_at=T0, checkpointed_at=T0)
+
+
 def test_a_job_that_checkpoints_on_request_is_moved_when_it_answers_or_the_timeout_passes() -> None:
-    listening = replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True)
-    asked = decide(failing_back(FailbackStage.TAINTING), listening, UP)
-    assert only(asked, RequestCheckpoint).at == T0, "a request with its own identity"
-    waits = decide(asked.state, replace(listening, checkpoint_requested_at=T0), UP)
+    assert only(ASKED, RequestCheckpoint).at == T0, "a request with its own identity"
+    waits = decide(ASKED.state, replace(LISTENING, checkpoint_requested_at=T0), UP)
     assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT), "it is given time to answer"
-    answered = replace(
-        listening, checkpoint_requested_at=T0, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND
-    )
-    assert only(decide(asked.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
-    asked = decide(
-        failing_back(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
-        UP,
-    ).state
-    decision = decide(
-        asked, replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True, now=T0 + SECOND), UP
-    )
-    assert only(decision, RequestCheckpoint).at == T0, "the same request"
-    asked = decide(
-        failing_back(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
-        UP,
-    ).state
-    late = replace(
-        ON_DEMAND, reservation=reserved(), checkpoints_on_request=True, now=T0 + CHECKPOINT_TIMEOUT
-    )
-    assert Suspend in kinds(decide(asked, late, UP)), "SIGTERM asks it once more"
+    answered = replace(ANSWERED, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND)
+    assert only(decide(ASKED.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
+    again = decide(ASKED.state, replace(LISTENING, now=T0 + SECOND), UP)
+    assert only(again, RequestCheckpoint).at == T0, "the same request"
+    late = decide(ASKED.state, replace(LISTENING, now=T0 + CHECKPOINT_TIMEOUT), UP)
+    assert Suspend in kinds(late), "SIGTERM asks it once more"
 
 
 def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
-    asked = decide(
-        failing_back(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
-        UP,
-    ).state
-    answered = replace(
-        ON_DEMAND,
-        reservation=reserved(),
-        checkpoints_on_request=True,
-        checkpoint_requested_at=T0,
-        checkpointed_at=T0,
-    )
-    blocked = decide(asked, replace(answered, can_be_suspended=False), UP)
+    blocked = decide(ASKED.state, replace(ANSWERED, can_be_suspended=False), UP)
     assert not blocked.actions, "its operator would ignore it"
-    assert Suspend in kinds(decide(asked, answered, UP)), "its place is held meanwhile"
+    assert Suspend in kinds(decide(ASKED.state, ANSWERED, UP)), "its place is held meanwhile"
 
 
 def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its_timeout() -> None:
@@ -170,19 +146,8 @@ def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its
 
 
 def test_an_old_checkpoint_is_no_answer() -> None:
-    asked = decide(
-        failing_back(FailbackStage.TAINTING),
-        replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True),
-        UP,
-    ).state
-    old = replace(
-        ON_DEMAND,
-        reservation=reserved(),
-        checkpoints_on_request=True,
-        checkpoint_requested_at=T0,
-        checkpointed_at=T0 - HOUR,
-    )
-    assert not decide(asked, old, UP).actions, "it was for another move"
+    old = replace(ANSWERED, checkpointed_at=T0 - HOUR)
+    assert not decide(ASKED.state, old, UP).actions, "it was for another move"
 
 
 def test_after_the_hold_timeout_the_reservation_is_released_and_the_next_tier_is_tried() -> None:
