@@ -293,8 +293,7 @@ class NodeShutdown:
                 subresource="status",
             )
         except KubeError as error:
-            # It is gone already.
-            if error.status != 404:
+            if not error.is_missing:
                 raise
 
     def _is_running_here(self, pod: Json) -> bool:

@@ -84,7 +84,7 @@ class KubeClient:
         except NoSuchKind:
             raise
         except KubeError as error:
-            if error.status == 404:
+            if error.is_missing:
                 return None
             raise
 
@@ -148,7 +148,7 @@ class KubeClient:
         try:
             self._call("DELETE", endpoint, endpoint.item(namespace, name), body=options)
         except KubeError as error:
-            if error.status == 404:
+            if error.is_missing:
                 return False
             raise
         return True

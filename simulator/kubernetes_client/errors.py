@@ -25,9 +25,19 @@ class KubeError(RehearsalError):
         self.message = message
 
     @property
+    def is_missing(self) -> bool:
+        """Whether the object does not exist, or the server does not serve its kind."""
+        return self.status == 404
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether the object exists already or has changed, or another manager owns a field."""
+        return self.status == 409
+
+    @property
     def is_page_not_found(self) -> bool:
         """Whether the server does not serve the path, as opposed to a missing object."""
-        return self.status == 404 and self.message == "404 page not found"
+        return self.is_missing and self.message == "404 page not found"
 
 
 class NoSuchKind(KubeError):

@@ -269,6 +269,6 @@ class Discovery:
         try:
             return self._transport.request("GET", root(api_version))
         except KubeError as error:
-            if error.status == 404:
+            if error.is_missing:
                 return {}
             raise

@@ -60,7 +60,7 @@ def apply(client: KubeClient, obj: Json, *, manager: str, force: bool, dry_run: 
     try:
         return client.apply(obj, field_manager=manager, force=force, dry_run=dry_run)
     except KubeError as error:
-        if error.status != 409 or error.reason != "Conflict":
+        if not error.is_conflict or error.reason != "Conflict":
             raise
         if _may_override(error.message):
             return client.apply(obj, field_manager=manager, force=True, dry_run=dry_run)
@@ -86,7 +86,7 @@ def apply_in_order(
             # The server serves the kind shortly after the CRD is established.
             cancellation.pause(_DISCOVERY_LAG_SECONDS)
         except KubeError as error:
-            namespace = _MISSING_NAMESPACE.search(error.message) if error.status == 404 else None
+            namespace = _MISSING_NAMESPACE.search(error.message) if error.is_missing else None
             remaining = deadline - time.monotonic()
             if namespace is None or remaining <= 0 or not _appears(client, namespace[1], remaining):
                 raise

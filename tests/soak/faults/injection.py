@@ -70,8 +70,6 @@ class KillAtWrite:
 _KARPENTER: Final = "karpenter.sh/v1"
 _NODE_CLASS: Final = "karpenter.kwok.sh/v1alpha1"
 _SIMULATED: Final = "kwok.x-k8s.io/node"
-_GONE: Final = 404
-_CONFLICT: Final = 409
 _NAMED: Final = 3
 
 
@@ -255,7 +253,7 @@ def _is_done(request: Callable[[], object]) -> bool:
     try:
         request()
     except KubeError as error:
-        if error.status in {_GONE, _CONFLICT}:
+        if error.is_missing or error.is_conflict:
             return False
         raise
     return True

@@ -114,7 +114,7 @@ class Looker:
                 self.patch(patch_of(self.job()))
                 return
             except KubeError as error:
-                if error.status != 409:
+                if not error.is_conflict:
                     raise
 
     def patch(self, patch: Json) -> Json:
