@@ -13,7 +13,7 @@ from holdfast.fallback.state_machine.state import JobState, Ledger, PoolUse, rea
 from holdfast.rehearsal.timeline.picture import Picture
 from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault
-from tests.soak.faults.ledgers import spans_of, wrong_bills
+from tests.soak.faults.ledgers import NodeUse, spans_of, wrong_bills
 from tests.soak.faults.manifests import PODS, TIERS
 from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record, evidence
@@ -83,9 +83,18 @@ def check_both(
     both: BothSides, *, others: Sequence[str], looks: int, deaths: int, requests: Mapping[Fault, int]
 ) -> TwoClusterResult:
     """Check every job. `others`: problems that were found elsewhere."""
-    wrong = {name: list(_problems(both, name)) for name in both.home}
-    records = {name: both.record(Side.HOME, name) for name in both.home}
-    traces = [each.trace for each in records.values()]
+    home = {name: both.record(Side.HOME, name) for name in both.home}
+    there = {name: both.record(Side.THERE, name) for name in both.home}
+    home_jobs, jobs_there = NodeUse(both.home_nodes, home.values()), NodeUse(both.there_nodes, there.values())
+    wrong = {
+        name: [
+            *_problems(both, home[name], there[name]),
+            *wrong_bills(home[name], home[name].trace.ledgers, home_jobs, TIERS),
+            *_wrong_copies(both, home[name].trace, there[name], jobs_there),
+        ]
+        for name in home
+    }
+    traces = [each.trace for each in home.values()]
     stays = [_stays(trace) for trace in traces]
     return TwoClusterResult(
         places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
@@ -98,7 +107,7 @@ def check_both(
         requests=requests,
         problems=(*(f"{name}: {problem}" for name, found in wrong.items() for problem in found), *others),
         seen={
-            name: f"at home\n{evidence(records[name])}there\n{evidence(both.record(Side.THERE, name))}"
+            name: f"at home\n{evidence(home[name])}there\n{evidence(there[name])}"
             for name, found in wrong.items()
             if found
         },
@@ -113,8 +122,7 @@ def _stays(trace: JobTrace) -> tuple[int, int]:
     return steps[False, True], steps[True, False] - bool(away[-2:] == [True, False] and trace.last.outcome)
 
 
-def _problems(both: BothSides, name: str) -> Iterator[str]:
-    home, there = both.record(Side.HOME, name), both.record(Side.THERE, name)
+def _problems(both: BothSides, home: Record, there: Record) -> Iterator[str]:
     last = home.trace.last
     if not home.trace.is_there:
         yield "it is lost"
@@ -123,9 +131,6 @@ def _problems(both: BothSides, name: str) -> Iterator[str]:
     if not last.outcome and last.suspended != (last.phase == "Away"):
         yield f"it is {'suspended' if last.suspended else 'running'} ({last.phase})"
     yield from _at_once(home.trace, there.trace, both.until, both.lag)
-    others = [both.record(Side.HOME, each) for each in both.home]
-    yield from wrong_bills(home, home.trace.ledgers, both.home_nodes, TIERS, others)
-    yield from _wrong_copies(both, home.trace, there)
 
 
 def _at_once(home: JobTrace, there: JobTrace, until: datetime, lag: timedelta) -> Iterator[str]:
@@ -141,11 +146,11 @@ def _end(pod: PodTrace, until: datetime) -> datetime:
     return pod.ended_at or until
 
 
-def _wrong_copies(both: BothSides, home: JobTrace, there: Record) -> Iterator[str]:
+def _wrong_copies(both: BothSides, home: JobTrace, there: Record, jobs: NodeUse) -> Iterator[str]:
     """Compare three accounts of the copies: home's ledger, the ledgers of the copies, and their nodes."""
     copies = _ledgers_by_copy(there.trace)
     own = _last_ledger(home)
-    spans = spans_of(there, both.there_nodes, [both.record(Side.THERE, each) for each in both.home])
+    spans = spans_of(there, jobs)
     is_running = there.trace.is_there and bool(there.trace.changes)
     live = copies.pop(there.trace.uid, []) if is_running else []
     for pool in sorted({each.pool for each in spans} | {use.pool for use in _uses(copies, live)}):

@@ -49,15 +49,11 @@ class Span:
 
 
 def wrong_bills(
-    record: Record,
-    states: Iterable[Json],
-    nodes: NodeTimeline,
-    tiers: Mapping[str, TierFacts],
-    others: Sequence[Record] = (),
+    record: Record, states: Iterable[Json], jobs: "NodeUse", tiers: Mapping[str, TierFacts]
 ) -> list[str]:
     """Return what is wrong in the ledgers of a job, empty if nothing is. `states` are those of its timeline, in order.
 
-    `others`: the jobs that may have pods on its nodes. All pods of a run request the same.
+    `jobs`: those that may have pods on its nodes. All pods of a run request the same.
     """
     kept = [
         state
@@ -69,27 +65,45 @@ def wrong_bills(
     last = kept[-1].ledger
     assert last is not None
     problems = [*_sums(kept[-1], last), *_prices(last, tiers)]
-    spans = spans_of(record, nodes, others)
+    spans = spans_of(record, jobs)
     for before, after in pairwise(kept):
         if before.ledger is not None and after.ledger is not None:
             problems += _between(before.ledger, after.ledger, spans, record)
     return problems
 
 
-def spans_of(record: Record, nodes: NodeTimeline, others: Sequence[Record] = ()) -> Sequence[Span]:
+_Stay: TypeAlias = tuple["datetime", "datetime"]
+
+
+class NodeUse:
+    """The nodes of a run, and when which of its jobs had pods or placeholders on them."""
+
+    def __init__(self, nodes: NodeTimeline, records: Iterable[Record]) -> None:
+        self.nodes = nodes
+        self._stays: dict[str, list[tuple[str, _Stay]]] = {}
+        for each in records:
+            for node, stays in _stays(each, nodes).items():
+                self._stays.setdefault(node, []).extend((each.trace.uid, stay) for stay in stays)
+
+    def beside(self, job: str, node: str) -> Sequence[_Stay]:
+        """Return when other jobs were on a node."""
+        return [stay for other, stay in self._stays.get(node, ()) if other != job]
+
+
+def spans_of(record: Record, jobs: NodeUse) -> Sequence[Span]:
     """Return when the job had which node: from its first pod or reservation there until the last one is over.
 
     While other jobs have pods on the node, its part is that of its pods.
     """
-    own, found = _stays(record, nodes), list[Span]()
+    nodes, found = jobs.nodes, list[Span]()
+    own = _stays(record, nodes)
     tainted: dict[str, list[_Stay]] = {}
     for each in nodes.taints:
         if each.job == record.trace.uid:
             tainted.setdefault(each.node, []).append((each.since, each.until or record.until))
-    foreign = [_stays(each, nodes) for each in others if each.trace.uid != record.trace.uid]
     for node in own.keys() | tainted.keys():
         parts = own.get(node, [])
-        beside = [stay for each in foreign for stay in each.get(node, ())]
+        beside = jobs.beside(record.trace.uid, node)
         changes = {at for stay in (*beside, *parts) for at in stay} if beside else set["datetime"]()
         for since, until in _joined([*parts, *tainted.get(node, ())]):
             last = min(until, nodes.gone.get(node, record.until))
@@ -98,9 +112,6 @@ def spans_of(record: Record, nodes: NodeTimeline, others: Sequence[Record] = ())
                     share = _share(parts, beside, begin)
                     found.append(Span(pool=nodes.pools.get(node, ""), since=begin, until=end, share=share))
     return found
-
-
-_Stay: TypeAlias = tuple["datetime", "datetime"]
 
 
 def _stays(record: Record, nodes: NodeTimeline) -> Mapping[str, Sequence[_Stay]]:

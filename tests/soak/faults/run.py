@@ -21,7 +21,7 @@ from tests.soak.faults.environment import FaultEnvironment, wait_for_releases, w
 from tests.soak.faults.holds import broken_holds
 from tests.soak.faults.injection import Injector
 from tests.soak.faults.invariants import FaultRunResult, check_records
-from tests.soak.faults.ledgers import wrong_bills
+from tests.soak.faults.ledgers import NodeUse, wrong_bills
 from tests.soak.faults.manifests import (
     OUTAGE_SECONDS,
     PODS,
@@ -251,8 +251,9 @@ class Judged:
         ]
 
     def _bills(self, records: Sequence[Record]) -> Iterator[str]:
+        jobs = NodeUse(self.nodes, records)
         for each in records:
-            found = wrong_bills(each, each.trace.ledgers, self.nodes, TIERS, records)
+            found = wrong_bills(each, each.trace.ledgers, jobs, TIERS)
             yield from (f"{each.trace.name}: {problem}" for problem in found)
 
     def _late(self, records: Sequence[Record]) -> Iterator[str]:

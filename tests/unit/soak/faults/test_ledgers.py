@@ -10,7 +10,7 @@ import pytest
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, CapacityType
-from tests.soak.faults.ledgers import TierFacts, spans_of, wrong_bills
+from tests.soak.faults.ledgers import NodeUse, TierFacts, spans_of, wrong_bills
 from tests.soak.faults.nodes import NodeTimeline, Reserved
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after
@@ -62,7 +62,7 @@ def states(*ledgers: Ledger) -> list[Json]:
 
 
 def bills(*ledgers: Ledger, seen: Record | None = None) -> list[str]:
-    return wrong_bills(seen or record(), states(*ledgers), nodes(), TIERS)
+    return wrong_bills(seen or record(), states(*ledgers), NodeUse(nodes(), ()), TIERS)
 
 
 def test_a_ledger_that_agrees_with_the_watched_nodes_is_right() -> None:
@@ -108,7 +108,7 @@ def test_a_node_with_two_pods_or_a_reservation_counts_once_and_until_it_is_gone(
     timeline.record_node(
         {"metadata": {"name": "n1-0", "labels": {POOL: "spot-a"}}}, after(80), is_deleted=True
     )
-    (span,) = spans_of(replace(seen, trace=replace(seen.trace, uid="train-uid")), timeline)
+    (span,) = spans_of(replace(seen, trace=replace(seen.trace, uid="train-uid")), NodeUse(timeline, ()))
     assert (span.pool, span.since, span.until) == ("spot-a", after(1), after(80)), (
         "from the first pod to its end"
     )
@@ -118,12 +118,11 @@ def test_a_node_with_pods_of_two_jobs_is_divided_by_their_pods() -> None:
     neighbor = record()
     neighbor = replace(neighbor, trace=replace(neighbor.trace, uid="another"), until=after(61))
     own = replace(record(), trace=replace(record().trace, uid="train-uid"))
-    spans = spans_of(own, nodes(), [own, neighbor])
+    jobs = NodeUse(nodes(), [own, neighbor])
+    spans = spans_of(own, jobs)
     assert [(each.since, each.until, each.share) for each in spans[:2]] == [
         (after(1), after(61), 0.5),
         (after(61), after(200), 1.0),
     ], "half of each node while the other job has a pod there"
-    found = wrong_bills(
-        own, states(ledger(10, 9), ledger(110, 9 + 51 + 98)), nodes(), TIERS, others=[own, neighbor]
-    )
+    found = wrong_bills(own, states(ledger(10, 9), ledger(110, 9 + 51 + 98)), jobs, TIERS)
     assert found == [], f"two halves for 51 s, then two nodes for 49 s: {found}"
