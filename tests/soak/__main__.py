@@ -136,9 +136,9 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
 
 def _record(parsed: argparse.Namespace) -> int:
     if parsed.command == "record-replacing":
-        from tests.soak.judges import terraform
+        from tests.soak.judges import replacing
 
-        terraform.record(parsed.folder, parsed.source)
+        replacing.record(parsed.folder, parsed.source)
     else:
         from tests.soak.judges import recording
 

@@ -5,7 +5,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote
 Shape: TypeAlias = Mapping[str, object]
 Values: TypeAlias = "dict[str, object]"
 
-_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+_KINDS: Final[Mapping[str, type]] = {
     "structure": dict,
     "map": dict,
     "list": list,
@@ -48,13 +48,6 @@ class Call:
     wrong: Sequence[str]
 
 
-@dataclass(kw_only=True)
-class _Unread:
-    """The parts of a request that no field of the model takes."""
-
-    names: set[str] = field(default_factory=set[str])
-
-
 class Service:
     """The model of a service of AWS."""
 
@@ -75,17 +68,18 @@ class Service:
         """Return what a request asks for. Raises LookupError where the model has no such operation."""
         form = {name: values[-1] for name, values in parse_qs(sent.body.decode(errors="replace")).items()}
         operation, labels = self._operation(sent, form)
-        unread = _Unread()
+        #: The parts of the request that no field of the model takes.
+        unread = set[str]()
         shape = self.input(operation)
         match self.protocol:
             case "json":
                 parameters = cast("Values", json.loads(sent.body or b"{}"))
             case "query" | "ec2":
-                unread.names = {*form} - {"Action", "Version"}
+                unread |= {*form} - {"Action", "Version"}
                 parameters = cast("Values", self._of_form(shape, form, "", unread))
             case _:
                 parameters = self._of_path(shape, sent, labels, unread)
-        wrong = [f"{name}: no field of the request" for name in sorted(unread.names)]
+        wrong = [f"{name}: no field of the request" for name in sorted(unread)]
         return Call(
             operation=operation,
             parameters=parameters,
@@ -144,24 +138,28 @@ class Service:
     def _has_all(self, shape: Shape, sent: Sent, labels: Mapping[str, str]) -> bool:
         """Whether a request has the labels, the query and the headers that an operation requires."""
         needed = {*cast("Sequence[str]", shape.get("required", ()))}
-        places = {"uri": labels, "querystring": sent.query, "header": sent.headers}
-        for name, (how, _) in self.members(shape).items():
-            place = places.get(str(how.get("location")))
-            key = str(how.get("locationName", name))
-            if name in needed and place is not None and key.lower() not in {one.lower() for one in place}:
-                return False
-        return True
+        return all(
+            text is not None or name not in needed for name, _, text in self._beside(shape, sent, labels)
+        )
 
-    def _of_path(self, shape: Shape, sent: Sent, labels: Mapping[str, str], unread: _Unread) -> Values:
-        """Read labels, query, headers and body of a REST request."""
+    def _beside(
+        self, shape: Shape, sent: Sent, labels: Mapping[str, str]
+    ) -> Iterator[tuple[str, Shape, str | None]]:
+        """Yield the fields that are sent beside the body: each with its shape and its text, None without one."""
         places = {"uri": labels, "querystring": sent.query, "header": sent.headers}
-        made: Values = {}
         for name, (how, one) in self.members(shape).items():
-            key = str(how.get("locationName", name))
             place = places.get(str(how.get("location")))
-            key = key.lower() if place is sent.headers else key
-            if place is not None and key in place:
-                made[name] = _scalar(place[key], one)
+            key = str(how.get("locationName", name))
+            if place is not None:
+                yield name, one, place.get(key.lower() if place is sent.headers else key)
+
+    def _of_path(self, shape: Shape, sent: Sent, labels: Mapping[str, str], unread: set[str]) -> Values:
+        """Read labels, query, headers and body of a REST request."""
+        made: Values = {
+            name: _scalar(text, one)
+            for name, one, text in self._beside(shape, sent, labels)
+            if text is not None
+        }
         payload = shape.get("payload")
         if not sent.body:
             return made
@@ -174,7 +172,7 @@ class Service:
             made[str(payload)] = text if is_text else self._of_xml(inner, ET.fromstring(text), unread)
         return made
 
-    def _of_form(self, shape: Shape, form: Mapping[str, str], prefix: str, unread: _Unread) -> object:
+    def _of_form(self, shape: Shape, form: Mapping[str, str], prefix: str, unread: set[str]) -> object:
         if shape["type"] == "structure":
             made: Values = {}
             for name, (how, one) in self.members(shape).items():
@@ -188,19 +186,19 @@ class Service:
             inner = self._shape(cast("Shape", shape["member"]))
             starts = [f"{prefix}{number}" for number in range(1, len(form) + 1)]
             starts = [key for key in starts if any(f"{one}.".startswith(f"{key}.") for one in form)]
-            unread.names -= {prefix.removesuffix(".")}
+            unread.discard(prefix.removesuffix("."))
             return [self._of_form(inner, form, f"{key}.", unread) for key in starts]
         key = prefix.removesuffix(".")
-        unread.names -= {key}
+        unread.discard(key)
         return _scalar(form.get(key, ""), shape)
 
     def _form_name(self, name: str, how: Mapping[str, object]) -> str:
-        if self.protocol == "query":
-            return str(how.get("locationName", name))
         given = str(how.get("locationName", name))
+        if self.protocol == "query":
+            return given
         return str(how.get("queryName", given[:1].upper() + given[1:]))
 
-    def _of_xml(self, shape: Shape, element: ET.Element, unread: _Unread) -> object:
+    def _of_xml(self, shape: Shape, element: ET.Element, unread: set[str]) -> object:
         if shape["type"] == "list":
             inner = self._shape(cast("Shape", shape["member"]))
             return [self._of_xml(inner, one, unread) for one in element]
@@ -217,7 +215,7 @@ class Service:
                 made[name] = [self._of_xml(inner, child, unread) for child in found]
             elif found:
                 made[name] = self._of_xml(one, found[0], unread)
-        unread.names |= {_tag(child) for child in element} - known
+        unread |= {_tag(child) for child in element} - known
         return made
 
     def _judged(self, shape: Shape, value: object, path: str) -> Iterator[str]:

@@ -57,7 +57,8 @@ class AzurePackage(Model):
         """Return the fields that a client sets, under the names of the API and of the package."""
         if shape["type"] == "path":
             return cast("Mapping[str, Shape]", shape["members"])
-        tables = self._tables(_inner(str(shape["type"])))
+        # `[Name]` is a list, and `{Name}` a map.
+        tables = self._tables(str(shape["type"]).strip("[]{}"))
         made: dict[str, Shape] = {}
         for name, one in tables["_attribute_map"].items():
             rules = tables["_validation"].get(name, {})
@@ -132,11 +133,6 @@ def _puts(folder: Path) -> Iterator[tuple[ast.FunctionDef, frozenset[str]]]:
 
 def _parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
-
-
-def _inner(kind: str) -> str:
-    """Return the name in `[Name]`, a list, or `{Name}`, a map."""
-    return kind.strip("[]{}")
 
 
 def api_version(token: str) -> str:

@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties
-from tests.soak.judges import apply_judge, azure_replacing, terraform
+from tests.soak.judges import apply_judge, replacing
 from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
@@ -60,14 +60,14 @@ def compare_replacing(cloud: str, sources: Path) -> int:
     """
     if cloud == "azure-native":
         text = sources.read_text(encoding="utf-8")
-        found = azure_replacing.replaced_otherwise(text, catalogue_of(cloud).resources)
+        found = replacing.replaced_otherwise(text, catalogue_of(cloud).resources)
         compared = "the types of the simulator"
     else:
-        registered: dict[str, set[str]] = {token: set() for token in terraform.SOURCES[cloud]}
+        registered: dict[str, set[str]] = {token: set() for token in replacing.SOURCES[cloud]}
         for combination in draw(cloud, seed=0, count=_COMPARED):
             for one in combination.known:
                 registered.setdefault(one.type, set()).update(_leaves(one.inputs))
-        found = terraform.differences(registered, sources)
+        found = replacing.differences(registered, sources)
         fields = sum(map(len, registered.values()))
         compared = f"{len(registered)} types, of which {_COMPARED} stacks set {fields} fields"
     for line in found:

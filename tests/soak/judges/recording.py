@@ -115,17 +115,16 @@ def _named(types: Mapping[str, Field], shapes: Mapping[str, Fields]) -> Iterator
 
 
 def _model(folder: Path, request: Request) -> Model:
-    if request.token.startswith("azure-native:"):
-        return _azure_package(folder, request.service, api_version(request.token))
-    return _service(Botocore if request.token.startswith("aws:") else Discovery, folder, request.service)
+    match request.token.partition(":")[0]:
+        case "aws":
+            return _botocore(folder, request.service)
+        case "gcp":
+            return _discovery(folder, request.service)
+        case _:
+            return _azure_package(folder, request.service, api_version(request.token))
 
 
-_azure_package = cache(AzurePackage)
-
-
-@cache
-def _service(kind: type[Botocore] | type[Discovery], folder: Path, service: str) -> Model:
-    return kind(folder, service)
+_botocore, _discovery, _azure_package = cache(Botocore), cache(Discovery), cache(AzurePackage)
 
 
 def _items_of(types: tuple[PropertyType, ...]) -> tuple[PropertyType, ...]:

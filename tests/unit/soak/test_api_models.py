@@ -11,8 +11,8 @@ import pytest
 from tests.soak.judges.api_models import Botocore, Discovery
 from tests.soak.judges.azure_models import AzurePackage, api_version
 from tests.soak.judges.planted import mistakes
+from tests.soak.judges.replacing import SOURCES
 from tests.soak.judges.requests import REQUESTS
-from tests.soak.judges.terraform import SOURCES
 from tests.support.published import Published
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

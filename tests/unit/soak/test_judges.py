@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.simulator.clouds.catalogue import Rules
 from holdfast.simulator.pulumi.values import UNKNOWN
-from tests.soak.judges.azure_replacing import replaced_otherwise
 from tests.soak.judges.planted import mistakes
+from tests.soak.judges.replacing import replaced_otherwise
 from tests.support.published import Published
 
 ORCHARD_TYPE = "farm:trees:Orchard"

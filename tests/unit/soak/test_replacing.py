@@ -7,7 +7,7 @@ import pytest
 from holdfast.simulator.clouds.catalogue import recorded_replacing
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.diff import Change, ChangeKind
-from tests.soak.judges.terraform import SOURCES, differences, replacing, simulated_replacing
+from tests.soak.judges.replacing import SOURCES, differences, replacing, simulated_replacing
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 GO = """package eks

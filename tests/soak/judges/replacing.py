@@ -1,4 +1,7 @@
-"""Which fields replace a resource, from the sources of the Terraform providers that pulumi-aws and pulumi-gcp wrap."""
+"""Which fields replace a resource, from the sources of the providers.
+
+They are the Terraform providers that pulumi-aws and pulumi-gcp wrap, and pulumi-azure-native.
+"""
 
 import json
 import re
@@ -87,6 +90,17 @@ _DECLARATION: Final = re.compile(
 )
 _CONSTANT: Final = re.compile(r'^\t(\w+)\s+= "(\w+)"$', re.MULTILINE)
 _TOKEN: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_][\w.]*|\S', re.DOTALL)
+#: The properties that only Azure refuses to change, and those that its API marks as set once.
+_SET_ONCE: Final[Mapping[str, frozenset[str]]] = {
+    "azure-native:network:NatGateway": frozenset({"location", "zones"}),
+    "azure-native:network:PrivateEndpoint": frozenset({"location"}),
+    "azure-native:network:PublicIPAddress": frozenset({"zones"}),
+    "azure-native:managedidentity:UserAssignedIdentity": frozenset({"location"}),
+}
+#: In the cluster's own list of pools; no stack sets it, and paths into lists are not simulated.
+_NOT_SIMULATED: Final[Mapping[str, frozenset[str]]] = {
+    "azure-native:containerservice:ManagedCluster": frozenset({"nodePublicIPTags"})
+}
 _OPENS: Final = frozenset("{([")
 _CLOSES: Final = frozenset("})]")
 
@@ -242,3 +256,31 @@ def simulated_replacing(token: str) -> frozenset[str]:
     return ResourceType(
         schema=schema, rules=catalogue.resources.get(token, Rules()), catalogue=catalogue
     ).immutable
+
+
+def replaced_otherwise(source: str, simulated: Mapping[str, Rules]) -> list[str]:
+    """Return the properties that replace a resource of Azure in the simulator or in the provider, and not in both.
+
+    `source` is the text of pulumi-azure-native's list.
+    """
+    found: list[str] = []
+    for token, names in sorted(_listed(source).items()):
+        if token not in simulated:
+            continue
+        ours = {path.rpartition(".")[2] for path in simulated[token].immutable} - {"resourceGroupName"}
+        theirs = names - _NOT_SIMULATED.get(token, frozenset()) | _SET_ONCE.get(token, frozenset())
+        for name in sorted(ours ^ theirs):
+            where = "the simulator" if name in ours else "the provider"
+            found.append(f"{token} {name}: only {where} replaces the resource")
+    return found
+
+
+def _listed(source: str) -> Mapping[str, frozenset[str]]:
+    """Return the names in `forceNewMap` by type."""
+    table = source.partition("var forceNewMap")[2].partition("var noForceNewMap")[0]
+    table = re.sub(r"//.*", "", table)
+    return {
+        f"azure-native:{module[1].lower()}:{one[1]}": frozenset(re.findall(r'"(\w+)"', one[2]))
+        for module in re.finditer(r'\n\t"(\w+)": \{(.*?)\n\t\},', table, re.DOTALL)
+        for one in re.finditer(r'"(\w+)":\s+codegen\.NewStringSet\((.*?)\)', module[2], re.DOTALL)
+    }
