@@ -39,10 +39,17 @@ _PLACING: Final = re.compile(
 )
 #: What a change of a pod may have beside them.
 _SIZING: Final = re.compile(r"\bresources\b")
+#: By which a rule bounds what pods request, where it does not only ask that they do.
+_COMPARING: Final = re.compile(r"[<>]|quantity\(|(?:Greater|Less)Than")
 _OWN: Final = "holdfast.dev"
 _COVERED: Final = frozenset({"pods", "jobs", "jobsets", "rayjobs", "rayclusters", "*", "*/*"})
 _KINDS: Final = frozenset({"Pod", "Job", "JobSet", "RayJob", "RayCluster", "*"})
-_ADMITTING: Final = frozenset({"CREATE", "UPDATE", "*"})
+#: What is created for each machine, by Karpenter and by the machine itself.
+_MACHINES: Final = frozenset({"nodeclaims", "nodes"})
+_MACHINE_KINDS: Final = frozenset({"NodeClaim", "Node"})
+_CREATING: Final = frozenset({"CREATE", "*"})
+_ADMITTING: Final = _CREATING | {"UPDATE"}
+_NO_MACHINES: Final = "whether {policy} lets the machines of its pods be created is not judged"
 #: Operators whose webhooks let pods of jobs run, by the start of the names of their configurations.
 _OPERATORS: Final = re.compile(
     r"(jobset|kueue|kuberay|ray-operator|karpenter|cert-manager|gatekeeper|kyverno|azure-wi|pod-identity|aws-load-balancer|gpu-operator|"
@@ -51,7 +58,7 @@ _OPERATORS: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Namespace:
+class Concerned:
     """A namespace whose jobs may be concerned; `labels` are None if another program makes it."""
 
     name: str | Unknown
@@ -86,10 +93,15 @@ def intercepted(
     namespace: str | Unknown, resources: Sequence[StackResource]
 ) -> Iterator[tuple[StackResource, str]]:
     """Yield what may reject, change or delete pods in a namespace, and why they are not judged for it, empty if they are."""
-    labels = _labels(resources).get(namespace)
-    concerned = _Namespace(name=namespace, labels=None if labels is UNKNOWN else labels)
+    own = concerned(namespace, resources)
     for each, read in _intercepting(resources):
-        yield each, read(each, concerned, resources)
+        yield each, read(each, own, resources)
+
+
+def concerned(namespace: str | Unknown, resources: Sequence[StackResource]) -> Concerned:
+    """Return a namespace with the labels that the program gives it."""
+    labels = _labels(resources).get(namespace)
+    return Concerned(name=namespace, labels=None if labels is UNKNOWN else labels)
 
 
 @once
@@ -109,16 +121,16 @@ def _title(resource: StackResource) -> str:
     return f"the {resource.type.rpartition(':')[2]} {resource.logical_name!r}"
 
 
-def _covers(rules: Sequence[Value]) -> bool:
-    """Whether rules of admission are about pods or jobs that are created or changed."""
+def _covers(rules: Sequence[Value], of: frozenset[str] = _COVERED, by: frozenset[str] = _ADMITTING) -> bool:
+    """Whether rules of admission are about pods or jobs, or these resources, that are created or changed."""
     return any(
-        not _COVERED.isdisjoint(known_items(rule, "resources"))
-        and not _ADMITTING.isdisjoint(known_items(rule, "operations") or ("*",))
+        not of.isdisjoint(known_items(rule, "resources"))
+        and not by.isdisjoint(known_items(rule, "operations") or ("*",))
         for rule in rules
     )
 
 
-def _admission(policy: StackResource, namespace: _Namespace, resources: Sequence[StackResource]) -> str:
+def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[StackResource]) -> str:
     """Read a policy in CEL, of the API server or of Kyverno.
 
     Not one that goes by the ladder, and not one whose annotation says which tolerations it adds.
@@ -130,16 +142,19 @@ def _admission(policy: StackResource, namespace: _Namespace, resources: Sequence
         for each in _bindings(resources)
         if text_at(each.props, "spec", "policyName") == text_at(policy.props, "metadata", "name")
     ]
+    acting = [each for each in bindings if _denies(each)]
+    rules = known_items(matched, "resourceRules")
+    if (acting or not bindings) and _denies(spec) and _covers(rules, _MACHINES, _CREATING):
+        return _NO_MACHINES.format(policy=_title(policy))
     acts = not bindings or any(
-        namespace.may_have(at(each, "matchResources", "namespaceSelector")) and _denies(each)
-        for each in bindings
+        namespace.may_have(at(each, "matchResources", "namespaceSelector")) for each in acting
     )
     if (
         not acts
         or at(policy.props, "metadata", "annotations", TOLERATES) is not None
         or _OWN in str(at(spec, "paramKind", "apiVersion"))
         or not _denies(spec)
-        or not _covers(known_items(matched, "resourceRules"))
+        or not _covers(rules)
         or not namespace.may_have(at(matched, "namespaceSelector"))
     ):
         return ""
@@ -148,6 +163,8 @@ def _admission(policy: StackResource, namespace: _Namespace, resources: Sequence
     changes = _places(at(spec, "mutations"), sizes=True)
     if changes or any(_places(at(spec, part)) for part in ("validations", "variables")):
         return f"where {_title(policy)} places its pods is not judged"
+    if any(_bounds(at(spec, part)) for part in ("validations", "variables")):
+        return f"what {_title(policy)} lets its pods request is not judged"
     return ""
 
 
@@ -162,11 +179,16 @@ def _bindings(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     return tuple(each for each in resources if each.type.endswith("AdmissionPolicyBinding"))
 
 
-def _webhooks(configuration: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+def _webhooks(configuration: StackResource, namespace: Concerned, _: Sequence[StackResource]) -> str:
     """Read the webhooks of a program, whose answers no policy shows; not those of operators, nor those that objects select."""
     if _OPERATORS.match(str(text_at(configuration.props, "metadata", "name") or configuration.logical_name)):
         return ""
     for each in known_items(configuration.props, "webhooks"):
+        if (
+            _covers(known_items(each, "rules"), _MACHINES, _CREATING)
+            and at(each, "failurePolicy") != "Ignore"
+        ):
+            return _NO_MACHINES.format(policy=_title(configuration))
         is_chosen = at(each, "objectSelector", "matchLabels") is not None
         if (
             not is_chosen
@@ -177,7 +199,7 @@ def _webhooks(configuration: StackResource, namespace: _Namespace, _: Sequence[S
     return ""
 
 
-def _kyverno(policy: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+def _kyverno(policy: StackResource, namespace: Concerned, _: Sequence[StackResource]) -> str:
     """Read a policy of Kyverno: what it changes, deletes or limits, and rejects; one that only audits does not."""
     own = None if "Cluster" in policy.type else text_at(policy.props, "metadata", "namespace")
     if own not in (None, UNKNOWN, namespace.name) and namespace.name is not UNKNOWN:
@@ -188,7 +210,10 @@ def _kyverno(policy: StackResource, namespace: _Namespace, _: Sequence[StackReso
         return f"whether {_title(policy)} of Kyverno deletes its jobs is not judged" if deletes else ""
     for rule in known_items(spec, "rules"):
         action = at(rule, "validate", "failureAction") or at(spec, "validationFailureAction")
-        rejects = str(action).lower() == "enforce" and _places(at(rule, "validate"))
+        enforced = at(rule, "validate") if str(action).lower() == "enforce" else None
+        if enforced is not None and not _MACHINE_KINDS.isdisjoint(_kinds_of(at(rule, "match"))):
+            return _NO_MACHINES.format(policy=f"{_title(policy)} of Kyverno")
+        rejects = _places(enforced) or _bounds(enforced)
         if (rejects or _places(at(rule, "mutate"), sizes=True)) and _may_cover(at(rule, "match"), namespace):
             return f"where {_title(policy)} of Kyverno lets its pods run is not judged"
         if at(rule, "generate", "kind") in ("ResourceQuota", "LimitRange"):
@@ -196,12 +221,10 @@ def _kyverno(policy: StackResource, namespace: _Namespace, _: Sequence[StackReso
     return ""
 
 
-def _may_cover(match: Value, namespace: _Namespace, kinds: frozenset[str] = frozenset()) -> bool:
+def _may_cover(match: Value, namespace: Concerned, kinds: frozenset[str] = frozenset()) -> bool:
     """Whether a rule of Kyverno may be about pods, or these kinds, of a namespace; without a list it is about all."""
-    filters = [match, *(each for key in ("any", "all") for each in known_items(match, key))]
-    found = [at(each, "resources") for each in filters]
+    found, of_kinds = _matched(match), _kinds_of(match)
     named = [name for each in found for name in known_items(each, "namespaces")]
-    of_kinds = {str(kind).rpartition("/")[2] for each in found for kind in known_items(each, "kinds")}
     return (
         (not named or namespace.may_be_one_of(named))
         and all(namespace.may_have(at(each, "namespaceSelector")) for each in found)
@@ -209,7 +232,17 @@ def _may_cover(match: Value, namespace: _Namespace, kinds: frozenset[str] = froz
     )
 
 
-def _gatekeeper(constraint: StackResource, namespace: _Namespace, resources: Sequence[StackResource]) -> str:
+def _matched(match: Value) -> list[Value]:
+    filters = [match, *(each for key in ("any", "all") for each in known_items(match, key))]
+    return [at(each, "resources") for each in filters]
+
+
+def _kinds_of(match: Value) -> set[str]:
+    """Return the kinds that a rule of Kyverno is about, without their versions."""
+    return {str(kind).rpartition("/")[2] for each in _matched(match) for kind in known_items(each, "kinds")}
+
+
+def _gatekeeper(constraint: StackResource, namespace: Concerned, resources: Sequence[StackResource]) -> str:
     """Read a constraint, or a change, of Gatekeeper about pods; of a constraint whose template is here, what it is about."""
     spec = at(constraint.props, "spec")
     match, kind = at(spec, "match"), constraint.type.rpartition(":")[2]
@@ -217,24 +250,27 @@ def _gatekeeper(constraint: StackResource, namespace: _Namespace, resources: Seq
     kinds |= {str(each) for rule in known_items(spec, "applyTo") for each in known_items(rule, "kinds")}
     named, excluded = known_items(match, "namespaces"), known_items(match, "excludedNamespaces")
     templates = [
-        each
+        at(each.props, "spec")
         for each in of_type(resources, _TEMPLATE)
         if text_at(each.props, "spec", "crd", "spec", "names", "kind") == kind
     ]
+    if at(spec, "enforcementAction") in ("dryrun", "warn"):
+        return ""
+    if not _MACHINE_KINDS.isdisjoint(kinds):
+        return _NO_MACHINES.format(policy=f"{_title(constraint)} of Gatekeeper")
     if (
-        at(spec, "enforcementAction") in ("dryrun", "warn")
-        or (kinds and _KINDS.isdisjoint(kinds))
+        (kinds and _KINDS.isdisjoint(kinds))
         or (named and not namespace.may_be_one_of(named))
         or (namespace.name is not UNKNOWN and excluded and namespace.may_be_one_of(excluded))
         or not namespace.may_have(at(match, "namespaceSelector"))
-        or (templates and not any(_places(at(each.props, "spec")) for each in templates))
+        or (templates and not any(_places(found) or _bounds(found) for found in templates))
         or ("mutations." in constraint.type and not _places(spec, sizes=True))
     ):
         return ""
     return f"whether {_title(constraint)} of Gatekeeper lets its pods run is not judged"
 
 
-def _vertical(autoscaler: StackResource, namespace: _Namespace, _: Sequence[StackResource]) -> str:
+def _vertical(autoscaler: StackResource, namespace: Concerned, _: Sequence[StackResource]) -> str:
     """Read a VerticalPodAutoscaler of jobs, which changes what their pods request."""
     spec = at(autoscaler.props, "spec")
     here = text_at(autoscaler.props, "metadata", "namespace") or "default"
@@ -244,7 +280,7 @@ def _vertical(autoscaler: StackResource, namespace: _Namespace, _: Sequence[Stac
     return ""
 
 
-_Reader: TypeAlias = Callable[[StackResource, _Namespace, Sequence[StackResource]], str]
+_Reader: TypeAlias = Callable[[StackResource, Concerned, Sequence[StackResource]], str]
 _READERS: Final[Mapping[re.Pattern[str], _Reader]] = {
     re.compile(
         r"kubernetes:(?:admissionregistration\.k8s\.io|policies\.kyverno\.io)/v\w+:"
@@ -279,6 +315,12 @@ def _places(value: Value, *, sizes: bool = False) -> bool:
     if isinstance(value, str):
         return _OWN not in value and _names(value, sizes=sizes)
     return is_list(value) and any(_places(each, sizes=sizes) for each in value)
+
+
+def _bounds(value: Value) -> bool:
+    """Whether a rule compares what pods request with something."""
+    text = str(value)
+    return bool(_SIZING.search(text) and _COMPARING.search(text))
 
 
 def _names(text: str, *, sizes: bool) -> bool:

@@ -17,6 +17,9 @@ NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 BOTH: Value = ["Ingress", "Egress"]
 WITHIN: Value = [{"podSelector": {}}]
 SPOT: Value = {"nodeSelector": {CAPACITY_TYPE: "spot"}}
+_ALL_JOBS: Value = "kind: Configuration\nmanageJobsWithoutQueueName: true\n"
+MANAGING: Value = {"managerConfig": {"controllerManagerConfigYaml": _ALL_JOBS}}
+LEAVING_OUT: Value = {"managerConfig": {"controllerManagerConfigYaml": f"{_ALL_JOBS}managedJobsNamespaceSelector: {{matchExpressions: [{{key: holdfast.dev/training, operator: DoesNotExist}}]}}"}}  # fmt: skip
 ACCOUNT: Json = {"serviceAccountName": "trainer"}
 
 
@@ -27,6 +30,15 @@ def inside(type_token: str, name: str, *, where: str = "vision", **props: Value)
 
 def closing(**spec: Value) -> StackResource:
     return inside(NETWORK_POLICY, "closed", spec={"podSelector": {}, **spec})
+
+
+def leaving(*rules: Value) -> StackResource:
+    """A network policy that opens egress between the pods of its namespace, and by these rules."""
+    return closing(policyTypes=["Egress"], egress=[{"to": WITHIN}, *rules])
+
+
+def to(port: int, **ports: Value) -> Value:
+    return {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": port, **ports}]}
 
 
 def chart(name: str, values: Value) -> StackResource:
@@ -44,6 +56,20 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a closed network", [closing(policyTypes=BOTH)], {}, Word.NOT_JUDGED, "closes egress of all pods"),
     ("a closed network that is opened", [closing(policyTypes=["Ingress"]), inside(NETWORK_POLICY, "open", spec={"podSelector": {}, "ingress": [{"from": WITHIN}]})], {}, Word.PROVED, ""),
     ("a network that is open to addresses alone", [closing(ingress=[{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}])], {}, Word.NOT_JUDGED, "closes ingress"),
+    ("a network that is open to another namespace alone", [closing(ingress=[{"from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web"}}}]}])], {}, Word.NOT_JUDGED, "closes ingress"),
+    ("a network without DNS", [leaving(to(443))], {}, Word.NOT_JUDGED, "for DNS, port 53"),
+    ("a network with DNS alone", [leaving(to(53))], {}, Word.NOT_JUDGED, "for more than DNS"),
+    ("a network with DNS and checkpoints", [leaving(to(53), to(443))], {}, Word.PROVED, ""),
+    ("a network with a range of ports", [leaving(to(1, endPort=1023))], {}, Word.PROVED, ""),
+    ("a network that is open to all", [leaving({})], {}, Word.PROVED, ""),
+    ("a policy of Cilium", [inside("kubernetes:cilium.io/v2:CiliumNetworkPolicy", "closed", spec={"endpointSelector": {}, "ingress": [{}]})], {}, Word.NOT_JUDGED, "CiliumNetworkPolicy 'closed' lets its pods reach"),
+    ("a policy of Cilium elsewhere", [inside("kubernetes:cilium.io/v2:CiliumNetworkPolicy", "closed", where="web", spec={"endpointSelector": {}})], {}, Word.PROVED, ""),
+    ("a policy of Cilium for all", [resource("kubernetes:cilium.io/v2:CiliumClusterwideNetworkPolicy", "closed", {"spec": {"endpointSelector": {}}})], {}, Word.NOT_JUDGED, "lets its pods reach"),
+    ("a policy of Cilium for another namespace", [resource("kubernetes:cilium.io/v2:CiliumClusterwideNetworkPolicy", "closed", {"spec": {"endpointSelector": {"matchLabels": {"k8s:io.kubernetes.pod.namespace": "web"}}}})], {}, Word.PROVED, ""),
+    ("a policy of Calico that is staged", [resource("kubernetes:projectcalico.org/v3:StagedGlobalNetworkPolicy", "closed", {"spec": {}})], {}, Word.PROVED, ""),
+    ("a policy for other namespaces", [resource("kubernetes:policy.networking.k8s.io/v1alpha2:ClusterNetworkPolicy", "closed", {"spec": {"subject": {"namespaces": {"matchLabels": {"tier": "web"}}}}})], {}, Word.PROVED, ""),
+    ("a Kueue that suspends all jobs", [chart("kueue", MANAGING)], {}, Word.NOT_JUDGED, "Kueue suspends jobs without a queue"),
+    ("a Kueue that leaves out training", [chart("kueue", LEAVING_OUT)], {}, Word.PROVED, ""),
     ("a closed network of some pods", [inside(NETWORK_POLICY, "web", spec={"podSelector": {"matchLabels": {"app": "web"}}})], {}, Word.PROVED, ""),
     ("an operator on spot", [chart("jobset", {"controller": SPOT})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
     ("an operator elsewhere", [chart("jobset", {"controller": {"nodeSelector": {"role": "system"}}})], {}, Word.PROVED, ""),

@@ -37,19 +37,26 @@ def admission(expression: str) -> StackResource:
     return made("kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", "cost", spec=spec)
 
 
-def kyverno(action: str, *namespaces: str) -> StackResource:
-    """A policy of Kyverno by which pods of these namespaces, or of all, have to select spot."""
+ON_SPOT: Value = {"nodeSelector": {CAPACITY_TYPE: "spot"}}
+
+
+def kyverno(action: str, *namespaces: str, kind: str = "Pod", pattern: Value = ON_SPOT) -> StackResource:
+    """A policy of Kyverno by which pods of these namespaces, or of all, have to be as a pattern is: on spot."""
     rule: Value = {
-        "match": {"any": [{"resources": {"kinds": ["Pod"], **({"namespaces": [*namespaces]} if namespaces else {})}}]},
-        "validate": {"failureAction": action, "pattern": {"spec": {"nodeSelector": {CAPACITY_TYPE: "spot"}}}},
+        "match": {"any": [{"resources": {"kinds": [kind], **({"namespaces": [*namespaces]} if namespaces else {})}}]},
+        "validate": {"failureAction": action, "pattern": {"spec": pattern}},
     }  # fmt: skip
     return made("kubernetes:kyverno.io/v1:ClusterPolicy", "spot", spec={"rules": [rule]})
 
 
-def validation(*covered: str) -> StackResource:
+def limiting(memory: str) -> Value:
+    return {"containers": [{"resources": {"limits": {"memory": memory}}}]}
+
+
+def validation(*covered: str, expression: str = "'spot' in object.spec.nodeSelector") -> StackResource:
     spec: Value = {
         "matchConstraints": {"resourceRules": [{"resources": [*covered]}]},
-        "validations": [{"expression": "'spot' in object.spec.nodeSelector"}],
+        "validations": [{"expression": expression}],
     }
     return made("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy", "cost", spec=spec)
 
@@ -144,7 +151,15 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a policy of Kyverno for the namespace", [kyverno("enforce", "web", "vis*")], {}, Word.NOT_JUDGED, "ClusterPolicy 'spot' of Kyverno"),
     ("a policy of Kyverno for another namespace", [kyverno("Enforce", "web")], {}, Word.PROVED, ""),
     ("a policy of Kyverno that audits", [kyverno("Audit")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno on machines", [kyverno("Enforce", kind="karpenter.sh/*/NodeClaim")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
+    ("a policy of Kyverno that bounds requests", [kyverno("Enforce", pattern=limiting("<=8Gi"))], {}, Word.NOT_JUDGED, "ClusterPolicy 'spot' of Kyverno"),
+    ("a policy of Kyverno that asks for requests", [kyverno("Enforce", pattern=limiting("?*"))], {}, Word.PROVED, ""),
+    ("admission of machines", [validation("nodeclaims", expression="object.spec.requirements.exists(r, 'spot' in r.values)")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
+    ("admission of machines that warns", [validation("nodeclaims"), bound("Warn")], {}, Word.PROVED, ""),
+    ("admission that bounds requests", [validation("pods", expression="object.spec.containers.all(c, quantity(c.resources.limits.cpu).isLessThan(quantity('2')))")], {}, Word.NOT_JUDGED, "lets its pods request"),
+    ("admission that asks for requests", [validation("pods", expression="object.spec.containers.all(c, has(c.resources.requests))")], {}, Word.PROVED, ""),
     ("a webhook on pods", [webhook("cost", "pods")], {}, Word.NOT_JUDGED, "ValidatingWebhookConfiguration 'cost' lets its pods run"),
+    ("a webhook on machines", [webhook("cost", "nodeclaims")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
     ("a webhook on ingresses", [webhook("cost", "ingresses")], {}, Word.PROVED, ""),
     ("a webhook for other namespaces", [webhook("cost", "*", namespaceSelector=OPTING_IN)], {}, Word.PROVED, ""),
     ("a webhook for all namespaces but some", [webhook("cost", "*", namespaceSelector=ALL_BUT)], {}, Word.NOT_JUDGED, "'cost'"),
@@ -160,6 +175,8 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a constraint on ingresses", [constraint("Ingress")], {}, Word.PROVED, ""),
     ("a constraint that warns", [constraint(enforcementAction="warn")], {}, Word.PROVED, ""),
     ("a constraint on selectors", [constraint(), template_of_constraint("input.review.object.spec.nodeSelector")], {}, Word.NOT_JUDGED, "'cost'"),
+    ("a constraint on machines", [constraint("NodeClaim")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
+    ("a constraint on requests", [constraint(), template_of_constraint("input.review.object.spec.containers[_].resources.limits.cpu > max")], {}, Word.NOT_JUDGED, "'cost'"),
     ("a constraint on labels", [constraint(), template_of_constraint("input.review.object.metadata.labels")], {}, Word.PROVED, ""),
     ("a vertical autoscaler of the job", [vertical("JobSet")], {}, Word.NOT_JUDGED, "VerticalPodAutoscaler 'sizes'"),
     ("a vertical autoscaler of another workload", [vertical("Deployment")], {}, Word.PROVED, ""),
