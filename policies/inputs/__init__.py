@@ -8,12 +8,11 @@ from dataclasses import replace
 from holdfast.policies.clusters import cluster_of, clusters
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.aks import aks_pools
-from holdfast.policies.inputs.daemon_sets import with_daemons
 from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
+from holdfast.policies.inputs.other_workloads import with_workloads
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.inputs.standing import with_standing
 from holdfast.policies.resources import StackResource, once
 
 __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
@@ -23,9 +22,7 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
     found = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources), *eks_pools(resources))
-    return tuple(
-        _with_cluster(with_standing(with_daemons(pool, resources), resources), resources) for pool in found
-    )
+    return tuple(_with_cluster(with_workloads(pool, resources), resources) for pool in found)
 
 
 def _with_cluster(pool: DeclaredPool, resources: Sequence[StackResource]) -> DeclaredPool:

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.daemon_sets import held_ports
 from holdfast.policies.inputs.job_ends import hindered_pods
 from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
+from holdfast.policies.inputs.other_workloads import held_ports
 from holdfast.policies.inputs.pod_security import rejected_by_standard
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
 from holdfast.policies.inputs.runtime_classes import with_runtime_class
@@ -150,9 +150,8 @@ def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple
 
 def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredJob]:
     """Yield the objects of other kinds in the namespace of a ladder, whose pods nothing moves: PyTorchJobs, CronJobs, …."""
-    for each, specs in _fixed(resources):
-        is_here = text_at(each.props, "metadata", "namespace") == ladder.namespace
-        if is_here and is_same_cluster(each, ladder.resource, resources) is True:
+    for each, specs in _fixed(resources).get(ladder.namespace, ()):
+        if is_same_cluster(each, ladder.resource, resources) is True:
             kind = each.type.rpartition(":")[2]
             yield DeclaredJob(
                 resource=each,
@@ -166,14 +165,17 @@ def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) 
 
 
 @once
-def _fixed(resources: Sequence[StackResource]) -> tuple[tuple[StackResource, tuple[Value, ...]], ...]:
-    """Return the objects with pod templates that are no jobs of JobKind, with the specifications of their pods."""
-    found = (
-        (each, tuple(_pod_specs(at(each.props, "spec"))))
-        for each in resources
-        if each.type.startswith("kubernetes:") and not _KIND.fullmatch(each.type)
-    )
-    return tuple((each, specs) for each, specs in found if specs)
+def _fixed(
+    resources: Sequence[StackResource],
+) -> Mapping[str | Unknown | None, Sequence[tuple[StackResource, tuple[Value, ...]]]]:
+    """Return the objects with pod templates that are no jobs of JobKind, by namespace, with the specifications of their pods."""
+    found: dict[str | Unknown | None, list[tuple[StackResource, tuple[Value, ...]]]] = {}
+    for each in resources:
+        if each.type.startswith("kubernetes:") and not _KIND.fullmatch(each.type):
+            specs = tuple(_pod_specs(at(each.props, "spec")))
+            if specs:
+                found.setdefault(text_at(each.props, "metadata", "namespace"), []).append((each, specs))
+    return found
 
 
 def _pod_specs(value: Value) -> Iterator[Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from typing import Final
@@ -181,6 +181,14 @@ class PodTemplate:
                 *self._unmodeled_affinity(together, apart),
             ),
         )
+
+    @property
+    def written(self) -> Shape | Unknown:
+        """The shape of one of its pods as it is written: with the labels that a move sets or removes."""
+        shape, selector, terms = self.shape, self.selector, self.terms
+        if shape is UNKNOWN or selector is UNKNOWN or terms is UNKNOWN:
+            return UNKNOWN
+        return replace(shape, pods=1, selector=selector, affinity=terms)
 
     def _own_topologies(self, terms: Value) -> Iterator[str]:
         """Yield the topology keys of the terms that are about its own pods; the empty one for those about others."""

@@ -151,9 +151,9 @@ def _not_on_ladder(job: DeclaredJob, pools: LadderPools) -> Iterator[JobVerdict]
     if not _are_all_shown(pools) or job.label not in {"", FOLLOWS_VALUE} or job.templates is UNKNOWN:
         return
     for each in job.templates:
-        placed = _as_written(each)
+        placed = each.written
         # Who selects a pool of another ladder, or of none, means it.
-        if placed is None or POOL in placed.selector or not (placed.selector or placed.affinity):
+        if placed is UNKNOWN or POOL in placed.selector or not (placed.selector or placed.affinity):
             continue
         taking = [pool.facts for pool in pools.of_stack if _may_take(placed, pool.facts)]
         labels = ", ".join(sorted({*placed.selector, *(one.key for term in placed.affinity for one in term)}))
@@ -175,14 +175,6 @@ def _are_all_shown(pools: LadderPools) -> bool:
     return shown and not pools.default_elsewhere and not pools.others_elsewhere
 
 
-def _as_written(template: PodTemplate) -> Shape | None:
-    """Return one pod of a template, with the labels that a move would change; None if not all of it is known."""
-    shape, selector, terms = template.shape, template.selector, template.terms
-    if not isinstance(shape, Shape) or selector is UNKNOWN or terms is UNKNOWN:
-        return None
-    return replace(shape, pods=1, selector=selector, affinity=terms)
-
-
 def _of_helpers(job: DeclaredJob, ladder: DeclaredLadder) -> Iterator[str]:
     """Yield what is not judged of the pods beside those that follow."""
     for each in job.helpers(ladder.pools):
@@ -195,8 +187,8 @@ def _without_nodes(job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools)
     if not _are_all_shown(pools):
         return
     for each in job.helpers(ladder.pools):
-        placed = _as_written(each)
-        if placed is not None and not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
+        placed = each.written
+        if placed is not UNKNOWN and not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
             yield (
                 f"no pool of this program takes its pod {each.name!r} of {placed.requests}, without which it does not begin: add one, "
                 f"or declare `{MADE_ELSEWHERE}: [{Elsewhere.DEFAULT_POOL.value}]`"

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.policies.inputs import declared_pools
-from holdfast.policies.inputs.daemon_sets import DAEMON_SET
 from holdfast.policies.inputs.eks import NODE_GROUP
+from holdfast.policies.inputs.other_workloads import DAEMON_SET
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
