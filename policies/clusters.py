@@ -6,10 +6,10 @@ An object of Kubernetes belongs to the cluster of its provider, a pool of a clou
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.resources import StackResource, at, once, text_at
+from holdfast.policies.resources import StackResource, at, by_urn, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 
 _CLUSTER: Final = re.compile(
@@ -39,9 +39,16 @@ def clusters(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     return tuple(each for each in resources if is_cluster(each.type))
 
 
-@once
-def _by_urn(resources: Sequence[StackResource]) -> Mapping[str, StackResource]:
-    return {each.urn: each for each in resources}
+def clusters_of(
+    resource: StackResource, package: str, resources: Sequence[StackResource]
+) -> tuple[StackResource, ...]:
+    """Return the clusters of a provider's package that certainly are a resource's; none if another program makes it."""
+    here = cluster_of(resource, resources)
+    return tuple(
+        each
+        for each in clusters(resources)
+        if each.type.startswith(f"{package}:") and is_one_cluster(resources, here, each.urn) is True
+    )
 
 
 def is_same_cluster(
@@ -101,16 +108,16 @@ def _named_cluster(pool: StackResource, key: str, resources: Sequence[StackResou
 @once
 def _cluster_of_provider(resources: Sequence[StackResource], provider: str) -> str:
     """Return the cluster to which a provider's kubeconfig refers, directly or through other resources."""
-    by_urn, reached = _by_urn(resources), {provider}
+    known, reached = by_urn(resources), {provider}
     for _ in range(_STEPS):
-        found = sorted(urn for urn in reached if urn in by_urn and is_cluster(by_urn[urn].type))
+        found = sorted(urn for urn in reached if urn in known and is_cluster(known[urn].type))
         if found:
             return found[0] if len(found) == 1 else provider
         reached = {
             urn
             for each in reached
-            if each in by_urn
-            for referred in by_urn[each].refers_to.values()
+            if each in known
+            for referred in known[each].refers_to.values()
             for urn in referred
         }
     return provider
@@ -118,10 +125,9 @@ def _cluster_of_provider(resources: Sequence[StackResource], provider: str) -> s
 
 def _is_same_connection(one: str, other: str, resources: Sequence[StackResource]) -> bool | Unknown:
     """Whether two providers connect to the same cluster, by their kubeconfigs and contexts."""
-    by_urn = _by_urn(resources)
     if not one or not other:
         return True
-    providers = [by_urn.get(each) for each in (one, other)]
+    providers = [by_urn(resources).get(each) for each in (one, other)]
     if any(each is None or not each.type.startswith(_PROVIDER) for each in providers):
         return UNKNOWN
     for key in ("kubeconfig", "context", "cluster"):

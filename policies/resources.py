@@ -104,6 +104,29 @@ def of_type(resources: Sequence[StackResource], type_token: str) -> tuple[StackR
     return tuple(each for each in resources if each.type == type_token)
 
 
+def named(
+    resources: Sequence[StackResource], type_token: str, name: str | Unknown | None
+) -> Sequence[StackResource]:
+    """Return the objects of a Kubernetes type with this name, in any namespace of any cluster."""
+    return _by_name(resources, type_token).get(name, ())
+
+
+@once
+def _by_name(
+    resources: Sequence[StackResource], type_token: str
+) -> Mapping[str | Unknown | None, Sequence[StackResource]]:
+    found: dict[str | Unknown | None, list[StackResource]] = {}
+    for each in of_type(resources, type_token):
+        found.setdefault(text_at(each.props, "metadata", "name"), []).append(each)
+    return found
+
+
+@once
+def by_urn(resources: Sequence[StackResource]) -> Mapping[str, StackResource]:
+    """Return the resources by URN."""
+    return {each.urn: each for each in resources}
+
+
 @once
 def unshown_components(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     """Return the components whose objects this preview does not show.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.clusters import clusters, is_same_cluster
+from holdfast.policies.clusters import clusters_of
 from holdfast.policies.fields import azure
 from holdfast.policies.fields.table import Fields
 from holdfast.policies.inputs.admission import tolerations_for
@@ -114,6 +114,7 @@ def _pool(
     is_reserved = at(profile, "capacityReservationGroupID") is not None
     sizes, limits = _sizes(profile)
     networks = _networks(resource, resources)
+    most_pods = _most_pods(profile, networks)
     # As how many GPUs its nodes list the partitions of one depends on the device plugin.
     divided = at(profile, "gpuInstanceProfile") is not None
     named = UNKNOWN if divided or UNKNOWN in sizes else [str(each or _NO_SIZE) for each in sizes]
@@ -133,7 +134,7 @@ def _pool(
             is_decided=priority is not UNKNOWN,
             labels=_labels(profile, is_spot=is_spot),
             taints=_taints(profile, is_spot=is_spot),
-            machines=_with_most_pods(_most_pods(resource, profile, resources), machines.capacities),
+            machines=_with_most_pods(most_pods, machines.capacities),
             unknown_machine_types=machines.unknown_types,
             limits=limits,
             least_priority=_least_priority(profile),
@@ -142,7 +143,7 @@ def _pool(
             unmodeled=(
                 *((WINDOWS,) if _is(profile, "osType", "Windows") else ()),
                 *(reason for network in networks for reason in images_on_aks(network)),
-                *fewer_addresses(resource, next(iter(networks), None), limits.nodes, resources),
+                *fewer_addresses(resource, next(iter(networks), None), most_pods, limits.nodes, resources),
             ),
             unmodeled_gpus=(NO_DRIVER,) if _is(at(profile, "gpuProfile"), "driver", "None") else (),
             zones=texts_at(profile, "availabilityZones"),
@@ -159,14 +160,12 @@ def _is(profile: Value, field: str, value: str) -> bool:
     return isinstance(given, str) and given.lower() == value.lower()
 
 
-def _most_pods(
-    resource: StackResource, profile: Value, resources: Sequence[StackResource]
-) -> int | Unknown | None:
+def _most_pods(profile: Value, networks: Sequence[Value]) -> int | Unknown | None:
     """Return how many pods a node of the pool may have: its own number, or AKS' default for the cluster's network."""
     own = whole_number(at(profile, "maxPods"))
     if own is not None:
         return own
-    for network in _networks(resource, resources):
+    for network in networks:
         mode = text_at(network, "networkPluginMode")
         if _is(network, "networkPlugin", "azure") and mode is None:
             return _NODE_SUBNET_PODS
@@ -177,11 +176,7 @@ def _most_pods(
 
 def _networks(resource: StackResource, resources: Sequence[StackResource]) -> list[Value]:
     """Return the network of the cluster of a pool; none if another program makes it."""
-    return [
-        at(each.props, "networkProfile")
-        for each in clusters(resources)
-        if is_cluster(each.type) and is_same_cluster(each, resource, resources) is True
-    ]
+    return [at(each.props, "networkProfile") for each in clusters_of(resource, "azure-native", resources)]
 
 
 def _sizes(profile: Value) -> tuple[Sequence[Value], Limits]:

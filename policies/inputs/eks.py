@@ -25,6 +25,7 @@ from holdfast.policies.resources import (
     count,
     items_at,
     labels_at,
+    of_type,
     once,
     text_at,
     texts_at,
@@ -61,8 +62,8 @@ _BUILT_IN: Final = {
 @once
 def eks_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return the pools of the stack's node groups, and the built-in ones of its clusters in Auto Mode."""
-    groups = [_node_group(each, resources) for each in resources if each.type == NODE_GROUP]
-    built_in = [pool for each in resources if each.type == _CLUSTER for pool in _built_in(each)]
+    groups = [_node_group(each, resources) for each in of_type(resources, NODE_GROUP)]
+    built_in = [pool for each in of_type(resources, _CLUSTER) for pool in _built_in(each)]
     return (*groups, *built_in)
 
 
@@ -130,9 +131,8 @@ def _launch_template(
     return next(
         (
             each
-            for each in resources
-            if each.type == _LAUNCH_TEMPLATE
-            and (each.urn in referred or {text_at(each.props, key) for key in ("id", "name")} & names)
+            for each in of_type(resources, _LAUNCH_TEMPLATE)
+            if each.urn in referred or {text_at(each.props, key) for key in ("id", "name")} & names
         ),
         UNKNOWN,
     )

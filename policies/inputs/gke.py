@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from holdfast.policies.clusters import clusters_of
 from holdfast.policies.fields import gcp
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.gke_zones import CLUSTER, clusters_of, fewer_nodes, pool_limits, pool_zones
+from holdfast.policies.inputs.gke_zones import CLUSTER, fewer_nodes, pool_limits, pool_zones
 from holdfast.policies.inputs.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,
@@ -30,6 +31,7 @@ from holdfast.policies.resources import (
     items_at,
     known_items,
     labels_at,
+    of_type,
     once,
     text_at,
     whole_number,
@@ -102,8 +104,8 @@ _DEFAULT_MACHINE_TYPE: Final = "e2-medium"
 @once
 def gke_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return the pools of the stack's GKE node pools, and those inside its clusters."""
-    own = [_pool(each, resources) for each in resources if each.type == NODE_POOL]
-    inline = [pool for each in resources if each.type == CLUSTER for pool in _inline(each, resources)]
+    own = [_pool(each, resources) for each in of_type(resources, NODE_POOL)]
+    inline = [pool for each in of_type(resources, CLUSTER) for pool in _inline(each, resources)]
     return (*own, *inline)
 
 
@@ -139,7 +141,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
     machines, zones = _machines(node_pool), pool_zones(node_pool, resources)
-    most_pods = _most_pods(node_pool, resources)
+    limits, most_pods = pool_limits(node_pool, resources), _most_pods(node_pool, resources)
     image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
     driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
@@ -161,7 +163,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             machines=_with_most_pods(most_pods, machines.capacities),
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
-                *fewer_nodes(node_pool, resources, machines.capacities, most_pods),
+                *fewer_nodes(node_pool, resources, machines.capacities, most_pods, limits.nodes),
                 *images_on_gke(node_pool, resources),
                 *outside_its_class(node_pool, name, resources),
                 *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
@@ -171,7 +173,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             faults=tuple(refused_by_gke(node_pool, resources)),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
-            limits=pool_limits(node_pool, resources),
+            limits=limits,
             zones=zones,
             is_compact=True if at(node_pool.props, "placementPolicy", "type") == "COMPACT" else None,
             added_tolerations=_tolerations(node_pool, label, resources),
@@ -312,7 +314,7 @@ def _most_pods(node_pool: StackResource, resources: Sequence[StackResource]) -> 
         return own
     of_clusters = [
         whole_number(at(cluster.props, "defaultMaxPodsPerNode"))
-        for cluster in clusters_of(node_pool, resources)
+        for cluster in clusters_of(node_pool, "gcp", resources)
     ]
     return next((most for most in of_clusters if most is not None), None)
 

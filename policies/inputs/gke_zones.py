@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
-from holdfast.policies.clusters import clusters, is_same_cluster
+from holdfast.policies.clusters import clusters_of
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -30,15 +30,6 @@ _ZONES_OF_A_REGION: Final = 3
 _SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 #: So many pods may a node have, unless its pool or its cluster says otherwise.
 _MOST_PODS: Final = 110
-
-
-def clusters_of(node_pool: StackResource, resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    """Return the cluster of a node pool; none if another program makes it."""
-    return tuple(
-        each
-        for each in clusters(resources)
-        if each.type == CLUSTER and is_same_cluster(each, node_pool, resources) is True
-    )
 
 
 def pool_zones(node_pool: StackResource, resources: Sequence[StackResource]) -> frozenset[str] | Unknown:
@@ -69,9 +60,9 @@ def fewer_nodes(
     resources: Sequence[StackResource],
     machines: tuple[MachineCapacity, ...] | Unknown,
     most_pods: int | Unknown | None,
+    declared: int | Unknown | None,
 ) -> Iterator[str]:
     """Yield what of its cluster keeps the pool from having as many nodes as it declares."""
-    declared = pool_limits(node_pool, resources).nodes
     if not isinstance(declared, int):
         return
     scales = at(node_pool.props, "autoscaling") is not None
@@ -90,7 +81,7 @@ def _by_cluster_limits(
     """Yield how many nodes the resource limits of node auto-provisioning allow: they count the nodes of all pools."""
     if machines is UNKNOWN or not machines:
         return
-    for cluster in clusters_of(node_pool, resources):
+    for cluster in clusters_of(node_pool, "gcp", resources):
         scaling = at(cluster.props, "clusterAutoscaling")
         limits = items_at(scaling, "resourceLimits")
         for each in () if limits is UNKNOWN or at(scaling, "enabled") is False else limits:
@@ -112,7 +103,7 @@ def _by_pod_range(
 ) -> Iterator[tuple[str, int]]:
     """Yield how many nodes the range of its pods' addresses has room for: each takes twice its pods, in a power of two."""
     name, block = (text_at(node_pool.props, "networkConfig", key) for key in ("podRange", "podIpv4CidrBlock"))
-    for cluster in clusters_of(node_pool, resources) if name is None and block is None else ():
+    for cluster in clusters_of(node_pool, "gcp", resources) if name is None and block is None else ():
         policy = at(cluster.props, "ipAllocationPolicy")
         if at(policy, "additionalPodRangesConfig") is None:
             name, block = (
@@ -140,7 +131,7 @@ def _declared(
     named = texts_at(node_pool.props, "nodeLocations")
     if named:
         return named, None
-    found = clusters_of(node_pool, resources)
+    found = clusters_of(node_pool, "gcp", resources)
     if not found:
         # The cluster decides, and another program makes it.
         return UNKNOWN, None

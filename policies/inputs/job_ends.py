@@ -13,6 +13,7 @@ from holdfast.policies.resources import (
     is_object,
     known_items,
     of_type,
+    once,
     text_at,
     whole_number,
 )
@@ -72,10 +73,15 @@ def failure_policy_replaced(
     most = whole_number(at(policy, "maxRestarts") or 0)
     is_short = isinstance(most, int) and most < failures
     ends = at(rules[0], "action") == "FailJobSet" if rules else is_short
-    if is_object(policy) and ends and not any(_is_of_ladders(each) for each in resources):
+    if is_object(policy) and ends and not _shows_admission(resources):
         yield "admission replaces its failure policy, with which it would fail before it moves"
 
 
-def _is_of_ladders(resource: StackResource) -> bool:
-    kind = at(resource.props, "spec", "paramKind", "kind")
-    return resource.type.endswith(_ADMISSION) and kind == "FallbackPolicy"
+@once
+def _shows_admission(resources: Sequence[StackResource]) -> bool:
+    """Whether the program makes an admission policy that goes by ladders."""
+    return any(
+        at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"
+        for each in resources
+        if each.type.endswith(_ADMISSION)
+    )

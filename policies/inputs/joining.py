@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 from typing import Final, cast
 
-from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
+from holdfast.policies.clusters import clusters_of
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -34,7 +34,6 @@ _RULES: Final = re.compile(r"aws:(?:ec2/securityGroupRule|vpc/securityGroupIngre
 _ADD_ON: Final = "aws:eks/addon:Addon"
 _NETWORK_OF_ZONE: Final = re.compile(r"kubernetes:crd\.k8s\.amazonaws\.com/v\w+:ENIConfig")
 _ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
-_CLUSTER: Final = "aws:eks/cluster:Cluster"
 _ROLE: Final = "aws:iam/role:Role"
 #: EKS itself admits the role of a managed node group.
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
@@ -75,7 +74,7 @@ def faults_of_class(
     if kinds == frozenset({RESERVED}) and at(spec, "capacityReservationSelectorTerms") in (None, []):
         yield NO_RESERVATION.filled(name=name)
     aliases = [str(at(each, "alias")) for each in known_items(spec, "amiSelectorTerms")]
-    version = next((at(each.props, "version") for each in _clusters_of(node_pool, resources)), None)
+    version = next((at(each.props, "version") for each in clusters_of(node_pool, "aws", resources)), None)
     if (
         aliases
         and all(each.startswith("al2@") for each in aliases)
@@ -84,15 +83,6 @@ def faults_of_class(
         and int(found[1]) > _LAST_OF_AL2
     ):
         yield NO_IMAGE.filled(name=name, version=version)
-
-
-def _clusters_of(node_pool: StackResource, resources: Sequence[StackResource]) -> list[StackResource]:
-    here = cluster_of(node_pool, resources)
-    return [
-        each
-        for each in clusters(resources)
-        if each.type == _CLUSTER and is_one_cluster(resources, here, each.urn) is True
-    ]
 
 
 def has_tags(tags: Value, wanted: Value) -> bool:
@@ -189,7 +179,8 @@ def _without_access(
 ) -> Iterator[str]:
     """Yield that the role of the machines has no access entry, where the program makes entries, and only they let machines in."""
     modes = [
-        at(each.props, "accessConfig", "authenticationMode") for each in _clusters_of(node_pool, resources)
+        at(each.props, "accessConfig", "authenticationMode")
+        for each in clusters_of(node_pool, "aws", resources)
     ]
     role, entries = text_at(node_class.props, "spec", "role"), of_type(resources, _ENTRY)
     if modes != ["API"] or not entries or not isinstance(role, str):

@@ -12,7 +12,7 @@ from holdfast.policies.inputs.diversions import diversions
 from holdfast.policies.inputs.karpenter import pool_label
 from holdfast.policies.inputs.obstacles import obstacles
 from holdfast.policies.patches import is_patch
-from holdfast.policies.resources import of_type, once, text_at, unshown_components
+from holdfast.policies.resources import by_urn, named, once, text_at, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
     ON_DEMAND_POOLS,
@@ -64,14 +64,10 @@ class LadderPools:
         cls, ladder: DeclaredLadder, resources: Sequence[StackResource], settings: Settings
     ) -> LadderPools:
         """Return the pools for a ladder."""
-        near = cls.near(ladder.resource, resources, settings)
         return replace(
-            near,
+            cls.near(ladder.resource, resources, settings),
             checkpoints=_checkpoints_of(ladder, resources),
-            diverted_by=(
-                *diversions(ladder.resource, ladder.namespace, resources),
-                *obstacles(ladder.resource, ladder.namespace, resources),
-            ),
+            diverted_by=_diverted_by(resources, ladder.resource.urn, ladder.namespace),
         )
 
     @classmethod
@@ -192,11 +188,20 @@ class LadderPools:
 
 def _checkpoints_of(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> str | Unknown | None:
     """Return the address that jobs in the namespace of a ladder get for their checkpoints."""
-    for each in of_type(resources, _CONFIG_MAP):
-        place = tuple(text_at(each.props, "metadata", field) for field in ("namespace", "name"))
-        if place == (ladder.namespace, CHECKPOINTS) and is_same_cluster(ladder.resource, each, resources):
+    for each in named(resources, _CONFIG_MAP, CHECKPOINTS):
+        is_here = text_at(each.props, "metadata", "namespace") == ladder.namespace
+        if is_here and is_same_cluster(ladder.resource, each, resources):
             return text_at(each.props, "data", CHECKPOINT_URI)
     return None
+
+
+@once
+def _diverted_by(
+    resources: Sequence[StackResource], ladder: str, namespace: str | Unknown
+) -> tuple[str, ...]:
+    """Return what beside its pools decides where the jobs of a ladder, by its URN, run, or keeps them from running."""
+    found = by_urn(resources)[ladder]
+    return (*diversions(found, namespace, resources), *obstacles(found, namespace, resources))
 
 
 @once

@@ -17,7 +17,7 @@ from holdfast.policies.resources import (
     at,
     items_at,
     known_object,
-    of_type,
+    named,
     once,
     text_at,
     whole_number,
@@ -150,9 +150,8 @@ def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNam
 def _of_ladder(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> TrainingNamespace:
     """Return the namespace of a ladder that no namespace with the label has."""
     found = TrainingNamespace(resource=ladder.resource, name=ladder.namespace, proven=True)
-    for each in of_type(resources, NAMESPACE_TYPE):
-        named = text_at(each.props, "metadata", "name") == ladder.namespace
-        if named and is_same_cluster(ladder.resource, each, resources) is True:
+    for each in named(resources, NAMESPACE_TYPE, ladder.namespace):
+        if is_same_cluster(ladder.resource, each, resources) is True:
             label = at(each.props, "metadata", "labels", TRAINING)
             return replace(found, label=None if label is None else str(label))
     return found
@@ -164,9 +163,9 @@ def _is_of(
     """Return whether a ladder is in a namespace: in one of that name in the same cluster."""
     if ladder.resource is namespace.resource:
         return True
-    named = _equal(ladder.namespace, namespace.name)
-    same = named if named is False else is_same_cluster(ladder.resource, namespace.resource, resources)
-    return same if named is True or same is False else UNKNOWN
+    here = _equal(ladder.namespace, namespace.name)
+    same = here if here is False else is_same_cluster(ladder.resource, namespace.resource, resources)
+    return same if here is True or same is False else UNKNOWN
 
 
 def is_fallback_policy(type_token: str) -> bool:
@@ -229,12 +228,12 @@ def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource])
     misnamed: list[DeclaredLadder] = []
     for ladder in _ladders_named(resources, namespace.name):
         here = _is_of(ladder, namespace, resources)
-        named = _equal(ladder.name, LADDER)
-        if here is True and named is True:
+        is_named = _equal(ladder.name, LADDER)
+        if here is True and is_named is True:
             certain.append(ladder)
-        elif here is True and named is False:
+        elif here is True and is_named is False:
             misnamed.append(ladder)
-        elif here is not False and named is not False:
+        elif here is not False and is_named is not False:
             possible.append(ladder)
     return LadderCandidates(certain=certain, possible=possible, misnamed=misnamed)
 

@@ -109,10 +109,8 @@ def _known(value: int | Unknown | None) -> int | None:
 @once
 def _vm_share(resources: Sequence[StackResource], cluster: str) -> float | Unknown | None:
     """Return the part of a machine's memory that the chart of Karpenter tells it to take for lost."""
-    for each in resources:
-        is_karpenter = (
-            each.type == _RELEASE and str(at(each.props, "chart")).rpartition("/")[2] == "karpenter"
-        )
+    for each in of_type(resources, _RELEASE):
+        is_karpenter = str(at(each.props, "chart")).rpartition("/")[2] == "karpenter"
         if is_karpenter and is_one_cluster(resources, cluster, cluster_of(each, resources)) is True:
             share = at(each.props, "values", "settings", _SHARE)
             if share is not None:

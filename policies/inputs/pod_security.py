@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.ladders import NAMESPACE_TYPE
-from holdfast.policies.resources import StackResource, Value, at, known_items, of_type, text_at, texts_at
+from holdfast.policies.resources import StackResource, Value, at, known_items, named, text_at, texts_at
 from holdfast.scheduling.json import UNKNOWN
 
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
@@ -25,9 +25,7 @@ def rejected_by_standard(
     spec: Value, job: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> Iterator[str]:
     """Yield that the namespace of a job enforces a standard that does not allow these pods."""
-    for each in of_type(resources, NAMESPACE_TYPE):
-        if text_at(each.props, "metadata", "name") != namespace:
-            continue
+    for each in named(resources, NAMESPACE_TYPE, namespace):
         standard = text_at(each.props, "metadata", "labels", _ENFORCE)
         if standard in _STANDARDS and is_same_cluster(each, job, resources) is True:
             found = [*_beyond_baseline(spec), *(_beyond_restricted(spec) if standard == _RESTRICTED else ())]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.inputs.gke_zones import clusters_of
-from holdfast.policies.resources import Value, at, known_items, of_type, text_at, texts_at, whole_number
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.clusters import clusters_of
+from holdfast.policies.resources import Value, at, by_urn, known_items, of_type, once, text_at, texts_at
+from holdfast.scheduling.json import Unknown
 from holdfast.scheduling.labels import COMPUTE_CLASS
 from holdfast.scheduling.machines import (
     attaches_only_hyperdisk,
@@ -33,8 +33,6 @@ _NETWORK: Final = re.compile(r"gcp:compute/(network:Network|subnetwork:Subnetwor
 _SUBNET: Final = re.compile(r"azure-native:network(/v\w+)?:Subnet|azure:network/subnet:Subnet")
 #: Azure keeps so many addresses of a subnet for itself.
 _KEPT_ADDRESSES: Final = 5
-#: AKS' default of `maxPods` where pods have addresses of the nodes' subnet.
-_PODS_OF_A_NODE: Final = 30
 #: Scopes with which nodes read images from Artifact Registry.
 _READS_IMAGES: Final = ("/auth/cloud-platform", "/auth/devstorage.")
 _NO_SCOPE: Final = "its `oauthScopes` do not let its nodes read images from Artifact Registry"
@@ -63,7 +61,7 @@ def refused_by_gke(node_pool: StackResource, resources: Sequence[StackResource])
     placement = at(node_pool.props, "placementPolicy")
     if text_at(placement, "type") == "COMPACT" and not can_be_placed_compactly(machine):
         yield messages.NOT_COMPACT.filled(machine=machine.name)
-    asked = [config, *(each.props for each in clusters_of(node_pool, resources))]
+    asked = [config, *(each.props for each in clusters_of(node_pool, "gcp", resources))]
     if any(at(each, "confidentialNodes", "enabled") is True for each in asked) and not can_be_confidential(
         machine
     ):
@@ -89,13 +87,13 @@ def images_on_gke(node_pool: StackResource, resources: Sequence[StackResource]) 
     scopes = texts_at(node_pool.props, "nodeConfig", "oauthScopes")
     if isinstance(scopes, frozenset) and not any(part in each for each in scopes for part in _READS_IMAGES):
         yield _NO_SCOPE
-    for cluster in clusters_of(node_pool, resources):
+    for cluster in clusters_of(node_pool, "gcp", resources):
         private = (
             at(node_pool.props, "networkConfig", "enablePrivateNodes"),
             at(cluster.props, "privateClusterConfig", "enablePrivateNodes"),
         )
         made = [urn for key in ("network", "subnetwork") for urn in cluster.refers_to.get(key, ())]
-        is_own = any(_NETWORK.fullmatch(each.type) and each.urn in made for each in resources)
+        is_own = any(_NETWORK.fullmatch(each.type) for each in _among(made, resources))
         if next((each for each in private if each is not None), None) is True and is_own:
             yield from () if of_type(resources, _NAT) else (_NO_NAT,)
 
@@ -105,14 +103,24 @@ def outside_its_class(
 ) -> Iterator[str]:
     """Yield that no priority of the ComputeClass of a node pool names the pool, so that pods of the class do not grow it."""
     of_class = text_at(node_pool.props, "nodeConfig", "labels", COMPUTE_CLASS)
-    for each in resources:
-        if not _COMPUTE_CLASS.fullmatch(each.type) or text_at(each.props, "metadata", "name") != of_class:
+    for each in _compute_classes(resources):
+        if text_at(each.props, "metadata", "name") != of_class:
             continue
         named = [
             texts_at(priority, "nodepools") for priority in known_items(each.props, "spec", "priorities")
         ]
         if named and all(isinstance(pools, frozenset) and name not in pools for pools in named):
             yield f"no priority of ComputeClass {of_class!r} names it, and whether the class grows it is not judged"
+
+
+@once
+def _compute_classes(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if _COMPUTE_CLASS.fullmatch(each.type))
+
+
+def _among(urns: Sequence[str], resources: Sequence[StackResource]) -> list[StackResource]:
+    known = by_urn(resources)
+    return [known[urn] for urn in urns if urn in known]
 
 
 def images_on_aks(network: Value) -> Iterator[str]:
@@ -123,15 +131,17 @@ def images_on_aks(network: Value) -> Iterator[str]:
 
 
 def fewer_addresses(
-    pool: StackResource, network: Value, declared: object, resources: Sequence[StackResource]
+    pool: StackResource,
+    network: Value,
+    most_pods: int | Unknown | None,
+    declared: object,
+    resources: Sequence[StackResource],
 ) -> Iterator[str]:
     """Yield that the subnet of an agent pool has fewer addresses than its nodes and, without an overlay, their pods take."""
-    made = pool.refers_to.get("vnetSubnetID", ())
     is_flat = text_at(network, "networkPlugin") == "azure" and text_at(network, "networkPluginMode") is None
-    most_pods = whole_number(at(pool.props, "maxPods")) or _PODS_OF_A_NODE
     pods = most_pods if is_flat and at(pool.props, "podSubnetID") is None else 0
-    for each in resources:
-        if each.urn not in made or not _SUBNET.fullmatch(each.type) or pods is UNKNOWN:
+    for each in _among(pool.refers_to.get("vnetSubnetID", ()), resources):
+        if not _SUBNET.fullmatch(each.type) or not isinstance(pods, int):
             continue
         listed = known_items(each.props, "addressPrefixes") or [at(each.props, "addressPrefix")]
         sizes = [str(prefix).rpartition("/")[2] for prefix in listed]

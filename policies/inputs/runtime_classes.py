@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.fields import unread
-from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, text_at
+from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, named, text_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability.shape import MOVED_LABELS
 
@@ -28,13 +28,7 @@ def with_runtime_class(spec: Value, job: StackResource, resources: Sequence[Stac
     name = text_at(spec, "runtimeClassName")
     if not name or not is_object(spec):
         return ClassedPod(spec=spec)
-    made = [
-        each
-        for each in resources
-        if each.type == _CLASS
-        and text_at(each.props, "metadata", "name") == name
-        and is_same_cluster(each, job, resources) is True
-    ]
+    made = [each for each in named(resources, _CLASS, name) if is_same_cluster(each, job, resources) is True]
     if not made:
         shown = "?" if name is UNKNOWN else name
         reason = f"whether its RuntimeClass {shown} exists, and adds selectors, is not known: this program does not make it"

@@ -17,8 +17,10 @@ from holdfast.policies.resources import (
     StackResource,
     Value,
     at,
+    by_urn,
     items_at,
     known_items,
+    named,
     of_type,
     text_at,
     texts_at,
@@ -207,10 +209,8 @@ class _Program:
                 each.props, "fileSystemId"
             )
             if is_named or refers & {*each.refers_to.get("fileSystemId", ())}:
-                subnets = {*each.refers_to.get("subnetId", ())}
-                found = [
-                    text_at(one.props, "availabilityZone") for one in self.resources if one.urn in subnets
-                ]
+                subnets = {*each.refers_to.get("subnetId", ())} & by_urn(self.resources).keys()
+                found = [text_at(by_urn(self.resources)[urn].props, "availabilityZone") for urn in subnets]
                 if len(found) != 1 or not isinstance(found[0], str):
                     return None
                 zones.add(found[0])
@@ -228,9 +228,7 @@ class _Program:
 
     def _find(self, type_token: str, name: str, namespace: str | None = None) -> StackResource | None:
         """Return the resource of this name in the cluster of the job."""
-        for each in self.resources:
-            if each.type != type_token or text_at(each.props, "metadata", "name") != name:
-                continue
+        for each in named(self.resources, type_token, name):
             there = text_at(each.props, "metadata", "namespace") or "default"
             if namespace in {None, there} and is_same_cluster(each, self.job, self.resources) is True:
                 return each
