@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Final, Generic, TypeVar, cast
 
@@ -78,8 +79,6 @@ class Informer(Generic[T]):
         self._following: asyncio.Task[None] | None = None
         self._backoff = Backoff()
         self._reconnection = reconnection or Reconnection()
-        self._is_listed = False
-        self._is_unanswered = False
         self._version = ""
         self._missing = 0
         self._failures = 0
@@ -128,15 +127,28 @@ class Informer(Generic[T]):
 
     async def _follow(self) -> None:
         while True:
+            await self._list_until_answered()
             try:
-                await self._list()
                 await self._watch_on()
             except (ApiError, Unreachable) as error:
                 await self._wait_after(error)
 
+    async def _list_until_answered(self) -> None:
+        """List, after each failure again; the first list after failures ends the waits of the other informers."""
+        has_failed = False
+        while True:
+            try:
+                await self._list()
+            except (ApiError, Unreachable) as error:
+                has_failed = True
+                await self._wait_after(error, self._reconnection.wait)
+            else:
+                break
+        if has_failed:
+            self._reconnection.answered()
+
     async def _list(self) -> None:
         self.lists += 1
-        self._is_listed = False
         names: set[Name] = set()
         go_on: str | None = None
         while True:
@@ -150,11 +162,7 @@ class Informer(Generic[T]):
         self.cache.retain(names)
         self._missing = 0
         self._version = page.version
-        self._is_listed = True
         self._synced.set()
-        if self._is_unanswered:
-            self._is_unanswered = False
-            self._reconnection.answered()
 
     async def _watch_on(self) -> None:
         """Watch, each time from where the last watch ended, until that fails repeatedly."""
@@ -216,7 +224,14 @@ class Informer(Generic[T]):
         seconds = self._backoff.seconds() if self.is_served else random.uniform(*_ABSENT_SECONDS)  # noqa: S311 - as above
         await asyncio.sleep(seconds)
 
-    async def _wait_after(self, error: ApiError | Unreachable) -> None:
+    async def _wait_after(
+        self, error: ApiError | Unreachable, wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """Wait before the next attempt.
+
+        A watch that failed does not end its wait with the others': a server that lists but ends each watch would be asked without
+        a pause.
+        """
         if isinstance(error, ApiError) and error.is_missing:
             await self._wait_for_kind()
             return
@@ -224,9 +239,4 @@ class Informer(Generic[T]):
         seconds = self._backoff.seconds(asked_for)
         if not (isinstance(error, ApiError) and error.is_too_old):
             _log.warning("following %s, again in %.1f s: %s", self.kind.plural, seconds, error)
-        if self._is_listed or asked_for is not None:
-            # A server that lists and ends each watch would answer one kind after another without a pause.
-            await asyncio.sleep(seconds)
-        else:
-            self._is_unanswered = True
-            await self._reconnection.wait(seconds)
+        await (wait if asked_for is None else asyncio.sleep)(seconds)
