@@ -8,11 +8,12 @@ from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, metadata_of, text, uid_of
 from holdfast.fallback.jobs.kinds import JobKind
+from holdfast.fallback.jobs.patches import fence, recorded_state
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, read_record
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
     HomeView,
@@ -185,10 +186,7 @@ def ledger_of(job: Json) -> Ledger | None:
 
 def state_of(job: Json) -> JobState | None:
     """Return the state that the controller of a job's cluster has recorded of it; None without one that can be read."""
-    annotations = annotations_of(job)
-    read = read_record(
-        text(annotations.get(STATE)) or None, text(annotations.get(SUSPENDED_FOR)), uid_of(job)
-    )
+    read = recorded_state(job)
     return read if isinstance(read, JobState) and read.uid == uid_of(job) else None
 
 
@@ -212,7 +210,7 @@ def record_patch(job: Json, record: TransferRecord, *, hold: bool) -> Json:
     others: list[JsonValue] = [each for each in _finalizers(job) if each != TRANSFER]
     return {
         "metadata": {
-            **_fence(job),
+            **fence(job),
             "annotations": {TRANSFER: write_record(record)},
             "finalizers": [*others, TRANSFER] if hold else others,
         }
@@ -221,13 +219,13 @@ def record_patch(job: Json, record: TransferRecord, *, hold: bool) -> Json:
 
 def suspension_patch(job: Json) -> Json:
     """Return the patch that suspends the job that was observed."""
-    return {"metadata": _fence(job), "spec": {"suspend": True}}
+    return {"metadata": fence(job), "spec": {"suspend": True}}
 
 
 def outcome_patch(kind: JobKind, job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
     """Return the patch of the job's status that ends it as its copy has ended."""
     message = f"The copy of the job in {cluster} has ended."
-    return {"metadata": _fence(job), "status": kind.ended_status(job, outcome, message, at)}
+    return {"metadata": fence(job), "status": kind.ended_status(job, outcome, message, at)}
 
 
 def permit_patch(action: SetPermit) -> Json:
@@ -245,8 +243,3 @@ def permit_patch(action: SetPermit) -> Json:
 def _finalizers(job: Json) -> list[str]:
     found = metadata_of(job).get("finalizers")
     return [text(each) for each in found] if isinstance(found, list) else []
-
-
-def _fence(job: Json) -> Json:
-    metadata = metadata_of(job)
-    return {"uid": metadata.get("uid"), "resourceVersion": metadata.get("resourceVersion")}

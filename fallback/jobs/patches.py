@@ -6,8 +6,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, moment, objects, stamp
-from holdfast.fallback.state_machine.state import JobState, write_marker
+from holdfast.fallback.api.objects import (
+    annotations_of,
+    labels_of,
+    metadata_of,
+    moment,
+    objects,
+    stamp,
+    text,
+    uid_of,
+)
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record, write_marker
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
@@ -23,12 +32,12 @@ _DISRUPTED: Final = "DisruptionTarget"
 
 def state_patch(job: Json, state: str) -> Json:
     """Return the patch that writes the state and nothing else; `state` is the annotation's text."""
-    return {"metadata": _fenced(job, {STATE: state})}
+    return {"metadata": {**fence(job), "annotations": {STATE: state}}}
 
 
 def spec_patch(job: Json, state: str, spec: Json) -> Json:
     """Return the patch that writes the state together with part of the job's spec."""
-    return {"metadata": _fenced(job, {STATE: state}), "spec": spec}
+    return {**state_patch(job, state), "spec": spec}
 
 
 def with_marks(patch: Json, job: Json, state: JobState) -> Json:
@@ -86,6 +95,13 @@ def terminated_pod_status(pod: Json, at: datetime) -> Json:
     }
 
 
+def recorded_state(job: Json) -> JobState | UnreadableState | None:
+    """Return the state that a controller has recorded in a job; None if it has recorded none."""
+    annotations = annotations_of(job)
+    state = text(annotations[STATE]) if STATE in annotations else None
+    return read_record(state, text(annotations.get(SUSPENDED_FOR)), uid_of(job))
+
+
 def checkpoint_requested_at(job: Json) -> datetime | None:
     """Return the last checkpoint request that a job was sent."""
     return moment(annotations_of(job).get(CHECKPOINT_REQUESTED))
@@ -102,11 +118,7 @@ def checkpointed_at(pods: Iterable[Json]) -> datetime | None:
     return max((each for each in answers if each is not None), default=None)
 
 
-def _fenced(obj: Json, annotations: Json) -> Json:
+def fence(obj: Json) -> Json:
     """Return metadata that makes the API server reject the patch of an object that has changed or been replaced."""
     known = metadata_of(obj)
-    return {
-        "resourceVersion": known.get("resourceVersion"),
-        "uid": known.get("uid"),
-        "annotations": annotations,
-    }
+    return {"resourceVersion": known.get("resourceVersion"), "uid": known.get("uid")}

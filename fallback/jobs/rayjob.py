@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
-    annotations_of,
     count,
     labels_of,
     name_of,
@@ -51,12 +50,17 @@ from holdfast.fallback.jobs.rayjob_status import (
     outcome_of,
     with_new_failures,
 )
-from holdfast.fallback.jobs.rayjob_successor import can_have_successor, predecessor_patch, successor
+from holdfast.fallback.jobs.rayjob_successor import (
+    asks_for_successor,
+    can_have_successor,
+    predecessor_patch,
+    successor,
+)
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE
+from holdfast.scheduling.labels import CAPACITY_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -311,8 +315,7 @@ class RayJobKind:
 
     def fails_for_good(self, copy: Json) -> bool:
         """Whether a RayJob that is valid has failed, and does not ask to be created again."""
-        asks = annotations_of(copy).get(RECREATE) == "true"
-        return deployment_status(copy) != INVALID and not asks
+        return deployment_status(copy) != INVALID and not asks_for_successor(copy)
 
     def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
         """Return the status that KubeRay gives a RayJob that has ended."""

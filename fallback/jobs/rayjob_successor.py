@@ -1,4 +1,4 @@
-"""Successors of RayJobs: a RayJob that has failed cannot be resumed, so one that asks for it is created again under another name."""
+"""Successors of RayJobs: one that has failed cannot be resumed, so it is created again under another name if it asks for that."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from holdfast.fallback.api.objects import (
     text,
     uid_of,
 )
+from holdfast.fallback.jobs.patches import fence
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
@@ -43,11 +44,15 @@ _NOT_COPIED_ANNOTATIONS: Final = frozenset(
 )
 
 
+def asks_for_successor(job: Json) -> bool:
+    """Whether a RayJob asks to be recreated."""
+    return annotations_of(job).get(RECREATE) == "true"
+
+
 def can_have_successor(job: Json) -> bool:
     """Whether a RayJob asks to be recreated, has not been, and has no owner or home that decides instead."""
     annotations = annotations_of(job)
-    asks = annotations.get(RECREATE) == "true"
-    return asks and not annotations.keys() & {SUCCESSOR, COPY_OF} and not owner_of(job)
+    return asks_for_successor(job) and not annotations.keys() & {SUCCESSOR, COPY_OF} and not owner_of(job)
 
 
 def successor_name(job: Json) -> str:
@@ -88,14 +93,7 @@ def successor(job: Json, spec: Json, state: str) -> Json:
 
 def predecessor_patch(job: Json) -> Json:
     """Return the patch of the failed RayJob once its successor exists: the controller does not manage it any more."""
-    metadata = metadata_of(job)
-    return {
-        "metadata": {
-            "resourceVersion": metadata.get("resourceVersion"),
-            "uid": metadata.get("uid"),
-            "annotations": {SUCCESSOR: successor_name(job), STATE: None},
-        }
-    }
+    return {"metadata": {**fence(job), "annotations": {SUCCESSOR: successor_name(job), STATE: None}}}
 
 
 def _first_name(job: Json) -> str:

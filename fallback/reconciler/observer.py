@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.objects import annotations_of, text
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
 from holdfast.fallback.jobs.node_usage import NodeUsage, used_nodes
+from holdfast.fallback.jobs.patches import recorded_state
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
@@ -36,9 +36,9 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record
+from holdfast.fallback.state_machine.state import JobState, UnreadableState
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import LADDER, STATE, SUSPENDED_FOR
+from holdfast.scheduling.labels import LADDER
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -298,12 +298,7 @@ class Observer:
             may_run_here=may_run_here(snapshot.job),
             copy=None if self._away is None else self._away.copy_of(key),
         )
-        annotations = annotations_of(snapshot.job)
-        state = read_record(
-            text(annotations[STATE]) if STATE in annotations else None,
-            text(annotations.get(SUSPENDED_FOR)),
-            seen.uid,
-        )
+        state = recorded_state(snapshot.job)
         since = state.waiting_since if isinstance(state, JobState) else None
         reserving = self._reservations.update(key, state, seen)
         pools = {
