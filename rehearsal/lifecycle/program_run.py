@@ -1,6 +1,7 @@
 """Rehearses a Pulumi program of another project: preview, up, up again, refresh, destroy."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -96,8 +97,7 @@ class ProgramRun:
 
         Raises RehearsalError if a second `up` or a refresh changes something, or a destroy leaves something behind.
         """
-        client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
-        try:
+        with closing(KubeClient.from_kubeconfig(self.stack.kubeconfig)) as client:
             if self.existing:
                 with self.report.step("the existing cluster") as results:
                     apply_existing(client, self.existing)
@@ -107,8 +107,6 @@ class ProgramRun:
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             read_back(self.stack, self.report)
             self._destroy(client, before)
-        finally:
-            client.close()
 
     def _destroy(self, client: KubeClient, before: frozenset[str]) -> None:
         kept = self.stack.checkpoint()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -154,8 +154,7 @@ class LifecycleRun:
         Raises RehearsalError if a step does not show what it must: a second `up` or a refresh changes something, a job
         does not come back, a destroy leaves something behind.
         """
-        client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
-        try:
+        with closing(KubeClient.from_kubeconfig(self.stack.kubeconfig)) as client:
             create(self.stack, self.report, self.show_plan)
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             machines = provisioner_for(self.stack, client)
@@ -168,8 +167,6 @@ class LifecycleRun:
             leave_running(platform, jobset)
             self._write_as_the_controller(client)
             self.end(client)
-        finally:
-            client.close()
 
     def end(self, client: KubeClient) -> None:
         """Destroy the stack, once its protection is lifted. Raises RehearsalError if the destroy leaves something behind."""

@@ -1,7 +1,7 @@
 """Runs the lifecycle of two stacks between which jobs move: home is up first, then the other cluster, then the tier there."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -61,7 +61,10 @@ class TwoStackRun:
         """Run every step. Raises RehearsalError if a step does not show what it must."""
         settings = _settings(self.home), _settings(self.there)
         home, there = self._lifecycle(self.home), self._lifecycle(self.there)
-        with _client(self.home) as at_home, _client(self.there) as beyond:
+        with (
+            closing(KubeClient.from_kubeconfig(self.home.kubeconfig)) as at_home,
+            closing(KubeClient.from_kubeconfig(self.there.kubeconfig)) as beyond,
+        ):
             home.configure(alone(settings[0]))
             create(home.stack, home.report, self.show_plan)
             there.configure(accepting(settings[1], settings[0], issuer=_issuer(home.stack)))
@@ -146,12 +149,3 @@ def _issuer(stack: Stack) -> str:
     """The issuer of a stack's tokens: what `pulumi stack output issuer` prints."""
     (cluster,) = _cloud(stack).read().of_type(CLUSTER)
     return issuer_of(cluster.outputs)
-
-
-@contextmanager
-def _client(stack: Stack) -> Generator[KubeClient]:
-    client = KubeClient.from_kubeconfig(stack.kubeconfig)
-    try:
-        yield client
-    finally:
-        client.close()

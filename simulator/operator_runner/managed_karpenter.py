@@ -7,6 +7,7 @@ as for the Karpenter pods of other clouds.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -135,14 +136,11 @@ class ManagedKarpenter:
 
     def _define_kinds(self) -> None:
         definitions = _definitions(self.crds)
-        client = KubeClient.from_kubeconfig(self.layout.kubeconfig)
-        try:
+        with closing(KubeClient.from_kubeconfig(self.layout.kubeconfig)) as client:
             for definition in definitions:
                 client.apply(mapping(definition), field_manager=FIELD_MANAGER, force=True)
             for document in (*_cilium_policy(), _cilium_agents()):
                 client.apply(document, field_manager=FIELD_MANAGER, force=True)
-        finally:
-            client.close()
 
 
 #: How many seconds after its node Cilium's agent is ready at the earliest, in an annotation of the node or of its NodePool's

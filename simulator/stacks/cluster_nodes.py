@@ -2,7 +2,7 @@
 
 import fcntl
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from holdfast.scheduling.json import Json, mapping, sequence
@@ -35,8 +35,7 @@ class ClusterNodes:
         A removed machine is drained first. A concurrent call waits before it lists its machines. Raises
         RehearsalError if a machine does not become ready.
         """
-        client = KubeClient.from_kubeconfig(self._kubeconfig)
-        try:
+        with closing(KubeClient.from_kubeconfig(self._kubeconfig)) as client:
             with self.held():
                 machines = source()
                 wanted = {machine.name for machine in machines}
@@ -46,8 +45,6 @@ class ClusterNodes:
                 for machine in machines:
                     client.apply(self._simulated(machine), field_manager=FIELD_MANAGER, force=True)
             self._wait_until_ready(client, wanted)
-        finally:
-            client.close()
 
     @contextmanager
     def held(self) -> Generator[None]:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -36,9 +36,10 @@ _KUBERNETES = "kubernetes"
 class StackSimulators:
     """Simulates every provider of a stack.
 
-    The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is
-    the folder of the stack, by default its name, and `backend` that of the engine's state, by default the same; `reach`
-    decides which API servers are reachable, by default those of the simulated clouds. Kubernetes objects and the machines of node groups go to the control plane of the stack.
+    The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is the
+    folder of the stack, by default its name, and `backend` that of the engine's state, by default the same; `reach` decides
+    which API servers are reachable, by default those of the simulated clouds. Kubernetes objects and the machines of node
+    groups go to the control plane of the stack.
     """
 
     def __init__(
@@ -110,12 +111,9 @@ class ApiServerProfile:
             return
         text = files("holdfast.simulator.stacks").joinpath(self.objects).read_text(encoding="utf-8")
         documents: list[JsonValue] = list(yaml.safe_load_all(text))
-        client = KubeClient.from_kubeconfig(kubeconfig)
-        try:
+        with closing(KubeClient.from_kubeconfig(kubeconfig)) as client:
             for document in documents:
                 client.apply(mapping(document), field_manager=_FIELD_MANAGER, force=True)
-        finally:
-            client.close()
 
 
 # An EKS cluster has an issuer of its own, and may trust another one beside it. The API servers of GKE add a toleration for
