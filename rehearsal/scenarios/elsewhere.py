@@ -115,16 +115,25 @@ def tiers_of(policy: Json) -> list[Json]:
     return [mapping(tier) for tier in sequence(mapping(policy.get("spec")).get("tiers"))]
 
 
+def tiers_above(policy: Json) -> list[Json]:
+    """The tiers above the first one in another cluster, which there must be."""
+    tiers = tiers_of(policy)
+    return tiers[: next(index for index, tier in enumerate(tiers) if "cluster" in tier)]
+
+
 def hurried(policy: Json) -> Json:
     """Return the spec of a policy with which one failure leads to the tier elsewhere, and capacity at home back at once."""
     spec, tiers = mapping(policy["spec"]), tiers_of(policy)
-    away = next(index for index, tier in enumerate(tiers) if "cluster" in tier)
-    times = [_ENOUGH, *[_NOT_LONG] * (away - 1)]
     above = [
-        {**tier, "maxFailures": 1, "procurementTimeout": time}
-        for tier, time in zip(tiers, times, strict=False)
+        {**tier, "maxFailures": 1, "procurementTimeout": _NOT_LONG if index else _ENOUGH}
+        for index, tier in enumerate(tiers_above(policy))
     ]
-    return {**spec, "tiers": [*above, *tiers[away:]], "returnAfter": _RETURN_AFTER, "holdTimeout": _ENOUGH}
+    return {
+        **spec,
+        "tiers": [*above, *tiers[len(above) :]],
+        "returnAfter": _RETURN_AFTER,
+        "holdTimeout": _ENOUGH,
+    }
 
 
 @contextmanager
@@ -157,8 +166,7 @@ def move_there_and_back(home: Site, there: Site, jobset: Json) -> RoundTrip:
     policy = home.platform.client.get(*_POLICY, namespace)
     if policy is None:
         raise RehearsalError(f"namespace {namespace} of {home.name} has no ladder: run the rehearsal again")
-    tiers = tiers_of(policy)
-    above = [str(tier["pool"]) for tier in tiers[: next(i for i, t in enumerate(tiers) if "cluster" in t)]]
+    above = [str(tier["pool"]) for tier in tiers_above(policy)]
     recorders = tuple(JobTimelineRecorder(each.platform.client, namespace) for each in (home, there))
     trip = _Trip(home=home, there=there, recorders=recorders, jobset=jobset, above=above)
     with ExitStack() as stack:
