@@ -173,7 +173,7 @@ def _port(container: Container, variable: str, usual: int) -> int:
 
 
 FALLBACK = "holdfast.fallback"
-_OTHER_CLUSTER = "--cluster="
+_OTHER_CLUSTER = "--cluster"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -184,19 +184,19 @@ def _fallback(container: Container) -> Invocation:
     """
     served = (f"--address={LOOPBACK}", f"--port={container.ports[8080]}")
     isolated = ("-S",) if "PYTHONPATH" in container.variables else ()
-    others = {arg: arg.split("=", maxsplit=2)[1:] for arg in container.args if arg.startswith(_OTHER_CLUSTER)}
-    here = {name: container.folder / ADAPTED / "clusters" / name for name, _ in others.values()}
-    arguments = [
-        f"{_OTHER_CLUSTER}{others[arg][0]}={here[others[arg][0]]}" if arg in others else arg
-        for arg in container.args
-    ]
+    arguments, kubeconfigs = list[str](), dict[Path, str]()
+    for arg in container.args:
+        option, _, value = arg.partition("=")
+        if option == _OTHER_CLUSTER:
+            name, _, path = value.partition("=")
+            here = container.folder / ADAPTED / "clusters" / name
+            kubeconfigs[here] = _kubeconfig_here(container.files.get(Path(path), ""), container)
+            arg = f"{option}={name}={here}"
+        arguments.append(arg)
     return Invocation(
         args=(*isolated, "-m", FALLBACK, *arguments, *served),
         variables={"PYTHONPATH": str(_CHECKOUT), "PYTHONUNBUFFERED": "1", **container.variables},
-        files={
-            here[name]: _kubeconfig_here(container.files.get(Path(path), ""), container)
-            for name, path in others.values()
-        },
+        files=kubeconfigs,
     )
 
 
