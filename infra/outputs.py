@@ -56,11 +56,12 @@ class StackOutputs:
     """The outputs of a stack.
 
     `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
-    caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on Azure the storage
-    account; `checkpoint_uris` are the addresses of the checkpoints of each training namespace. `ladders` are the pools of each training namespace, in the order of failover, without those of other clusters.
-    `identities` are those of the jobs of each training namespace: a role's ARN on AWS, a principal of IAM on Google Cloud, a
-    client ID on Azure. `pull_through_cache` are the addresses that replace the host of an upstream registry in the address of an
-    image, by their prefixes; a stack without pull through caches has none.
+    caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on Azure the
+    storage account; `checkpoint_uris` are the addresses of the checkpoints of each training namespace. `ladders` are the pools
+    of each training namespace, in the order of failover, without those of other clusters. `identities` are those of the jobs of
+    each training namespace: a role's ARN on AWS, a principal of IAM on Google Cloud, a client ID on Azure. `pull_through_cache`
+    are the addresses that replace the host of an upstream registry in the address of an image, by their prefixes; a stack
+    without pull through caches has none.
     """
 
     cluster: str
@@ -92,8 +93,8 @@ def export_outputs(
 ) -> None:
     """Export the outputs of a stack.
 
-    `checkpoint_key` is the KMS key of its bucket. `facts` are those of its pools by name, `checkpoint_uris` and `identities` those of the jobs by training namespace. `isolated`: its
-    network leads to services of its own region only.
+    `checkpoint_key` is the KMS key of its bucket. `facts` are those of its pools by name, `checkpoint_uris` and `identities`
+    those of the jobs by training namespace. `isolated`: its network leads to services of its own region only.
     """
     pulumi.export("cluster", cluster)
     pulumi.export("kubeconfig", kubeconfig)

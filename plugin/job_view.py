@@ -31,10 +31,10 @@ class JobView:
     """One job as its user sees it.
 
     `tier`, `tiers`: its place on the ladder from 1, None where the job is on no tier. `failures`, `max_failures`: counted
-    against this tier, and how many move the job on (None: no number does).
-    `cost`: so far, in the unit of the tiers' prices, None without prices; `node_hours`: of its nodes, None if not recorded.
-    `max_cost`: what it may spend on on-demand nodes, None for any amount; `on_demand_cost`: what it has spent there.
-    `next_limit`: what happens next by time, and `next_limit_at` when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it.
+    against this tier, and how many move the job on (None: no number does). `cost`: so far, in the unit of the tiers' prices,
+    None without prices; `node_hours`: of its nodes, None if not recorded. `max_cost`: what it may spend on on-demand nodes,
+    None for any amount; `on_demand_cost`: what it has spent there. `next_limit`: what happens next by time, and `next_limit_at`
+    when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it.
     """
 
     reference: str

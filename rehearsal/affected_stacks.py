@@ -1,9 +1,9 @@
 """The stacks that a change affects, so that a pull request previews only those.
 
 `git diff --name-only BASE...HEAD | python3 -m rehearsal.affected_stacks` prints three lines for a workflow's outputs:
-`stacks=[…]`, name and cloud of each stack that lives in a cloud, `cloud=[…]`, their names, and `all=[…]`, these and the local ones.
-With `--all` it prints all stacks, with `--environment dev` those whose names end in `-dev`. A stack's cloud is the one that its file declares. Standard library only: it runs before
-anything is installed.
+`stacks=[…]`, name and cloud of each stack that lives in a cloud, `cloud=[…]`, their names, and `all=[…]`, these and the local
+ones. With `--all` it prints all stacks, with `--environment dev` those whose names end in `-dev`. A stack's cloud is the one
+that its file declares. Standard library only: it runs before anything is installed.
 """
 
 from __future__ import annotations

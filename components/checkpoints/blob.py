@@ -66,11 +66,11 @@ class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
     `location` is the cluster's. Only clients in the subnet `subnet_id` and clients with a public address in `allowed_cidrs`
-    reach the account: by the subnet's service endpoint for storage, or by `private_address`. `namespaces` are the training namespaces; each gets a container.
-    `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored. `redundancy` is
-    where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
-    retained when the stack is destroyed; otherwise it is deleted with its checkpoints. `key` encrypts the
-    checkpoints; None for Azure's keys.
+    reach the account: by the subnet's service endpoint for storage, or by `private_address`. `namespaces` are the training
+    namespaces; each gets a container. `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored.
+    `redundancy` is where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
+    retained when the stack is destroyed; otherwise it is deleted with its checkpoints. `key` encrypts the checkpoints; None for
+    Azure's keys.
 
     Raises ValueError for values that Blob Storage would reject during an update.
     """

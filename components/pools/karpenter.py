@@ -86,8 +86,8 @@ def node_pool_spec(
 ) -> Json:
     """Return the NodePool for these machine types; `name` is the name of its node class.
 
-    `reservation` is the id of the reservation of a reserved pool. Without `zones` it uses all zones of its node class. `efa` labels nodes with fabric adapters. `roll_out`
-    allows the replacement of nodes that differ from the configuration.
+    `reservation` is the id of the reservation of a reserved pool. Without `zones` it uses all zones of its node class. `efa`
+    labels nodes with fabric adapters. `roll_out` allows the replacement of nodes that differ from the configuration.
     """
     return {
         "weight": weight,

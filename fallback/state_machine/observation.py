@@ -164,13 +164,13 @@ class Observation:
         monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
         shifted by it, and the shifted state is recorded.
     The job's spec and status
-        `follows`: it follows the ladder; one that `is_deleted` does not. `stop_requested`: its user asks to stop it, or `awaits_permit`: it is a copy that its
-        home cluster does not permit to run. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried the
-        suspension out (JobSet: condition Suspended, of each child Job too; RayJob: status Suspended). `can_be_suspended`: a suspension would
-        be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
-        None; `failure_cause`: why a FAILED job failed, if known. `can_be_recreated`: the job asks to be created again
-        when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`. `pool`: what its template selects now, None for
-        none or several.
+        `follows`: it follows the ladder; one that `is_deleted` does not. `stop_requested`: its user asks to stop it, or
+        `awaits_permit`: it is a copy that its home cluster does not permit to run. `suspended`: `spec.suspend`.
+        `is_suspension_complete`: its operator has carried the suspension out (JobSet: condition Suspended, of each child Job
+        too; RayJob: status Suspended). `can_be_suspended`: a suspension would be honored now. `not_suspendable_reason`: why it
+        never can be, with the fix, or None. `outcome`: terminal, or None; `failure_cause`: why a FAILED job failed, if known.
+        `can_be_recreated`: the job asks to be created again when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`.
+        `pool`: what its template selects now, None for none or several.
     Losses
         `restarts`: the operator's own counter, to notice what no replica observed. `disrupted_restarts`: how many of
         those the operator attributes to evictions (JobSet: `restarts − restartsCountTowardsMax`). `losses`: all known
@@ -184,15 +184,16 @@ class Observation:
         which therefore never finish terminating. `outdated_children`: child Jobs whose pod template (selectors,
         tolerations) differs from the job's current one. `shapes`: the gang's resource requests.
     Surroundings
-        `unseen`: how much of the current wait the API server was away, when no capacity could come. `contending_gang`: the youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in
-        the pool. `pools`: by name; a missing one is assumed to exist. `reservation`: see Reservation; None for none.
-        `checkpoints_on_request`: the job answers checkpoint requests; `checkpoint_requested_at`: the request it was sent;
-        `checkpointed_at`: its last answer. `deadline`: see Deadline; None for a job without one. `max_cost`: likewise. `notices`: standing
-        events that the job kind found, passed on.
+        `unseen`: how much of the current wait the API server was away, when no capacity could come. `contending_gang`: the
+        youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in the pool. `pools`: by name;
+        a missing one is assumed to exist. `reservation`: see Reservation; None for none. `checkpoints_on_request`: the job
+        answers checkpoint requests; `checkpoint_requested_at`: the request it was sent; `checkpointed_at`: its last answer.
+        `deadline`: see Deadline; None for a job without one. `max_cost`: likewise. `notices`: standing events that the job kind
+        found, passed on.
     Usage
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
-        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a part. `work_done`: the work that its
-        program reports as done; None if it reports nothing.
+        are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a
+        part. `work_done`: the work that its program reports as done; None if it reports nothing.
     Other clusters
         `may_run_here`: no copy of the job can run elsewhere. `copy`: its copy; None if nothing is known of one.
     """

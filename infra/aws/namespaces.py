@@ -63,9 +63,10 @@ def make_namespaces(
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> tuple[Mapping[str, Input[str]], Mapping[str, Input[str]]]:
-    """Create every training namespace, and return the identities of their jobs and the addresses of their checkpoints by namespace; each depends on the resources in `after` and on its identity.
+    """Create every training namespace, and return the identities of their jobs and the addresses of their checkpoints by namespace.
 
-    A pod gets its credentials at admission, so the identity must exist before the first pod.
+    Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
+    exist before the first pod.
     """
     identities: dict[str, Input[str]] = {}
     uris: dict[str, Input[str]] = {}

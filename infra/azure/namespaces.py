@@ -33,9 +33,10 @@ def make_namespaces(
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
+    """Create every training namespace, and return the identities of their jobs by namespace.
 
-    The identities are created in `resource_group`; `oidc_issuer` is that of the cluster's service account tokens.
+    Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
+    is that of the cluster's service account tokens.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:

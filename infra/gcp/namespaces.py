@@ -33,10 +33,10 @@ def make_namespaces(
     others: OtherStacks,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace, and return the identities of their jobs by namespace; each depends on the resources in `after` and on its identity.
+    """Create every training namespace, and return the identities of their jobs by namespace.
 
-    `environment` is part of the name of its service account: nothing else distinguishes the pods of two clusters of
-    one project to Google Cloud.
+    Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
+    nothing else distinguishes the pods of two clusters of one project to Google Cloud.
     """
     account = service_account_of(environment)
     identities: dict[str, Input[str]] = {}

@@ -52,7 +52,8 @@ class Recovery:
     """What was seen so far.
 
     `old`: the pods of before the loss, by uid. `before`: the furthest report before the restart; `after`: the first one of a
-    new pod. `stages`: seconds from the taking. `reports`: the last report of each pod. `node_seconds`: time of the job's nodes until it has its progress again.
+    new pod. `stages`: seconds from the taking. `reports`: the last report of each pod. `node_seconds`: time of the job's nodes
+    until it has its progress again.
     """
 
     old: frozenset[str]

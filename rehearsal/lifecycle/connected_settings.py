@@ -1,8 +1,8 @@
 """The settings of two stacks between which jobs move, from their files. Pure.
 
-A stack file can name the other stack, or not. In a rehearsal both are stacks of its own state, and the issuer of home's tokens is known
-only once home is up. So home starts without the other cluster, the other one accepts its jobs, and home gets a tier there: in
-the order of docs/another-cluster.md.
+A stack file can name the other stack, or not. In a rehearsal both are stacks of its own state, and the issuer of home's tokens
+is known only once home is up. So home starts without the other cluster, the other one accepts its jobs, and home gets a tier
+there: in the order of docs/another-cluster.md.
 """
 
 import re

@@ -39,13 +39,13 @@ class SubnetworkRanges:
 class Project:
     """What the preflight queries found in a project.
 
-    `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud
-    Storage uses keys; it exists if the stack has a key. `cluster` is the existing cluster that the stack uses, None if it
-    creates one. `cluster_zones` are the zones of the system nodes, and of pools
-    without zones. `zones` are those of the stack's region, in order, `offered` the stack's machine types that each of them
-    offers, `newest` the newest version of each release channel. `subnetwork` has the ranges of the stack's subnetwork, and
-    `buckets` whether each of its buckets has a hierarchical namespace, by name: both are empty before the first update.
-    `granted` is what the project may use of each quota. The result of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
+    `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud Storage uses
+    keys; it exists if the stack has a key. `cluster` is the existing cluster that the stack uses, None if it creates one.
+    `cluster_zones` are the zones of the system nodes, and of pools without zones. `zones` are those of the stack's region, in
+    order, `offered` the stack's machine types that each of them offers, `newest` the newest version of each release channel.
+    `subnetwork` has the ranges of the stack's subnetwork, and `buckets` whether each of its buckets has a hierarchical
+    namespace, by name: both are empty before the first update. `granted` is what the project may use of each quota. The result
+    of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
     number: str
