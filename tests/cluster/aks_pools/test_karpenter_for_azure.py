@@ -1,12 +1,12 @@
 """Pools of node auto-provisioning at work: AKS's Karpenter is Karpenter's own core here, on machines that are simulated."""
 
 from collections.abc import Callable
-from typing import cast
 
 import pytest
 
 from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import (
@@ -21,7 +21,7 @@ from holdfast.scheduling.machines import select_vm_sizes
 from holdfast.simulator.operator_runner.managed_karpenter import CILIUM_SECONDS
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning
 from tests.support.builders.configurations import pool
-from tests.support.clusters.autoscaled import labels_of
+from tests.support.builders.karpenter_objects import class_object, pool_object
 from tests.support.clusters.operators import condition_of, is_ready
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -45,15 +45,7 @@ def make(
         pool(name, capacity=capacity), machines, node_class, name, 50, zones=("eastus2-1", "eastus2-2")
     )
     spec = {**spec, "template": change(mapping(spec["template"]))}
-    aks.charts.apply(
-        {
-            "apiVersion": node_class.api_version,
-            "kind": node_class.kind,
-            "metadata": {"name": name},
-            "spec": cast("Json", node_class.spec),
-        },
-        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec},
-    )
+    aks.charts.apply(class_object(node_class, name), pool_object(spec, name))
     aks.charts.client.wait_for(
         "karpenter.sh/v1", "NodePool", name, timeout_seconds=180, condition=is_ready, what=f"{name} is ready"
     )
@@ -160,7 +152,7 @@ def test_another_disk_makes_machines_drift_and_leaves_them_alone(aks: AksProvisi
         lambda found: [condition_of(each, "Drifted").get("status") for each in found] == ["True"],
     )
     assert condition_of(machine, "Drifted")["reason"] == "NodeClassDrift", "as Azure's provider calls it"
-    there = aks.charts.client.get("v1", "Node", str(mapping(node["metadata"])["name"]))
+    there = aks.charts.client.get("v1", "Node", name_of(node))
     assert there is not None, "a budget of 0 keeps what trains"
 
 

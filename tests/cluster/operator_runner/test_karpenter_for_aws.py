@@ -1,16 +1,16 @@
 """AWS's Karpenter chart runs here with Karpenter's own core, on machines that are simulated."""
 
-from typing import cast
-
 import pytest
 
 from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, RESERVATION_ID, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.taints import RESERVED as RESERVED_TAINT
+from tests.support.builders.karpenter_objects import class_object, pool_object
 from tests.support.clusters.operators import (
     NAMESPACE,
     NODE_CLASS,
@@ -74,7 +74,7 @@ def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aws_labels_it(karpenter:
     karpenter.apply(job_pod("trains", selector))
     pod = karpenter.wait_for_pod("trains", is_running, "the pod runs")
     node = karpenter.client.get("v1", "Node", str(mapping(pod["spec"])["nodeName"]))
-    labels = mapping(mapping((node or {}).get("metadata")).get("labels"))
+    labels = labels_of(node or {})
     assert labels["karpenter.sh/capacity-type"] == "spot", "as it selects"
     assert labels["karpenter.k8s.aws/instance-size"] == "xlarge", "AWS's labels are there"
     assert str(labels["topology.kubernetes.io/zone"]).startswith("us-east-1"), "in the region of its buyer"
@@ -87,7 +87,7 @@ def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: Karpenter
     (machine,) = karpenter.machines("leaving")
     karpenter.client.delete(NODE_CLASS, "EC2NodeClass", "leaving", propagation="Background")
     told = karpenter.wait_for_event("WaitingOnNodeClaimTermination", "leaving")
-    assert str(mapping(machine["metadata"])["name"]) in str(told["message"]), "what is in the way has a name"
+    assert name_of(machine) in str(told["message"]), "what is in the way has a name"
     held = karpenter.client.get(NODE_CLASS, "EC2NodeClass", "leaving")
     assert finalizers(held) == ["karpenter.k8s.aws/termination"], "it outlives its machine"
     karpenter.client.delete("karpenter.sh/v1", "NodePool", "leaving")
@@ -153,15 +153,7 @@ def reserved_pool(karpenter: KarpenterCluster, name: str, reservation: str) -> N
     spec = node_pool_spec(
         pool, machines, machine_class, name, 50, zones=["us-east-1a"], reservation=reservation
     )
-    karpenter.apply(
-        {
-            "apiVersion": NODE_CLASS,
-            "kind": "EC2NodeClass",
-            "metadata": {"name": name},
-            "spec": cast("Json", machine_class.spec),
-        },
-        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec},
-    )
+    karpenter.apply(class_object(machine_class, name), pool_object(spec, name))
     karpenter.client.wait_for(
         "karpenter.sh/v1", "NodePool", name, timeout_seconds=180, condition=is_ready, what="the pool is ready"
     )
@@ -177,7 +169,7 @@ def reserved_pod(name: str, pool: str) -> Json:
 
 def bought(claim: Json) -> tuple[str, str]:
     """How a machine was bought: its capacity type and its reservation."""
-    labels = mapping(mapping(claim["metadata"])["labels"])
+    labels = labels_of(claim)
     return str(labels.get(CAPACITY_TYPE)), str(labels.get(RESERVATION_ID))
 
 
