@@ -9,12 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Generator, Mapping
 from concurrent import futures
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import grpc
@@ -33,6 +32,7 @@ from holdfast.simulator.pulumi.plugin import serve
 from holdfast.simulator.pulumi.process import engine_environment, use_separate_connections
 from holdfast.simulator.pulumi.providers import install_pack_launcher
 from holdfast.simulator.tools.locate import find_tool
+from tests.support.background import Silent, served
 from tests.support.clusters.cloud_program import network
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.simulated_program import a_pack
@@ -262,7 +262,7 @@ def pulumi_cloud() -> Generator[tuple[str, dict[str, Json]]]:
     }
     sent: dict[str, Json] = {}
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         def handle_one(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             sent[f"{self.command} {self.path}"] = json.loads(body or "{}")
@@ -274,15 +274,5 @@ def pulumi_cloud() -> Generator[tuple[str, dict[str, Json]]]:
 
         do_GET = do_PUT = handle_one  # noqa: N815 - the names of the handler's methods
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the parameter
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", sent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(Handler) as address:
+        yield address, sent

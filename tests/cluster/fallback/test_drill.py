@@ -12,13 +12,15 @@ from typing import Final
 
 import pytest
 
+from holdfast.fallback.api.objects import name_of, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.background import repeating
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster
-from tests.support.clusters.fallback_jobs import Ladder, applied, name_of, node_of, pods_of, real_jobset, tier
+from tests.support.clusters.fallback_jobs import Ladder, applied, node_of, pods_of, real_jobset, tier
 from tests.support.json_objects import obj
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -38,25 +40,18 @@ class Program:
         self._first: frozenset[str] = frozenset()
         self._step = CHECKPOINT
         self.may_go_on = threading.Event()
-        self._ended = threading.Event()
 
     @contextmanager
     def running(self) -> Generator[Program]:
         """Report for the length of the block; the first gang has reported when it begins."""
         self._first = frozenset(map(_uid, self._gang()))
         self._report()
-        thread = threading.Thread(target=self._run, daemon=True)
-        thread.start()
-        try:
+        with repeating(self._report_if_there, 0.3):
             yield self
-        finally:
-            self._ended.set()
-            thread.join()
 
-    def _run(self) -> None:
-        while not self._ended.wait(0.3):
-            with suppress(KubeError):  # a pod may be gone by now
-                self._report()
+    def _report_if_there(self) -> None:
+        with suppress(KubeError):  # a pod may be gone by now
+            self._report()
 
     def _report(self) -> None:
         gang = self._gang()
@@ -78,7 +73,7 @@ class Program:
 
 
 def _uid(pod: Json) -> str:
-    return str(obj(pod["metadata"])["uid"])
+    return uid_of(pod)
 
 
 def drilled(kubeconfig: str, job: str, node: str, program: Program) -> Json:

@@ -1,9 +1,8 @@
 """The controller process keeps limits of cost on a real API server, with prices as Karpenter shows them."""
 
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final, cast
 
@@ -13,6 +12,7 @@ import yaml
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, MAX_COST, POOL
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.background import Silent, served
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, policy, replica, wait_until
 from tests.support.json_objects import obj, objects
 
@@ -51,24 +51,14 @@ def test_a_job_leaves_on_demand_when_its_max_cost_is_spent(cluster: LoopCluster,
 def karpenters_metrics() -> Generator[str]:
     """Serve the recorded metrics; yields their address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
             self.wfile.write(METRICS.read_bytes())
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/metrics"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(30)
+    with served(Handler) as address:
+        yield f"{address}/metrics"
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Controllers of two real clusters move a job to a tier in the other cluster and back, and never run it twice."""
 
-import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
+from tests.support.background import repeating
 from tests.support.clusters.reconciler import (
     JOBSET,
     NAMESPACE,
@@ -92,16 +92,7 @@ def controllers(
     with ExitStack() as stack:
         stack.enter_context(replica(clusters.there.kubeconfig, folder)).wait_ready()
         both = BothSides(clusters, stack.enter_context(home_controller(clusters, folder)))
-        ended = threading.Event()
-
-        def watch() -> None:
-            while not ended.wait(0.05):
-                both.look(name)
-
-        watcher = threading.Thread(target=watch, name="watch both clusters", daemon=True)
-        watcher.start()
-        stack.callback(watcher.join, 60)
-        stack.callback(ended.set)
+        stack.enter_context(repeating(lambda: both.look(name), 0.05))
         yield both
     assert not both.overlaps, "two generations would write one checkpoint"
 

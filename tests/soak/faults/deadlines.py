@@ -6,7 +6,6 @@ lost: a kill costs it what its restart costs.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Final
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.simulator.errors import RehearsalError
+from tests.support.background import repeating
 
 WORK: Final = timedelta(minutes=4)
 RESTART_COST: Final = timedelta(seconds=60)
@@ -126,31 +126,24 @@ class Programs:
         self._recorder = recorder
         self._jobs = dict(jobs)
         self._complete = complete
-        self._ended = threading.Event()
 
     @contextmanager
     def running(self) -> Generator[Programs]:
         """Run the programs for the length of the block."""
-        thread = threading.Thread(target=self._run, name="programs", daemon=True)
-        thread.start()
-        try:
+        with repeating(self._look, _LOOK_SECONDS):
             yield self
-        finally:
-            self._ended.set()
-            thread.join()
 
-    def _run(self) -> None:
-        while not self._ended.wait(_LOOK_SECONDS):
-            with self._recorder.frozen():
-                now = datetime.now(UTC)
-                finished = [
-                    name
-                    for name, pods in self._jobs.items()
-                    if (trace := self._recorder.job(name)).changes
-                    and not trace.last.outcome
-                    and work_of(trace, pods, now).finished_at is not None
-                ]
-            for name in finished:
-                # An API server that is being restarted does not answer; the next look completes the job.
-                with suppress(RehearsalError):
-                    self._complete(name)
+    def _look(self) -> None:
+        with self._recorder.frozen():
+            now = datetime.now(UTC)
+            finished = [
+                name
+                for name, pods in self._jobs.items()
+                if (trace := self._recorder.job(name)).changes
+                and not trace.last.outcome
+                and work_of(trace, pods, now).finished_at is not None
+            ]
+        for name in finished:
+            # An API server that is being restarted does not answer; the next look completes the job.
+            with suppress(RehearsalError):
+                self._complete(name)

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.judges.aws_requests import Call, Sent, Service, Values
+from tests.support.background import Silent, serving
 
 #: The Python of moto's environment, which `make judges` installs.
 PYTHON: Final = Path(__file__).parents[3] / ".tools/moto/bin/python"
@@ -182,7 +183,7 @@ class _Server(ThreadingHTTPServer):
         return call
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Silent, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def _answer(self) -> None:
@@ -210,9 +211,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = _answer  # noqa: N815 - the names of the class
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the class
-        """Requests are counted, not logged."""
-
 
 @contextmanager
 def account(folder: Path) -> Generator[tuple[str, Judged]]:
@@ -234,10 +232,8 @@ def account(folder: Path) -> Generator[tuple[str, Judged]]:
         if not port:
             raise RehearsalError(f"moto does not start:\n{log.read_text(encoding='utf-8')}")
         server = _Server(int(port))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", server.judged
+            with serving(server):
+                yield f"http://127.0.0.1:{server.server_port}", server.judged
         finally:
-            server.shutdown()
-            server.server_close()
             moto.terminate()

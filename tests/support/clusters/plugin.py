@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ import yaml
 
 from holdfast.components.fallback_controller.access import role_ref
 from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
+from holdfast.fallback.api.objects import annotations_of, name_of, uid_of
 from holdfast.plugin.bundle import build
 from holdfast.scheduling.json import Json
+from tests.support.background import repeating
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, replica
@@ -161,19 +162,15 @@ class TrainingPods:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     logs: list[Path] = field(default_factory=list[Path])
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
-    _ends: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
     def running(self) -> Generator[None]:
         """Run for the length of the block."""
         _write_account(self.cluster.loop, self.folder / "account")
-        thread = threading.Thread(target=self._run, name="kubelet of the training", daemon=True)
-        thread.start()
         try:
-            yield
+            with repeating(self._run, 0.05):
+                yield
         finally:
-            self._ends.set()
-            thread.join(60)
             for process in self._running.values():
                 process.kill()
                 process.wait(30)
@@ -184,22 +181,17 @@ class TrainingPods:
         return [int(line.removeprefix(words)) for line in lines if line.startswith(words)]
 
     def _run(self) -> None:
-        while not self._ends.wait(0.05):
-            labels = f"jobset.sigs.k8s.io/jobset-name={self.job}"
-            pods = self.cluster.loop.client.list("v1", "Pod", namespace=NAMESPACE, label_selector=labels)
-            firsts = {str(obj(pod["metadata"])["uid"]): pod for pod in pods if _index(pod) == "0"}
-            for uid, process in list(self._running.items()):
-                if uid not in firsts or _ends(firsts[uid]):
-                    process.send_signal(signal.SIGKILL if self.kills else signal.SIGTERM)
-                    process.wait(60)
-                    del self._running[uid]
-            for uid, pod in firsts.items():
-                if (
-                    uid not in self._running
-                    and obj(pod["status"]).get("phase") == "Running"
-                    and not _ends(pod)
-                ):
-                    self._running[uid] = self._start(str(obj(pod["metadata"])["name"]))
+        labels = f"jobset.sigs.k8s.io/jobset-name={self.job}"
+        pods = self.cluster.loop.client.list("v1", "Pod", namespace=NAMESPACE, label_selector=labels)
+        firsts = {uid_of(pod): pod for pod in pods if _index(pod) == "0"}
+        for uid, process in list(self._running.items()):
+            if uid not in firsts or _ends(firsts[uid]):
+                process.send_signal(signal.SIGKILL if self.kills else signal.SIGTERM)
+                process.wait(60)
+                del self._running[uid]
+        for uid, pod in firsts.items():
+            if uid not in self._running and obj(pod["status"]).get("phase") == "Running" and not _ends(pod):
+                self._running[uid] = self._start(name_of(pod))
 
     def _start(self, pod: str) -> subprocess.Popen[bytes]:
         server = self.cluster.loop.client.server.removeprefix("https://")
@@ -242,7 +234,7 @@ def _write_account(loop: LoopCluster, folder: Path) -> None:
 
 
 def _index(pod: Json) -> str:
-    return str(obj(obj(pod["metadata"]).get("annotations")).get(_INDEX))
+    return str(annotations_of(pod).get(_INDEX))
 
 
 def _ends(pod: Json) -> bool:

@@ -5,16 +5,16 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from holdfast.scheduling.json import Json
+from tests.support.background import Silent, served
 from tests.support.doc_pages import DocPage
 from tests.support.training_program import TRAINING, Run
 
@@ -122,7 +122,7 @@ DOCUMENTS: Json = {
 def cluster(log: str) -> Generator[str]:
     """An API server with one pod, which serves its log as a kubelet does: from the end where a number of lines is asked."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             if url.path.endswith("/log"):
@@ -141,15 +141,5 @@ def cluster(log: str) -> Generator[str]:
             self.end_headers()
             self.wfile.write(body.encode())
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the parameter
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(Handler) as address:
+        yield address

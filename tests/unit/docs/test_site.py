@@ -5,15 +5,15 @@ import asyncio
 import re
 import subprocess
 import sys
-import threading
 from functools import cache, partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import cast
 
 import pytest
 import yaml
 
+from tests.support.background import served
 from tests.support.chromium import CHROMIUM, chromium_page
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,16 +117,9 @@ def test_each_page_fits_a_desk_and_a_phone_and_loads_nothing_from_elsewhere(tmp_
     build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)]
     subprocess.run(build, cwd=ROOT, check=True)
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with served(handler) as address:
         names = [page.name for page in sorted(site.glob("*.html"))]
-        asyncio.run(visit(names, f"http://127.0.0.1:{server.server_port}/", tmp_path / "profile"))
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        asyncio.run(visit(names, f"{address}/", tmp_path / "profile"))
 
 
 async def visit(names: list[str], site: str, profile: Path) -> None:

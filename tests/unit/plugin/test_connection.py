@@ -4,9 +4,8 @@ import json
 import os
 import sysconfig
 import tempfile
-import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,11 @@ from holdfast.plugin.command_line import open_cluster
 from holdfast.plugin.connection import Access, connected, find_target
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
+from tests.support.background import Silent, served
 
 
-class ApiServer(BaseHTTPRequestHandler):
+class ApiServer(Silent, BaseHTTPRequestHandler):
     """Answers with what it was sent; a path that ends in a status gets that status."""
-
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_PATCH(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_DELETE(self) -> None:
-        self._answer()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
-        """Nothing."""
 
     def _answer(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
@@ -56,31 +41,29 @@ class ApiServer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    do_GET = do_PATCH = do_POST = do_DELETE = _answer  # noqa: N815 - the names of the handler's methods
+
 
 @pytest.fixture
 def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Access]:
     """A kubeconfig for the server, with the kubectl of the locked packages on PATH."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ApiServer)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
     for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(proxy, raising=False)
     file = tmp_path / "kubeconfig"
-    config: Json = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "users": [{"name": "u", "user": {}}],
-        "contexts": [{"name": "training", "context": {"cluster": "c", "user": "u", "namespace": "vision"}}],
-        "current-context": "training",
-    }
-    file.write_text(json.dumps(config))
-    yield Access(kubeconfig=str(file))
-    server.shutdown()
-    server.server_close()
-    thread.join(30)
+    context: Json = {"cluster": "c", "user": "u", "namespace": "vision"}
+    with served(ApiServer) as address:
+        config: Json = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": {"server": address}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "training", "context": context}],
+            "current-context": "training",
+        }
+        file.write_text(json.dumps(config))
+        yield Access(kubeconfig=str(file))
 
 
 def test_requests_arrive_as_they_are_sent_and_answers_with_their_warnings(access: Access) -> None:

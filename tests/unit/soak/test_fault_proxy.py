@@ -1,10 +1,9 @@
 """The fault proxy."""
 
-import threading
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from queue import Queue
 from typing import Final
@@ -15,6 +14,7 @@ import yaml
 from holdfast.fallback.api.access import ApiAccess
 from tests.soak import fault_proxy
 from tests.soak.fault_proxy import Fault, FaultProxy
+from tests.support.background import Silent, served
 
 LIMIT: Final = 180
 
@@ -31,25 +31,15 @@ def test_a_proxy_that_cannot_start_raises_the_reason(tmp_path: Path) -> None:
 def api_server(arrived: "Queue[str]") -> Generator[str]:
     """An API server for the length of the block, by its address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Silent, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             arrived.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
             self.send_response(201)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join(LIMIT)
-        server.server_close()
+    with served(Handler) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Generator, Mapping
 
 import pytest
 
 from holdfast.plugin.ui.server import ADDRESS, Feed, PageServer
 from holdfast.scheduling.json import Json
+from tests.support.background import serving
 
 
 class Source:
@@ -34,13 +34,9 @@ def server(source: Source) -> Generator[PageServer]:
     feed = Feed(source.read)
     found = PageServer(feed)
     feed.start()
-    serving = threading.Thread(target=found.serve_forever, daemon=True)
-    serving.start()
-    yield found
-    feed.close()
-    found.shutdown()
-    found.server_close()
-    serving.join(30)
+    with serving(found):
+        yield found
+        feed.close()
 
 
 def ask(
