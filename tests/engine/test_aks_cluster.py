@@ -13,7 +13,7 @@ from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.builders.aks_components import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
+from tests.support.builders.aks_components import ADMINS, CONFIG, DISKS, LOCATION, SUBSCRIPTION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 from tests.support.inputs import mapping, objects, text, value
 
@@ -31,15 +31,7 @@ _ADMIN = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 
 @pytest.fixture
 def stack(tmp_path: Path) -> CloudProgram:
-    return CloudProgram(
-        root=tmp_path,
-        packages=("azure-native", "kubernetes"),
-        config={
-            "azure-native:location": LOCATION,
-            "azure-native:subscriptionId": SUBSCRIPTION,
-            "azure-native:tenantId": TENANT,
-        },
-    )
+    return CloudProgram(root=tmp_path, packages=("azure-native", "kubernetes"), config=CONFIG)
 
 
 def program(

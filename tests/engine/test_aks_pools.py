@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.azure.instances import REGISTER
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.builders.aks_components import A100_SPOT, CPU, LOCATION, SUBSCRIPTION, TENANT, cluster_args
+from tests.support.builders.aks_components import A100_SPOT, CONFIG, CPU, LOCATION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations
 
 pytestmark = [
@@ -49,15 +49,7 @@ CHANGES: dict[str, tuple[Callable[[AksPoolArgs], AksPoolArgs], str]] = {
 
 @pytest.fixture
 def stack(tmp_path: Path) -> CloudProgram:
-    return CloudProgram(
-        root=tmp_path,
-        packages=("azure-native", "kubernetes"),
-        config={
-            "azure-native:location": LOCATION,
-            "azure-native:subscriptionId": SUBSCRIPTION,
-            "azure-native:tenantId": TENANT,
-        },
-    )
+    return CloudProgram(root=tmp_path, packages=("azure-native", "kubernetes"), config=CONFIG)
 
 
 def program(*pools: AksPoolArgs, scaling: Scaling = "fixed") -> Callable[[], None]:

@@ -21,6 +21,12 @@ TENANT = "22222222-2222-2222-2222-222222222222"
 DEPLOYER = "33333333-3333-3333-3333-333333333333"
 ADMINS = ("44444444-4444-4444-4444-444444444444", "55555555-5555-5555-5555-555555555555")
 LOCATION = "westeurope"
+#: The provider's configuration.
+CONFIG: Json = {
+    "azure-native:location": LOCATION,
+    "azure-native:subscriptionId": SUBSCRIPTION,
+    "azure-native:tenantId": TENANT,
+}
 GROUP = "holdfast-dev"
 SUBNET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 DISKS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"

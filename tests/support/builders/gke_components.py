@@ -1,6 +1,7 @@
 """A valid GKE cluster and valid node pools; tests override single arguments."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from holdfast.components.cluster.gke.access import DnsEndpoint
@@ -82,14 +83,9 @@ A100_SPOT = GkePoolArgs(
     upgrades="surge",
     disk_gib=200,
 )
-CPU = GkePoolArgs(
+CPU = replace(
+    A100_SPOT,
     pool=Pool(name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=20, is_default=True),
     machine=MACHINES["n2-standard-8"],
-    zones=POOL_ZONES,
-    cluster="holdfast-test",
-    project="holdfast-test",
-    location="europe-west4",
-    node_service_account=ACCOUNT,
-    upgrades="surge",
     disk_gib=100,
 )
