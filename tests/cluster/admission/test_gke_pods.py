@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 import pytest
 
 from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
+from holdfast.fallback.api.objects import annotations_of, labels_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COMPUTE_CLASS, FOLLOWS, GKE_PROVISIONING, GKE_SPOT, POOL, CapacityType
@@ -20,15 +21,8 @@ from tests.support.builders.training_jobs import (
     selectors_of,
     worker_group,
 )
-from tests.support.clusters.admission import (
-    OTHER_NAMESPACE,
-    TRAINING_NAMESPACE,
-    admitted,
-    annotations_of,
-    tolerations_of,
-)
+from tests.support.clusters.admission import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, tolerations_of
 from tests.support.clusters.job_admission import admitted_job, running_job_admission
-from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
 
@@ -128,7 +122,7 @@ def test_a_job_on_gkes_spot_follows_from_the_first_tier(
     template = pod_template({**selector, "disk": "fast"})
     job = jobset(replicated_job(template)) if kind == "JobSet" else rayjob(worker_group(template))
     found = admitted_job(cluster, job)
-    assert obj(obj(found["metadata"])["labels"])[FOLLOWS] == "true", "nothing had to be added to the manifest"
+    assert labels_of(found)[FOLLOWS] == "true", "nothing had to be added to the manifest"
     assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}, (
         "neither of GKE's labels may be left over for the tiers that follow"
     )

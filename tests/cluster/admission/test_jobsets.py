@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.jobset import EVICTIONS, MOST_RESTARTS
+from holdfast.fallback.api.objects import annotations_of, labels_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
@@ -41,11 +42,7 @@ LABEL = {FOLLOWS: "true"}
 
 
 def label_of(job: Json) -> object:
-    return obj(obj(job["metadata"]).get("labels")).get(FOLLOWS)
-
-
-def annotations_of(job: Json) -> Json:
-    return obj(obj(job["metadata"]).get("annotations"))
+    return labels_of(job).get(FOLLOWS)
 
 
 def original_of(job: Json) -> Json:

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.rayjob import MOST_RETRIES
+from holdfast.fallback.api.objects import annotations_of, labels_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -30,10 +31,6 @@ pytestmark = pytest.mark.cluster
 
 SPOT = {CAPACITY_TYPE: "spot"}
 LABEL = {FOLLOWS: "true"}
-
-
-def annotations_of(job: Json) -> Json:
-    return obj(obj(job["metadata"]).get("annotations"))
 
 
 def test_workers_on_spot_follow_and_the_head_stays_on_the_default_pool(cluster: KubeClient) -> None:
@@ -270,7 +267,7 @@ def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:
 def test_an_author_can_remove_a_job_from_its_ladder(cluster: KubeClient, job: Json) -> None:
     patch: Json = {"metadata": {"labels": {FOLLOWS: "false"}}}
     found = cluster.merge_patch(str(job["apiVersion"]), str(job["kind"]), "train", patch, namespace="vision")
-    assert obj(obj(found["metadata"])["labels"])[FOLLOWS] == "false", "the label is the author's"
+    assert labels_of(found)[FOLLOWS] == "false", "the label is the author's"
     assert selectors_of(found)["worker"] == {POOL: "a100"}, "it stays where it is"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
@@ -13,7 +14,7 @@ from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
-from tests.support.clusters.autoscaled import AksInUse, a_pod, labels_of, phase, taints_of
+from tests.support.clusters.autoscaled import AksInUse, a_pod, phase, taints_of
 from tests.support.clusters.operators import STACK
 from tests.support.waiting import wait_until
 
@@ -184,7 +185,7 @@ def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(provisionin
     assert labels["karpenter.azure.com/sku-family"] == "D", "with the labels of Azure's provider"
 
     told: list[str] = []
-    name = str(mapping(node["metadata"])["name"])
+    name = name_of(node)
     machines = NodeAutoProvisioning(provisioning.charts.client)
     interruption = machines.interruption(name, told.append)
     reasons = _reasons_after(provisioning, "trains", interruption.interrupt)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -15,22 +16,18 @@ from tests.support.command_line import nothing
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 
-def _labels(node: Json) -> Json:
-    return mapping(mapping(node["metadata"]).get("labels"))
-
-
 def test_a_node_group_creates_and_deletes_its_machines(stack: CloudStack, client: KubeClient) -> None:
     stack.preview(eks())
     assert client.list("v1", "Node") == [], "a preview bought machines"
     stack.up(eks())
     nodes = client.list("v1", "Node")
     assert len(nodes) == 2, "as many machines as the group desires"
-    assert sorted(str(_labels(node)[ZONE]) for node in nodes) == ["eu-west-1a", "eu-west-1b"], (
+    assert sorted(str(labels_of(node)[ZONE]) for node in nodes) == ["eu-west-1a", "eu-west-1b"], (
         "one in each subnet's zone"
     )
     (group,) = stack.objects(NODE_GROUP)
     for node in nodes:
-        labels = _labels(node)
+        labels = labels_of(node)
         assert labels["eks.amazonaws.com/nodegroup"] == group.outputs["nodeGroupName"], "it is the group's"
         assert (labels[SYSTEM], labels[INSTANCE_TYPE]) == ("true", "m7i.large"), "as the group labels it"
         taints = [mapping(each) for each in sequence(mapping(node["spec"]).get("taints"))]
@@ -44,12 +41,12 @@ def test_a_node_group_creates_and_deletes_its_machines(stack: CloudStack, client
 
 def test_a_group_that_scales_down_drains_the_removed_machine(stack: CloudStack, client: KubeClient) -> None:
     stack.up(eks(machines=2))
-    nodes = sorted(str(mapping(node["metadata"])["name"]) for node in client.list("v1", "Node"))
+    nodes = sorted(name_of(node) for node in client.list("v1", "Node"))
     for node in nodes:
         client.apply(_pod(f"on-{node[:8]}", node), field_manager="test")
     stack.up(eks(machines=1, labels={"team": "platform"}))
     (left,) = client.list("v1", "Node")
-    assert _labels(left)["team"] == "platform", "a label of the group reaches the machines that run"
+    assert labels_of(left)["team"] == "platform", "a label of the group reaches the machines that run"
     pods = client.list("v1", "Pod", namespace="default")
     assert [mapping(pod["spec"])["nodeName"] for pod in pods] == [mapping(left["metadata"])["name"]], (
         "a pod is left on a machine that is gone"

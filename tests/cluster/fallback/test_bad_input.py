@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -12,7 +13,6 @@ from tests.support.clusters.fallback_jobs import (
     applied,
     end,
     fail,
-    name_of,
     pods_of,
     pools_of,
     real_jobset,
@@ -110,7 +110,7 @@ def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> No
 def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:
     ladder.says(*THREE)
     job = real_jobset("queued")
-    labels = {**obj(obj(job["metadata"])["labels"]), "kueue.x-k8s.io/queue-name": "team"}
+    labels = {**labels_of(job), "kueue.x-k8s.io/queue-name": "team"}
     queued = {**job, "metadata": {"name": "queued", "namespace": NAMESPACE, "labels": labels}}
     with applied(ladder.client, queued) as name:
         ladder.wait_said(name, "ManagedByKueue")

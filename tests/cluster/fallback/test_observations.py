@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
@@ -18,7 +19,6 @@ from tests.support.clusters.fallback_jobs import (
     fail,
     interrupt,
     is_inactive,
-    name_of,
     node_of,
     pods_of,
     pools_of,
@@ -193,14 +193,13 @@ def status(looker: Looker) -> str:
 
 def the(part: str, pods: list[Json]) -> list[Json]:
     """The pods of a part of a Ray cluster."""
-    return [pod for pod in pods if obj(obj(pod["metadata"])["labels"]).get("ray.io/node-type") == part]
+    return [pod for pod in pods if labels_of(pod).get("ray.io/node-type") == part]
 
 
 def pools_by_part(client: KubeClient, name: str) -> dict[str, set[str]]:
     """On which pools the parts of a job are."""
     pools = {
-        name_of(node): str(obj(obj(node["metadata"])["labels"]).get("holdfast.dev/pool"))
-        for node in client.list("v1", "Node")
+        name_of(node): str(labels_of(node).get("holdfast.dev/pool")) for node in client.list("v1", "Node")
     }
     pods = pods_of(client, name)
     return {part: {pools[node_of(pod)] for pod in the(part, pods)} for part in ("head", "worker")}

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import SPOT
 from holdfast.scheduling.windows import format_time
@@ -18,7 +19,6 @@ from tests.support.clusters.fallback_jobs import (
     fail,
     interrupt,
     is_inactive,
-    name_of,
     node_of,
     pods_of,
     pools_of,
@@ -221,7 +221,7 @@ def _held_nodes(client: KubeClient) -> list[str]:
     return [
         name_of(node)
         for node in client.list("v1", "Node")
-        if "holdfast.dev/reserved-for" in obj(obj(node["metadata"]).get("labels"))
+        if "holdfast.dev/reserved-for" in labels_of(node)
         or any(
             taint["key"] == "holdfast.dev/reserved-for" for taint in objects(obj(node["spec"]).get("taints"))
         )
@@ -318,9 +318,7 @@ def test_a_ray_job_that_failed_by_an_eviction_is_recreated_on_request(ladder: La
         (head,) = workers(client, name, "head")
         annotate(client, head, fail="true")
         ladder.wait_said(name, "Recreated", "RayJob")
-        successor = str(
-            obj(obj(ladder.job(name, "RayJob")["metadata"])["annotations"])["fallback.holdfast.dev/successor"]
-        )
+        successor = str(annotations_of(ladder.job(name, "RayJob"))["fallback.holdfast.dev/successor"])
         try:
             kept = ladder.wait_running(successor, "spot-a", kind="RayJob")
             assert kept["recreations"] == 1, "it goes on where the failed one was on its ladder"

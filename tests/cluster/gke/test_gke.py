@@ -2,12 +2,13 @@
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.gcp.instances import REGISTER
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, phase, taints_of
+from tests.support.clusters.autoscaled import GkeInUse, a_pod, phase, taints_of
 from tests.support.clusters.cloud_program import GKE_CLUSTER, a_pool
 from tests.support.clusters.cloud_program import gke as program
 
@@ -229,7 +230,7 @@ def test_preempted_pods_fail_by_the_kubelet_and_the_machine_is_recreated(gke: Gk
     before = gke.running_on("unaware")
     for name in ("aware", "slow"):
         gke.running_on(name)
-    node = str(mapping(before["metadata"])["name"])
+    node = name_of(before)
     told: list[str] = []
     gke.machines.interruption(node, told.append).interrupt()
     assert gke.nodes("cpu-spot") == [], "the machine is off, and its node is there"
@@ -257,7 +258,7 @@ def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse
     gke.apply(_on_spot("trains", cpu="3"))
     gke.left_pending("trains")
     gke.step()
-    labels = mapping(mapping(gke.running_on("trains")["metadata"])["labels"])
+    labels = labels_of(gke.running_on("trains"))
     with gke.stack.cloud().changing() as console:
         REGISTER.sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
     gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).interrupt()
@@ -265,7 +266,7 @@ def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse
     gke.apply(_on_spot("trains-again", cpu="3"))
     gke.left_pending("trains-again")
     gke.step()
-    again = mapping(mapping(gke.running_on("trains-again")["metadata"])["labels"])
+    again = labels_of(gke.running_on("trains-again"))
     assert again["topology.kubernetes.io/zone"] != labels["topology.kubernetes.io/zone"], (
         "the other zone had one"
     )

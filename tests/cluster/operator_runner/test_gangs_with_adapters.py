@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.components.admission.rules import eks_rules
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
@@ -100,7 +101,7 @@ def test_a_pod_with_adapters_keeps_its_affinity_and_gets_one_for_the_zone(
         "the pods of this attempt with adapters, and no helper pod"
     )
     assert len(others) == len(terms_of({"spec": {"affinity": affinity}})), "the author's terms stay"
-    assert obj(obj(pod["metadata"])["labels"])[EFA_NODE] == "true", "it is found by the others"
+    assert labels_of(pod)[EFA_NODE] == "true", "it is found by the others"
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,9 @@ def test_an_affinity_for_zones_is_the_authors(karpenter: KarpenterCluster) -> No
 
 def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: KarpenterCluster) -> None:
     zones = sorted(
-        str(mapping(mapping(node["metadata"])["labels"]).get(ZONE))
+        str(labels_of(node).get(ZONE))
         for node in karpenter.client.list("v1", "Node")
-        if str(mapping(node["metadata"])["name"]).startswith("system-")
+        if name_of(node).startswith("system-")
     )
     last = zones[-1]
     gang = gang_of("spread")
@@ -135,7 +136,7 @@ def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: KarpenterC
     first = worker("spread-0", gang=gang, spec={"nodeSelector": {ZONE: last}})
 
     def placed(pods: list[Json], count: int) -> bool:
-        workers = [pod for pod in pods if str(mapping(pod["metadata"])["name"]).startswith("spread-")]
+        workers = [pod for pod in pods if name_of(pod).startswith("spread-")]
         return len(workers) == count and all(mapping(pod["spec"]).get("nodeName") for pod in workers)
 
     def wait_placed(count: int) -> list[Json]:
@@ -153,10 +154,10 @@ def test_karpenter_buys_the_machines_of_a_gang_in_one_zone(karpenter: KarpenterC
     wait_placed(1)
     karpenter.apply(*(worker(f"spread-{index}", gang=gang) for index in (1, 2)))
     pods = wait_placed(3)
-    nodes = {str(mapping(node["metadata"])["name"]): node for node in karpenter.client.list("v1", "Node")}
+    nodes = {name_of(node): node for node in karpenter.client.list("v1", "Node")}
     used = {
-        str(mapping(mapping(nodes[str(mapping(pod["spec"])["nodeName"])]["metadata"])["labels"])[ZONE])
+        str(labels_of(nodes[str(mapping(pod["spec"])["nodeName"])])[ZONE])
         for pod in pods
-        if str(mapping(pod["metadata"])["name"]).startswith("spread-")
+        if name_of(pod).startswith("spread-")
     }
     assert used == {last}, "whatever zone is cheapest, and whatever zone the helper is in"

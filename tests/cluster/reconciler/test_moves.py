@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STATE, STOP
 from holdfast.scheduling.windows import format_time
@@ -48,7 +49,7 @@ def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
             "the status shows the job running on the last tier",
         )
         assert _is_ready(cluster), "kubectl wait ends once the ladder is followed"
-        labels = obj(obj(cluster.job("walks")["metadata"])["labels"])
+        labels = labels_of(cluster.job("walks"))
         assert labels["holdfast.dev/tier"] == "on-demand", "kubectl get -L shows the tier"
         used = {str(use["pool"]): float(str(use["node_time"])) for use in _uses(cluster, "walks")}
         assert used.keys() >= {"spot-a", "spot-b"}, (
@@ -260,6 +261,4 @@ def _node_pools() -> Json:
 
 def _pods_there(cluster: LoopCluster) -> set[str]:
     """The names of all pods, including terminated ones."""
-    return {
-        str(obj(pod["metadata"])["name"]) for pod in cluster.client.list("v1", "Pod", namespace=NAMESPACE)
-    }
+    return {name_of(pod) for pod in cluster.client.list("v1", "Pod", namespace=NAMESPACE)}

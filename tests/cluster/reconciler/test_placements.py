@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from holdfast.fallback.api.objects import name_of
 from holdfast.fallback.jobs.pod_templates import shape_of, with_pool
 from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
 from holdfast.fallback.reservations.placement import REQUIRED, placement_problem
@@ -72,22 +73,17 @@ def nodes_of(cluster: LoopCluster, namespace: str, names: list[str]) -> list[str
 def create_and_wait(cluster: LoopCluster, namespace: str, pods: list[Json], what: str) -> list[str]:
     """Create pods, wait until each has a node, and return the nodes."""
     cluster.apply(*pods)
-    names = [str(obj(pod["metadata"])["name"]) for pod in pods]
+    names = [name_of(pod) for pod in pods]
     wait_until(lambda: all(nodes_of(cluster, namespace, names)), f"{what} have nodes")
     return nodes_of(cluster, namespace, names)
 
 
 def delete(cluster: LoopCluster, namespace: str, pods: list[Json]) -> None:
     for pod in pods:
-        cluster.client.delete(
-            "v1", "Pod", str(obj(pod["metadata"])["name"]), namespace=namespace, grace_seconds=0
-        )
-    names = {str(obj(pod["metadata"])["name"]) for pod in pods}
+        cluster.client.delete("v1", "Pod", name_of(pod), namespace=namespace, grace_seconds=0)
+    names = {name_of(pod) for pod in pods}
     wait_until(
-        lambda: (
-            not names
-            & {str(obj(p["metadata"])["name"]) for p in cluster.client.list("v1", "Pod", namespace=namespace)}
-        ),
+        lambda: not names & {name_of(p) for p in cluster.client.list("v1", "Pod", namespace=namespace)},
         "the pods are gone",
     )
 

@@ -27,6 +27,7 @@ from holdfast.components.training_namespace import TrainingNamespace, TrainingNa
 from holdfast.fallback.api.access import from_kubeconfig
 from holdfast.fallback.api.client import JOB, JOBSET, POD, RAYCLUSTER, RAYJOB, ApiError, Client, Kind
 from holdfast.fallback.api.connection import Connection
+from holdfast.fallback.api.objects import annotations_of, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
 from holdfast.scheduling.ladder import Ladder, Tier
@@ -209,7 +210,7 @@ def job(name: str, kind: str = "JobSet", *, within: str = ACCEPTING) -> Json:
 def copy(name: str, kind: str = "JobSet", *, permit: str = "Waiting", within: str = ACCEPTING) -> Json:
     """A suspended copy of a job of home."""
     made = job(name, kind, within=within)
-    annotations: Json = {**obj(obj(made["metadata"]).get("annotations")), COPY_OF: "v1 x y 1", PERMIT: permit}
+    annotations: Json = {**annotations_of(made), COPY_OF: "v1 x y 1", PERMIT: permit}
     return {
         **made,
         "metadata": {**obj(made["metadata"]), "annotations": annotations},
@@ -240,7 +241,7 @@ def test_the_controllers_own_client_writes_copies_with_a_token_that_is_exchanged
         # The kubelet replaces the file; the client does not start again.
         (folder / "token").write_text(clusters.token())
         created = await client.create(kind, ACCEPTING, copy("moved", kind.name))
-        uid = str(obj(created["metadata"])["uid"])
+        uid = uid_of(created)
         for permit, suspend in (("Granted", False), ("Recalled", True)):
             patch: Json = {"metadata": {"annotations": {PERMIT: permit}}, "spec": {"suspend": suspend}}
             await client.patch(kind, ACCEPTING, "moved", patch)

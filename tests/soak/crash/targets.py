@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -74,7 +75,7 @@ def _releases(client: KubeClient) -> list[str]:
 
 def _place(one: Json) -> str:
     namespace = _namespace(one)
-    name = str(mapping(one.get("metadata"))["name"])
+    name = name_of(one)
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -83,7 +84,7 @@ def _namespace(one: Json) -> str:
 
 
 def _label(one: Json, label: str) -> str:
-    return str(mapping(mapping(one.get("metadata")).get("labels"))[label])
+    return str(labels_of(one)[label])
 
 
 @dataclass(frozen=True, kw_only=True)

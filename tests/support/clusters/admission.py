@@ -8,6 +8,7 @@ from typing import cast
 
 from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
+from holdfast.fallback.api.objects import annotations_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
@@ -32,11 +33,6 @@ def tolerations_of(pod: Json) -> list[Json]:
     """The pod's tolerations, but for those the API server gives to every pod."""
     given = objects(obj(pod["spec"]).get("tolerations"))
     return [each for each in given if not str(each.get("key", "")).startswith("node.kubernetes.io/")]
-
-
-def annotations_of(pod: Json) -> Json:
-    """The pod's annotations."""
-    return obj(obj(pod["metadata"]).get("annotations"))
 
 
 def expected_tolerations(pod: Json, rules: Iterable[TolerationRule]) -> list[Json]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from holdfast.fallback.api.objects import name_of
 from holdfast.rehearsal.scenarios.aks import AksScaleSets
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.scheduling.json import Json, mapping, sequence
@@ -93,13 +94,8 @@ class AutoscaledCluster:
     def delete_pods(self) -> None:
         """Take every pod away without notice."""
         for pod in self.client.list("v1", "Pod", namespace="default"):
-            name = str(mapping(pod["metadata"])["name"])
+            name = name_of(pod)
             self.client.delete("v1", "Pod", name, namespace="default", grace_seconds=0)
-
-
-def labels_of(node: Json) -> Json:
-    """The labels of a node."""
-    return mapping(mapping(node["metadata"]).get("labels"))
 
 
 def taints_of(node: Json) -> list[str]:
@@ -187,7 +183,7 @@ class GkeInUse(AutoscaledCluster):
         """Leave the control plane as it was, whatever a test left in it."""
         self.delete_pods()
         for data in self.client.list("v1", "ConfigMap", namespace="default"):
-            name = str(mapping(data["metadata"])["name"])
+            name = name_of(data)
             if name.startswith("conf-"):
                 self.client.delete("v1", "ConfigMap", name, namespace="default")
         with self.stack.cloud().changing() as console:

@@ -10,6 +10,7 @@ import psutil
 import yaml
 
 from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
+from holdfast.fallback.api.objects import name_of
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.configuration import COMPONENTS
@@ -25,7 +26,7 @@ API_VERSION = "apiextensions.k8s.io/v1"
 def define(client: KubeClient, definition: Json) -> None:
     """Define a kind, and wait until the API server serves it."""
     client.apply(definition, field_manager="tests")
-    wait_until_served(client, str(obj(definition["metadata"])["name"]))
+    wait_until_served(client, name_of(definition))
 
 
 def define_all(client: KubeClient, folder: Path) -> None:
@@ -136,7 +137,7 @@ def run(client: KubeClient, pod: Json) -> Json:
         what="the default service account",
     )
     apply(client, pod)
-    name = str(mapping(pod["metadata"])["name"])
+    name = name_of(pod)
     found = client.wait_for(
         "v1",
         "Pod",

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
+from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import LADDER, STATE
@@ -96,7 +97,7 @@ def real_rayjob(
 @contextmanager
 def applied(client: KubeClient, job: Json) -> Generator[str]:
     """The job's name, for as long as it is there; nothing of it is left afterwards."""
-    name = str(obj(job["metadata"])["name"])
+    name = name_of(job)
     client.apply(job, field_manager="test", force=True)
     try:
         yield name
@@ -106,7 +107,7 @@ def applied(client: KubeClient, job: Json) -> Generator[str]:
 
 def remove(client: KubeClient, job: Json) -> None:
     """Delete a job and wait until its pods are gone."""
-    name = str(obj(job["metadata"])["name"])
+    name = name_of(job)
     api_version, kind = str(job["apiVersion"]), str(job["kind"])
     client.delete(api_version, kind, name, namespace=NAMESPACE)
     for pod in pods_of(client, name):
@@ -144,11 +145,6 @@ def is_inactive(job: Json) -> bool:
     )
 
 
-def name_of(value: Json) -> str:
-    """An object's name."""
-    return str(obj(value["metadata"])["name"])
-
-
 def node_of(pod: Json) -> str:
     """The node a pod is on."""
     return str(obj(pod["spec"]).get("nodeName") or "")
@@ -157,8 +153,7 @@ def node_of(pod: Json) -> str:
 def pools_of(client: KubeClient, name: str) -> list[str]:
     """The pools on whose nodes a job's pods are, one for each pod that has a node."""
     pools = {
-        name_of(node): str(obj(obj(node["metadata"])["labels"]).get("holdfast.dev/pool"))
-        for node in client.list("v1", "Node")
+        name_of(node): str(labels_of(node).get("holdfast.dev/pool")) for node in client.list("v1", "Node")
     }
     return sorted(pools[node_of(pod)] for pod in pods_of(client, name) if node_of(pod) in pools)
 
@@ -293,7 +288,7 @@ class Ladder:
     def _give_back(self, pool: str) -> None:
         of_pool = f"karpenter.sh/nodepool={pool}"
         for claim in self.client.list("karpenter.sh/v1", "NodeClaim", label_selector=of_pool):
-            self.client.delete("karpenter.sh/v1", "NodeClaim", str(obj(claim["metadata"])["name"]))
+            self.client.delete("karpenter.sh/v1", "NodeClaim", name_of(claim))
         self.client.wait_list(
             "karpenter.sh/v1",
             "NodeClaim",
@@ -313,7 +308,7 @@ class Ladder:
 
     def state(self, name: str, kind: str = "JobSet") -> Mapping[str, object]:
         """What is kept of a job, empty where nothing is."""
-        text = obj(obj(self.job(name, kind).get("metadata")).get("annotations")).get(STATE)
+        text = annotations_of(self.job(name, kind)).get(STATE)
         return cast("Mapping[str, object]", json.loads(text)) if isinstance(text, str) else {}
 
     def is_suspended(self, name: str, kind: str = "JobSet") -> bool:
@@ -379,7 +374,7 @@ class Ladder:
         children = [
             f"{obj(child['metadata']).get('name')} {child['spec']} {child.get('status')}"
             for child in self.client.list("batch/v1", "Job", namespace=NAMESPACE)
-            if str(obj(child["metadata"])["name"]).startswith(name)
+            if name_of(child).startswith(name)
         ]
         job = self.client.get(KINDS[kind].api_version, kind, name, NAMESPACE) or {}
         return (

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Final
 
 from holdfast.components.pools.karpenter import KWOK
+from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.json import Json
@@ -208,7 +209,7 @@ def _wait_for_machines(client: KubeClient) -> Mapping[str, set[str]]:
     names: dict[str, set[str]] = {}
     for claim in client.list(_KARPENTER, "NodeClaim"):
         if not _is_control(claim):
-            names.setdefault(_pool_of(claim), set()).add(str(obj(claim["metadata"])["name"]))
+            names.setdefault(_pool_of(claim), set()).add(name_of(claim))
     client.wait_list(
         _KARPENTER,
         "NodeClaim",
@@ -228,11 +229,8 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
         for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
         if _may_take(node, job)
     ]
-    rooms = {str(obj(node["metadata"])["name"]): allocatable(node).without(taken) for node in nodes}
-    zone_of = {
-        str(obj(node["metadata"])["name"]): str(obj(obj(node["metadata"])["labels"]).get(ZONE))
-        for node in nodes
-    }
+    rooms = {name_of(node): allocatable(node).without(taken) for node in nodes}
+    zone_of = {name_of(node): str(labels_of(node).get(ZONE)) for node in nodes}
 
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
@@ -255,7 +253,7 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
 
 
 def _may_take(node: Json, job: TriedJob) -> bool:
-    labels = {key: str(value) for key, value in obj(obj(node["metadata"])["labels"]).items()}
+    labels = {key: str(value) for key, value in labels_of(node).items()}
     terms = alternatives(job.shape)
     return not terms or any_holds(terms, {**labels, OTHERS: ABSENT}) is not False
 
@@ -292,10 +290,7 @@ def _refusal(event: Json) -> Iterable[tuple[str, str]]:
 def _bound(client: KubeClient, tier: TriedTier) -> int:
     """How many pods of the gang are on nodes, which are the pool's own."""
     found = [pod for pod in client.list("v1", "Pod", label_selector=f"tried={tier.name}") if _is_bound(pod)]
-    nodes = {
-        str(obj(node["metadata"])["name"])
-        for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
-    }
+    nodes = {name_of(node) for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")}
     assert all(obj(pod["spec"])["nodeName"] in nodes for pod in found), f"{tier.name} has nodes of its own"
     return len(found)
 
@@ -318,7 +313,7 @@ def _is_control(claim: Json) -> bool:
 
 
 def _pool_of(claim: Json) -> str:
-    return str(obj(obj(claim["metadata"]).get("labels")).get(_POOL))
+    return str(labels_of(claim).get(_POOL))
 
 
 def _node_class() -> Json:

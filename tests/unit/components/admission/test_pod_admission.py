@@ -13,12 +13,12 @@ from holdfast.components.admission.expressions import (
 )
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs, policy_spec
 from holdfast.components.admission.rules import NodeSelection
+from holdfast.fallback.api.objects import annotations_of, name_of
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import TOLERATES
 from holdfast.scheduling.taints import Taint
 from tests.support.builders.training_jobs import RULES, SPOT_RULE
 from tests.support.fakes.pulumi_engine import Recording, record
-from tests.support.json_objects import obj
 
 POLICY = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicyBinding"
@@ -32,11 +32,11 @@ def recorded(version: str = "1.36") -> Recording:
 def test_each_rule_has_a_policy_as_rendered_before_its_binding() -> None:
     admission = recorded()
     for kind in (POLICY, BINDING):
-        names = {str(obj(resource.inputs["metadata"])["name"]) for resource in admission.of(kind)}
+        names = {name_of(resource.inputs) for resource in admission.of(kind)}
         assert names == {"training-spot-pods", "training-gpu-pods"}, f"one {kind} for each rule"
     policy = admission.one(POLICY, "admission-spot")
     assert policy.inputs["spec"] == policy_spec(SPOT_RULE), "the SDK must keep the API's field names"
-    described = json.loads(str(obj(obj(policy.inputs["metadata"])["annotations"])[TOLERATES]))
+    described = json.loads(str(annotations_of(policy.inputs)[TOLERATES]))
     assert described["taint"] == SPOT_RULE.taint.as_taint(), "policies that cannot evaluate CEL read it"
     binding = admission.one(BINDING, "admission-spot-binding")
     assert "admission-spot" in binding.depends_on, "a binding without its policy would let every pod pass"

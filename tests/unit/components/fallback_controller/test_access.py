@@ -15,6 +15,7 @@ from holdfast.components.fallback_controller.access import (
     ControllerAccessArgs,
 )
 from holdfast.fallback.api import client
+from holdfast.fallback.api.objects import name_of
 from holdfast.scheduling.json import Json
 from tests.support.controller_calls import CALLS, Place
 from tests.support.fakes.pulumi_engine import record
@@ -67,7 +68,7 @@ def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
     access = record(lambda: ControllerAccess("access", ControllerAccessArgs()))
     bound = {str(obj(each.inputs["roleRef"])["name"]) for each in access.of(":ClusterRoleBinding")}
     assert bound == {"fallback-controller"}, "namespaces without training must be out of reach"
-    assert JOBS_ROLE in {str(obj(each.inputs["metadata"])["name"]) for each in access.of(":ClusterRole")}, (
+    assert JOBS_ROLE in {name_of(each.inputs) for each in access.of(":ClusterRole")}, (
         "training namespaces bind it"
     )
     subjects = [*access.of(":ClusterRoleBinding"), *access.of(":RoleBinding")]
@@ -80,7 +81,7 @@ def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
 def test_rights_for_other_clusters_exist_only_where_jobs_leave_or_are_accepted() -> None:
     roles = {
         (leaves, accepts): {
-            str(obj(each.inputs["metadata"])["name"]): granted(objects(each.inputs["rules"]))
+            name_of(each.inputs): granted(objects(each.inputs["rules"]))
             for each in record(
                 lambda leaves=leaves, accepts=accepts: ControllerAccess(
                     "access", ControllerAccessArgs(leaves=leaves, accepts=accepts)

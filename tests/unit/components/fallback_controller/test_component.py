@@ -14,6 +14,7 @@ from holdfast.components.fallback_controller.component import (
 )
 from holdfast.components.fallback_controller.program import ControllerImages
 from holdfast.fallback.api.access import from_kubeconfig
+from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import Recording, record
@@ -74,7 +75,7 @@ def test_several_replicas_have_a_disruption_budget(replicas: int) -> None:
 
 def test_the_controllers_pods_meet_the_restricted_standard_on_system_nodes_in_different_zones() -> None:
     for namespace in recorded().of("core/v1:Namespace"):
-        labels = obj(obj(namespace.inputs["metadata"])["labels"])
+        labels = labels_of(namespace.inputs)
         assert labels["pod-security.kubernetes.io/enforce"] == "restricted", f"{namespace.name} enforces it"
     assert obj(pod()["securityContext"])["runAsNonRoot"] is True, "it needs no permission on its node"
     assert container()["securityContext"] == {
@@ -95,7 +96,7 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     assert f"--port={port['containerPort']}" in [*objects(container()["args"])], "the port is an argument"
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert obj(obj(container()[probe])["httpGet"]) == {"path": path, "port": port["name"]}, f"{probe}"
-    annotations = obj(obj(obj(deployment_spec(IMAGES, 2)["template"])["metadata"])["annotations"])
+    annotations = annotations_of(obj(deployment_spec(IMAGES, 2)["template"]))
     assert annotations == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": str(port["containerPort"]),
@@ -152,9 +153,7 @@ def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp
         )
         assert (access.token, access.certificate) == (None, None), "nothing is stored"
         assert (access.authority is not None) == (cluster.name == "us-east-2"), "the other's is a public one"
-    policies = {
-        str(obj(each.inputs["metadata"])["name"]) for each in recording.of(":ValidatingAdmissionPolicy")
-    }
+    policies = {name_of(each.inputs) for each in recording.of(":ValidatingAdmissionPolicy")}
     assert policies == {"fallback-controller-writes", "fallback-transfers"}, (
         "a job that is away stays suspended"
     )

@@ -16,6 +16,7 @@ from holdfast.components.monitoring.alerts import ALERTS, rule_group
 from holdfast.components.monitoring.component import Monitoring, MonitoringArgs, service_monitor_spec
 from holdfast.components.monitoring.dashboard import PANELS, dashboard
 from holdfast.fallback.api.leader_election import Fence
+from holdfast.fallback.api.objects import labels_of
 from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.reconciler.settings import parse_settings
@@ -131,9 +132,7 @@ def test_panels_do_not_overlap_and_use_the_chosen_data_source() -> None:
 def test_only_what_is_asked_for_is_created() -> None:
     shown = record(lambda: Monitoring("m", MonitoringArgs(has_dashboard=True, has_alerts=False)))
     (dashboards,) = shown.of(":ConfigMap")
-    assert obj(obj(dashboards.inputs["metadata"])["labels"])["grafana_dashboard"] == "1", (
-        "the sidecar finds it"
-    )
+    assert labels_of(dashboards.inputs)["grafana_dashboard"] == "1", "the sidecar finds it"
     assert json.loads(str(obj(dashboards.inputs["data"])["holdfast.json"])) == dashboard(), (
         "in Grafana's format"
     )
@@ -142,7 +141,7 @@ def test_only_what_is_asked_for_is_created() -> None:
     alerted = record(lambda: Monitoring("m", args))
     assert not alerted.of(":ConfigMap"), "no Grafana is assumed"
     for kind in (":PrometheusRule", ":ServiceMonitor"):
-        labels = obj(obj(alerted.one(kind).inputs["metadata"])["labels"])
+        labels = labels_of(alerted.one(kind).inputs)
         assert labels["release"] == "stack", f"Prometheus selects the {kind} by it"
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from holdfast.fallback.api.objects import annotations_of, labels_of
 from holdfast.fallback.jobs.copies import (
     copy_of,
     copy_status,
@@ -80,7 +81,7 @@ def test_a_copy_is_suspended_without_a_permit_and_has_nothing_of_homes_state() -
     (template,) = [obj(each["template"]) for each in objects(spec["replicatedJobs"])]
     pods = obj(obj(template["spec"])["template"])
     for each in (template, pods):
-        assert obj(obj(each["metadata"])["labels"])[COPY_OF] == UID, "its Jobs and pods are found by it"
+        assert labels_of(each)[COPY_OF] == UID, "its Jobs and pods are found by it"
     assert obj(obj(pods["spec"])["nodeSelector"]) == {"holdfast.dev/pool": "a100-spot"}, "its tier there"
 
 
@@ -236,11 +237,11 @@ def test_the_copy_of_a_rayjob_gives_all_its_pods_and_its_cluster_the_label_and_i
     copy = copy_of(RAYJOB, job, home="home", epoch=1, pool="a100-spot")
 
     spec, cluster = obj(copy["spec"]), obj(obj(copy["spec"])["rayClusterSpec"])
-    assert obj(obj(copy["metadata"])["labels"])[COPY_OF] == UID, "KubeRay gives them to the RayCluster"
+    assert labels_of(copy)[COPY_OF] == UID, "KubeRay gives them to the RayCluster"
     workers, cache = objects(cluster["workerGroupSpecs"])
     parts = [obj(each["template"]) for each in (obj(cluster["headGroupSpec"]), workers, cache)]
     for each in (*parts, obj(spec["submitterPodTemplate"])):
-        assert obj(obj(each["metadata"])["labels"])[COPY_OF] == UID, "every pod is found by it"
+        assert labels_of(each)[COPY_OF] == UID, "every pod is found by it"
     assert "a100-spot" in str(workers), "its tier there"
     assert "a100-spot" not in str(cache), "a group that does not follow stays where it is"
     assert (spec["suspend"], spec.get("ttlSecondsAfterFinished")) == (True, None), (
@@ -304,7 +305,7 @@ def test_a_suspended_rayjob_is_not_quiet_while_its_cluster_or_a_pod_is_left() ->
 
 def test_a_successor_has_nothing_of_its_predecessors_transfers() -> None:
     job = rayjob(annotations={TRANSFER: write_record(RECORD), LOST_COPY: "2"})
-    annotations = obj(obj(successor(job, {}, "")["metadata"])["annotations"])
+    annotations = annotations_of(successor(job, {}, ""))
     assert not {TRANSFER, LOST_COPY} & annotations.keys(), (
         "its own second epoch would be declared lost, and run beside its copy"
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
+from holdfast.fallback.api.objects import annotations_of
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.patches import CHECKPOINT_REQUESTED
 from holdfast.fallback.jobs.pod_history import PodHistory
@@ -99,12 +100,12 @@ class ExecutorFixture:
 
     def state(self) -> object:
         """What is written in it."""
-        annotations = obj(obj(self.job()["metadata"]).get("annotations"))
+        annotations = annotations_of(self.job())
         return read_state(str(annotations[STATE]))
 
     def marker(self) -> object:
         """The marker of the job's suspension, None without one."""
-        return obj(obj(self.job()["metadata"]).get("annotations")).get(SUSPENDED_FOR)
+        return annotations_of(self.job()).get(SUSPENDED_FOR)
 
     def writes(self) -> list[str]:
         """The methods and last parts of the paths of all that was to change something."""
@@ -272,9 +273,7 @@ async def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> No
     context = await fixture.observe(worker("w0", node="n"), worker("w1", node="n"))
     await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
     assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
-    assert CHECKPOINT_REQUESTED in obj(obj(fixture.job()["metadata"])["annotations"]), (
-        "and then it is on record"
-    )
+    assert CHECKPOINT_REQUESTED in annotations_of(fixture.job()), "and then it is on record"
 
 
 @in_event_loop

@@ -22,6 +22,7 @@ from holdfast.fallback.api.client import (
     Kind,
     Unreachable,
 )
+from holdfast.fallback.api.objects import annotations_of, labels_of, uid_of
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
@@ -84,7 +85,7 @@ class TwoApis:
 
     def stage(self) -> str:
         """The recorded stage."""
-        annotations = obj(obj(self.at_home()["metadata"])["annotations"])
+        annotations = annotations_of(self.at_home())
         return str(annotations.get(TRANSFER, "- - - ")).split(" ")[3]
 
     def permit(self) -> str:
@@ -134,7 +135,7 @@ def ray_cluster(job: Json) -> Json:
 
 def _labelled(child: Json, job: Json) -> Json:
     metadata = obj(child["metadata"])
-    labels = {**obj(metadata["labels"]), **obj(obj(job["metadata"]).get("labels"))}
+    labels = {**obj(metadata["labels"]), **labels_of(job)}
     return {**child, "metadata": {**metadata, "labels": labels}}
 
 
@@ -273,7 +274,7 @@ async def test_a_copy_is_deleted_once_its_ledger_is_in_the_jobs_unless_that_take
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
     copy = fixture.there.get(JOBSET, NAMESPACE, "train") or {}
     used = Ledger(counted_from=NOW, counted_until=NOW)
-    of_copy = running(uid=str(obj(copy["metadata"])["uid"]), phase=Phase.STOPPED, ledger=used)
+    of_copy = running(uid=uid_of(copy), phase=Phase.STOPPED, ledger=used)
     included = replace(used, copy=of_copy.uid, copied=used) if is_included else used
     await annotate(fixture.there, {STATE: write_state(of_copy)})
     await annotate(fixture.home, {STATE: write_state(running(uid=UID, ledger=included))})
