@@ -226,7 +226,6 @@ _QUOTA: Final = Fields.of(
             spec(
                 hard(
                     configmaps count/* replicationcontrollers resourcequotas secrets services.loadbalancers services.nodeports
-                    requests.storage
                 )
             )
         """,

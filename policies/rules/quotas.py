@@ -30,6 +30,7 @@ _JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
 _RAY_JOBS: Final = "rayjobs.ray.io"
 _JOBS: Final = "jobs.batch"
 _CLAIMS: Final = "persistentvolumeclaims"
+_STORAGE: Final = "storage"
 #: The resources that bound how much of the pools a job can use; those of limits do not.
 _BOUNDING: Final = frozenset(
     {
@@ -50,7 +51,7 @@ _REQUIRED: Final = ("cpu", "memory")
 class _Gang:
     """Pods that run together: what a quota counts of them.
 
-    `objects` are the objects that the job consists of, by resource. `priority` and `has_deadline` are None where they are not
+    `objects` are the objects that the job consists of, by resource; `storage_mib` is what their volume claims request. `priority` and `has_deadline` are None where they are not
     declared, as for shapes. `templates` are those of a job of the program.
     """
 
@@ -59,6 +60,7 @@ class _Gang:
     requests: Resources
     largest: Sequence[Resources]
     objects: Mapping[str, int] = field(default_factory=dict[str, int])
+    storage_mib: int = 0
     priority: str | None = None
     has_deadline: bool | None = None
     templates: Sequence[PodTemplate] = ()
@@ -76,6 +78,7 @@ class _Gang:
             "memory": asked.memory_mib,
             GPU_RESOURCE: asked.gpus,
             EFA_RESOURCE: asked.efa,
+            _STORAGE: self.storage_mib,
             **asked.devices,
         }
         return known.get(name)
@@ -152,21 +155,29 @@ def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence
         # A JobSet needs a Job for each of its replicated jobs, one or more, and a Service; a RayJob a Service for its head.
         objects={
             own: 1,
-            _CLAIMS: sum(_claims_of(each) for each in followers),
+            _CLAIMS: sum(len(_claims_of(each)) for each in followers),
             **({_JOBS: len(shapes)} if job.kind == JobKind.JOB_SET else {}),
             **({} if job.kind == JobKind.JOB else {"services": 1}),
         },
+        storage_mib=sum(_storage_of(claim) for each in followers for claim in _claims_of(each)),
         priority=priority if isinstance(priority, str) else None,
         has_deadline=None if UNKNOWN in deadlines else _common([each is not None for each in deadlines]),
         templates=followers,
     )
 
 
-def _claims_of(template: PodTemplate) -> int:
-    """Return how many volume claims its pods bring with them, as far as that is known."""
-    volumes = items_at(template.template, "spec", "volumes")
-    own = 0 if volumes is UNKNOWN else sum(at(each, "ephemeral") is not None for each in volumes)
-    return own * template.pods if isinstance(template.pods, int) else 0
+def _claims_of(template: PodTemplate) -> list[Value]:
+    """Return the volume claims that its pods bring with them, as far as they are known."""
+    listed = items_at(template.template, "spec", "volumes")
+    volumes = () if listed is UNKNOWN else [at(each, "ephemeral") for each in listed]
+    own = [at(each, "volumeClaimTemplate", "spec") for each in volumes if each is not None]
+    return own * template.pods if isinstance(template.pods, int) else []
+
+
+def _storage_of(claim: Value) -> int:
+    """Return how many MiB a volume claim requests; 0 if that is not known."""
+    found = memory_mib(at(claim, "resources", "requests", _STORAGE))
+    return found if isinstance(found, int) else 0
 
 
 def _common(values: Sequence[bool]) -> bool | None:
@@ -284,7 +295,7 @@ def _amount(key: str, given: Value) -> int | Unknown | None:
     name = key.removeprefix(_PREFIX)
     if name == "cpu":
         return cpu_millis(given)
-    return memory_mib(given) if name == "memory" or is_in_bytes(name) else count(given)
+    return memory_mib(given) if name in ("memory", _STORAGE) or is_in_bytes(name) else count(given)
 
 
 def _bounds(quota: Quota) -> bool:

@@ -69,12 +69,8 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if any(machine.capacity.gpus and machine.accelerator is None for machine in machines):
         yield Undetermined(check="accelerator", reason="which GPUs its machines have is not known")
         return
-    yield Failed.by(
-        "accelerator",
-        messages.ACCELERATOR,
-        kinds=" and ".join(kinds) or "no GPUs",
-        accelerator=shape.accelerator,
-    )
+    there = " and ".join(kinds) or "no GPUs"
+    yield Failed.by("accelerator", messages.ACCELERATOR, kinds=there, accelerator=shape.accelerator)
 
 
 def selector(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
@@ -272,6 +268,9 @@ def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         yield from gang_results(shape, (pool,), room_for(shape, pool))
 
 
+_STATIC: Final = "whether Karpenter keeps the nodes of its `replicas` depends on the feature gate StaticCapacity, which is off by default"
+
+
 def gang_results(
     shape: Shape, pools: Sequence[PoolFacts], capacity: PodCapacity | Unknown
 ) -> Iterator[CheckResult]:
@@ -297,7 +296,9 @@ def gang_results(
     if capacity.at_most is None or capacity.at_most >= shape.pods:
         yield Undetermined(
             check="gang",
-            reason=f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
+            reason=_STATIC
+            if any(pool.is_static for pool in pools)
+            else f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
             "for more only if its smaller machines are bought"
             if capacity.at_most is not None
             else f"its limit of {pools[0].limits.nodes} nodes is checked before a plan and not within one: for certain it has "
@@ -327,13 +328,9 @@ def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         yield Undetermined(
             check="zones", reason=f"whether it has nodes in {volumes}, as the volumes need, is not known"
         )
-    elif not pool.zones & (shape.zones | {_number_of(zone) for zone in shape.zones}):
+    # An agent pool of AKS lists the number after the location.
+    elif not pool.zones & (shape.zones | {zone.rpartition("-")[2] for zone in shape.zones}):
         yield Failed.by("zones", messages.ZONES, volumes=volumes, nodes=", ".join(sorted(pool.zones)))
-
-
-def _number_of(zone: str) -> str:
-    """The zone as an agent pool of AKS lists it: the number after the location."""
-    return zone.rpartition("-")[2]
 
 
 def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
@@ -418,13 +415,8 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in shapes])
     unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
     if available is not None and not requested.without_devices(unknown).fits_in(available):
-        yield Failed.by(
-            "gang",
-            messages.TOO_MUCH,
-            field=pool.limits.set_by,
-            room=available.beside(requested),
-            total=requested,
-        )
+        room, field = available.beside(requested), pool.limits.set_by
+        yield Failed.by("gang", messages.TOO_MUCH, field=field, room=room, total=requested)
         return
     alike = replace(
         shapes[0],
@@ -432,9 +424,11 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
         requests=widest([shape.requests for shape in shapes]),
         one_per_node=any(shape.one_per_node for shape in shapes),
     )
-    room = room_for(alike, pool)
+    found = room_for(alike, pool)
     selects_alike = len({(str(alternatives(shape)), shape.zones) for shape in shapes}) == 1
-    if room is not UNKNOWN and (room.guaranteed is None or (selects_alike and room.guaranteed >= alike.pods)):
+    if found is not UNKNOWN and (
+        found.guaranteed is None or (selects_alike and found.guaranteed >= alike.pods)
+    ):
         return
     yield Undetermined(
         check="gang",

@@ -140,6 +140,22 @@ def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, name
 
 
 @pytest.mark.parametrize(
+    ("hard", "named"),
+    [
+        ({"requests.storage": "800Gi"}, ""),
+        ({"requests.storage": "799Gi"}, "`requests.storage: 799Gi`"),
+        ({"persistentvolumeclaims": "3"}, "`persistentvolumeclaims: 3`"),
+    ],
+)
+def test_quota_with_less_storage_than_the_pods_claim_is_named(hard: Value, named: str) -> None:
+    claim: Json = {"resources": {"requests": {"storage": "200Gi"}}}
+    volumes: JsonValue = [{"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}]
+    found = on_jobs(quota(hard), volumes=volumes)
+    assert bool(found) is bool(named), f"each of four pods claims 200 GiB: {found}"
+    assert all(named in each for each in found), "the resource is named"
+
+
+@pytest.mark.parametrize(
     ("spec", "pod", "counts"),
     [
         ({"scopes": ["NotBestEffort"]}, {}, True),

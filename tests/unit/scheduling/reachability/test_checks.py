@@ -381,7 +381,9 @@ def test_min_values_count_the_types_of_one_term_of_affinity():
 def test_static_pool_has_its_replicas_and_no_more():
     static = on_demand(is_static=True, limits=Limits(nodes=3))
     assert checks(shape(), static) == ["gang"], "three nodes for four pods"
-    assert checks(shape(pods=3), static, Undetermined) == ["gang"], "only with Karpenter's feature gate"
+    (result,) = check_pool(shape(pods=3), static)
+    assert isinstance(result, Undetermined), "Karpenter keeps such nodes only with its feature gate"
+    assert "StaticCapacity" in result.reason, "which is named"
 
 
 def test_selector_message_names_the_value_that_nodes_have():
