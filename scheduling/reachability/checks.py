@@ -268,9 +268,6 @@ def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         yield from gang_results(shape, (pool,), room_for(shape, pool))
 
 
-_STATIC: Final = "whether Karpenter keeps the nodes of its `replicas` depends on the feature gate StaticCapacity, which is off by default"
-
-
 def gang_results(
     shape: Shape, pools: Sequence[PoolFacts], capacity: PodCapacity | Unknown
 ) -> Iterator[CheckResult]:
@@ -296,7 +293,7 @@ def gang_results(
     if capacity.at_most is None or capacity.at_most >= shape.pods:
         yield Undetermined(
             check="gang",
-            reason=_STATIC
+            reason="whether Karpenter keeps the nodes of its `replicas` depends on the feature gate StaticCapacity, which is off by default"
             if any(pool.is_static for pool in pools)
             else f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
             "for more only if its smaller machines are bought"
