@@ -44,7 +44,7 @@ NEEDS_TIMEOUT: Final = (
     "every tier that may be spot or reserved, except the last, needs a procurementTimeout: maxFailures counts the failures of "
     "pods that run, and without capacity none run, so the job waits there indefinitely"
 )
-SET_TIMEOUT: Final = "set procurementTimeout, such as 15m, on the tier"
+SET_TIMEOUT: Final = "set procurementTimeout, such as 20m, on the tier"
 #: The same, at the start of a sentence.
 SET_TIMEOUT_FIX: Final = f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
 ELSEWHERE_NEEDS_TIMEOUT: Final = "a tier in another cluster needs a procurementTimeout: while that cluster does not answer, nothing else moves a job on"
@@ -224,7 +224,7 @@ def _cannot_be_left(tier: Tier, pool: Pool, field: str) -> Iterator[Problem]:
             field=field,
             value=f'the tier "{tier.pool}" with {given} and no procurementTimeout',
             allowed="a way to the next tier: maxFailures of 0 or more, a procurementTimeout, or both",
-            fix="Add maxFailures, such as 5, or procurementTimeout, such as 15m; or make this the last tier.",
+            fix="Add maxFailures, such as 5, or procurementTimeout, such as 20m; or make this the last tier.",
         )
 
 

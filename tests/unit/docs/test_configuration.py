@@ -1,5 +1,7 @@
 """The configuration page documents how jobs move along their ladder, shapes and quotas."""
 
+import re
+
 import pytest
 
 from holdfast.fallback.policy.policy import Policy
@@ -17,7 +19,7 @@ from holdfast.scheduling.reachability.shape import (
     MOST_SHAPES,
     WIDEST_GANG,
 )
-from tests.support.doc_pages import DocPage
+from tests.support.doc_pages import ROOT, DocPage
 
 PAGE = DocPage.read("docs/configuration.md")
 
@@ -45,6 +47,14 @@ def test_the_tables_list_exactly_the_fields(heading: str, section: type[Section]
     assert documented(heading).keys() == {*section.field_names()}, "an undocumented field is not used"
     namespaces = documented("## `namespaces`").keys()
     assert {*NamespaceSection.field_names()} <= namespaces, "the fields of a namespace are documented"
+
+
+def test_no_stack_page_or_fix_proposes_the_time_in_which_karpenter_gives_a_machine_up() -> None:
+    files = [*ROOT.glob("stacks/*.yaml"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.yaml")]
+    files += [*ROOT.glob("scheduling/*.py"), *ROOT.glob("policies/rules/*.py")]
+    proposed = re.compile(r"procurementTimeout\W+(?:such as )?15m\b")
+    found = [str(file) for file in files if proposed.search(file.read_text("utf-8"))]
+    assert not found, "after 15 minutes Karpenter replaces the machine: a job would leave for one broken one"
 
 
 def test_defaults_of_ladders_are_those_of_the_controller() -> None:
