@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from holdfast.analysis.replay.hindsight import value_at
 from holdfast.analysis.replay.replay import Replayed, horizon
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class _Task:
 
     def price(self, pool: str, at: timedelta) -> float:
         """What a machine of the pool costs."""
-        return _value(self.prices[pool], at)
+        return value_at(self.prices[pool], at)
 
 
 def restart_cost(job: Workload) -> timedelta:
@@ -99,7 +100,7 @@ def replay_baseline(
         available = [
             pool
             for pool in sorted(capacity, key=lambda pool: task.price(pool, run.elapsed))
-            if _value(capacity[pool], run.elapsed) >= job.nodes
+            if value_at(capacity[pool], run.elapsed) >= job.nodes
         ]
         _settle(run, task, available)
         _pass(run, task, min(_next(changes, run.elapsed), run.elapsed + _TICK, until))
@@ -112,11 +113,6 @@ def replay_baseline(
         lost_hours=(run.elapsed - run.waited - run.progress) / _HOUR,
         waited_hours=run.waited / _HOUR,
     )
-
-
-def _value(steps: Sequence[tuple[timedelta, float]], at: timedelta) -> float:
-    place = bisect_right(steps, at, key=lambda step: step[0])
-    return steps[place - 1][1] if place else 0
 
 
 def _next(changes: Sequence[timedelta], at: timedelta) -> timedelta:

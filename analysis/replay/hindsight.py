@@ -78,15 +78,16 @@ def stretches(
     cut: list[Stretch] = []
     for at, then in pairwise(times):
         open_now = tuple(
-            (number, _value(prices, at))
+            (number, value_at(prices, at))
             for number, (prices, steps) in enumerate(pools)
-            if _value(steps, at) >= nodes
+            if value_at(steps, at) >= nodes
         )
         cut.append(Stretch(hours=(then - at) / _HOUR, prices=open_now))
     return cut
 
 
-def _value(steps: Sequence[tuple[timedelta, float]], at: timedelta) -> float:
+def value_at(steps: Sequence[tuple[timedelta, float]], at: timedelta) -> float:
+    """Return the value of steps at a time; the first of them is at the start."""
     return steps[bisect_right(steps, at, key=lambda step: step[0]) - 1][1]
 
 
