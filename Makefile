@@ -174,8 +174,8 @@ pulumi-eks: tools ## rehearse the example of pulumi-eks with the package's own p
 
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
-	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/moto
-	@$(UV) --no-config pip install --quiet --python .tools/moto --require-hashes -r tests/soak/judges/requirements.lock
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/clouds
+	@$(UV) --no-config pip install --quiet --python .tools/clouds --require-hashes -r tests/soak/judges/requirements.lock
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
 
 .PHONY: soak

@@ -6,7 +6,7 @@ Under mocks a program takes a made-up text from another resource; here that text
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -27,29 +27,27 @@ class Applied:
     changed: Mapping[str, Sequence[str]]
 
 
-class Applier(Planner):
-    """Runs `terraform apply` with the provider of a cloud, and a second plan.
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An account: the `settings` of the provider and the `environment` that lead there, and what is there before.
 
-    `settings` of the provider and `environment` lead it to an account; `beside` are resources that are there before,
-    by type and name, and `known` the expressions for texts of theirs.
+    `beside` are resources that are there before, by type and name, and `known` the expressions for texts of theirs.
     """
 
-    def __init__(
-        self,
-        cloud: str,
-        binary: Path,
-        folder: Path,
-        *,
-        settings: Inputs,
-        environment: Mapping[str, str],
-        beside: Mapping[str, Mapping[str, Document]],
-        known: Mapping[str, str],
-    ) -> None:
+    settings: Inputs
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    beside: Mapping[str, Mapping[str, Document]] = field(default_factory=dict[str, Mapping[str, Document]])
+    known: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Applier(Planner):
+    """Runs `terraform apply` with the provider of a cloud in an account, and a second plan."""
+
+    def __init__(self, cloud: str, binary: Path, folder: Path, target: Target) -> None:
         super().__init__(cloud, binary, folder)
-        self._settings = {**self._settings, **settings}
-        self._environment = {**self._environment, **environment}
-        self._beside = beside
-        self._known = known
+        self._settings = {**self._settings, **target.settings}
+        self._environment = {**self._environment, **target.environment}
+        self._target = target
 
     def apply(self, resources: Sequence[Recorded]) -> Applied:
         """Create the resources in an empty state."""
@@ -63,11 +61,11 @@ class Applier(Planner):
         return Applied(created=len(created), refused={**again, **refused}, changed=changed)
 
     def _bodies(self, resources: Sequence[Recorded]) -> Mapping[str, Mapping[str, Document]]:
-        bodies = {kind: dict(each) for kind, each in self._beside.items()}
+        bodies = {kind: dict(each) for kind, each in self._target.beside.items()}
         titles = {one.name: f"{terraform_type(one.type)}.r{number}" for number, one in enumerate(resources)}
         for number, one in enumerate(resources):
             body = self.schema.body(one.type, named(one))
-            references = {**self._known, **self._references(one, resources, titles)}
+            references = {**self._target.known, **self._references(one, resources, titles)}
             body = cast("Document", _referring(body, references))
             body["depends_on"] = [titles[name] for name in sorted(one.depends_on & titles.keys())]
             bodies.setdefault(terraform_type(one.type), {})[f"r{number}"] = body

@@ -5,15 +5,14 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 from urllib.parse import parse_qs, unquote
 
-Shape: TypeAlias = Mapping[str, object]
-Values: TypeAlias = "dict[str, object]"
+from tests.soak.judges.api_models import Shape
+from tests.soak.judges.server import Call, Sent, Values
 
 _KINDS: Final[Mapping[str, type]] = {
     "structure": dict,
@@ -25,27 +24,6 @@ _KINDS: Final[Mapping[str, type]] = {
     "long": int,
 }
 _LABEL: Final = re.compile(r"\\\{(\w+)(\\\+)?\\\}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sent:
-    """A request: the service that signed it, and what was sent. Names of headers are lowercase."""
-
-    service: str
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """What a request asks for: the operation, its parameters, and what the model says against them."""
-
-    operation: str
-    parameters: Values
-    wrong: Sequence[str]
 
 
 class Service:

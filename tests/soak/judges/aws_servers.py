@@ -6,24 +6,24 @@ The server reads each request by botocore's models before it passes it on.
 import json
 import re
 import subprocess
-import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import PIPE
 from typing import Final, cast
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
 
 from holdfast.simulator.errors import RehearsalError
-from tests.soak.judges.aws_requests import Call, Sent, Service, Values
-from tests.support.background import Silent, serving
+from tests.soak.judges.applies import Target
+from tests.soak.judges.aws_requests import Service
+from tests.soak.judges.plans import Document
+from tests.soak.judges.server import CLOUDS, Account, Call, Response, Sent, Values
+from tests.support.background import serving
+from tests.support.builders.aws_stacks import SUBNETS, VPC
 
-#: The Python of moto's environment, which `make judges` installs.
-PYTHON: Final = Path(__file__).parents[3] / ".tools/moto/bin/python"
+#: The Python of moto's environment.
+PYTHON: Final = CLOUDS / "bin/python"
 #: The beginning of the paths of S3 Control, which signs as S3 and has the account in the name of its host.
 _CONTROL: Final = "/v20180820/"
 #: moto has no add-ons, access entries and pod identities, so EKS is an echo as a whole.
@@ -41,17 +41,26 @@ server.start()
 print(server.get_host_and_port()[1], flush=True)
 sys.stdin.read()
 """
+#: moto answers what it lacks as a failure of the server, which the provider would repeat for minutes.
+_SETTINGS: Final = {"s3_use_path_style": True, "skip_requesting_account_id": False, "max_retries": 2}
+#: The network that a stack can bring: it is there before.
+_BESIDE: Final[Mapping[str, Mapping[str, Document]]] = {
+    "aws_vpc": {"brought": {"cidr_block": "10.0.0.0/16"}},
+    "aws_subnet": {
+        f"brought{number}": {
+            "vpc_id": "${aws_vpc.brought.id}",
+            "cidr_block": f"10.0.{number}.0/24",
+            "availability_zone": f"us-west-2{'ab'[number]}",
+        }
+        for number in range(len(SUBNETS))
+    },
+}
+_KNOWN: Final[Mapping[str, str]] = {
+    VPC: "${aws_vpc.brought.id}",
+    **{name: f"${{aws_subnet.brought{number}.id}}" for number, name in enumerate(SUBNETS)},
+}
 #: Headers that belong to a single connection.
 _HOP: Final = frozenset({"content-length", "transfer-encoding", "connection", "date", "server"})
-
-
-@dataclass(kw_only=True)
-class Judged:
-    """What was sent: the requests of each service, and what the models say against them."""
-
-    requests: Counter[str] = field(default_factory=Counter[str])
-    operations: set[str] = field(default_factory=set[str])
-    wrong: list[str] = field(default_factory=list[str])
 
 
 class EksEcho:
@@ -130,32 +139,39 @@ class EksEcho:
         return made
 
 
-class _Server(ThreadingHTTPServer):
-    """Judges requests, and passes them on to moto or to the echo."""
-
-    daemon_threads = True
+class AwsAccount(Account):
+    """An empty account of AWS: moto at a port, and an echo of EKS."""
 
     def __init__(self, moto: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.moto = moto
-        self.judged = Judged()
-        self.echo = EksEcho(self._security_group)
-        self.lock = threading.Lock()
+        super().__init__()
+        self._moto = moto
+        self._echo = EksEcho(self._security_group)
 
-    def answer(self, sent: Sent, target: str) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the status, the headers and the body of a response."""
+    def target(self) -> Target:
+        # S3 Control puts the account before the host's name, which only a proxy resolves.
+        environment = {"AWS_ENDPOINT_URL": self.url, "HTTP_PROXY": self.url}
+        return Target(settings=_SETTINGS, environment=environment, beside=_BESIDE, known=_KNOWN)
+
+    def service(self, path: str, headers: Mapping[str, str]) -> tuple[str, str]:
+        signed = _SIGNED.search(headers.get("authorization", ""))
+        return ("s3control" if path.startswith(_CONTROL) else signed[1] if signed else ""), path
+
+    def part(self, service: str) -> str:
+        return "the echo of EKS" if service == ECHOED else "moto"
+
+    def read(self, sent: Sent) -> Call:
+        return Service.of(sent.service).read(sent)
+
+    def respond(self, sent: Sent, call: Call | None, target: str) -> Response:
+        if sent.service != ECHOED or call is None:
+            return self._of_moto(sent.method, target, sent.body, sent.headers)
         with self.lock:
-            call = self._judge(sent)
-            if sent.service == ECHOED and call is not None:
-                status, body = self.echo.answer(sent, call)
-                missing = {} if status == 200 else {"x-amzn-ErrorType": "ResourceNotFoundException"}
-                return status, {"Content-Type": "application/json", **missing}, json.dumps(body).encode()
-        return self._of_moto(sent.method, target, sent.body, sent.headers)
+            status, body = self._echo.answer(sent, call)
+        missing = {} if status == 200 else {"x-amzn-ErrorType": "ResourceNotFoundException"}
+        return status, {"Content-Type": "application/json", **missing}, json.dumps(body).encode()
 
-    def _of_moto(
-        self, method: str, target: str, body: bytes, headers: Mapping[str, str]
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        connection = HTTPConnection("127.0.0.1", self.moto, timeout=_SECONDS)
+    def _of_moto(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        connection = HTTPConnection("127.0.0.1", self._moto, timeout=_SECONDS)
         connection.request(method, target, body=body or None, headers=dict(headers))
         response = connection.getresponse()
         given = {name: value for name, value in response.getheaders() if name.lower() not in _HOP}
@@ -171,50 +187,10 @@ class _Server(ThreadingHTTPServer):
         _, _, made = self._of_moto("POST", "/", body, headers)
         return made.decode().partition("<groupId>")[2].partition("<")[0]
 
-    def _judge(self, sent: Sent) -> Call | None:
-        self.judged.requests[sent.service] += 1
-        try:
-            call = Service.of(sent.service).read(sent)
-        except LookupError as unknown:
-            self.judged.wrong.append(str(unknown.args[0]))
-            return None
-        self.judged.operations.add(f"{sent.service} {call.operation}")
-        self.judged.wrong += [f"{sent.service} {one}" for one in call.wrong]
-        return call
-
-
-class _Handler(Silent, BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        target = urlsplit(self.path)
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        signed = _SIGNED.search(headers.get("authorization", ""))
-        service = signed[1] if signed else ""
-        sent = Sent(
-            service="s3control" if target.path.startswith(_CONTROL) else service,
-            method=self.command,
-            path=target.path,
-            query=dict(parse_qsl(target.query, keep_blank_values=True)),
-            headers=headers,
-            body=body,
-        )
-        status, given, content = cast("_Server", self.server).answer(sent, f"{target.path}?{target.query}")
-        self.send_response(status)
-        for name, value in given.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = _answer  # noqa: N815 - the names of the class
-
 
 @contextmanager
-def account(folder: Path) -> Generator[tuple[str, Judged]]:
-    """Serve an empty account for the length of the block. Yields its address and what is judged."""
+def account(folder: Path) -> Generator[Account]:
+    """Serve an empty account for the length of the block."""
     log = folder / "moto.log"
     with (
         log.open("wb") as errors,
@@ -231,9 +207,9 @@ def account(folder: Path) -> Generator[tuple[str, Judged]]:
         port = moto.stdout.readline() if moto.stdout else ""
         if not port:
             raise RehearsalError(f"moto does not start:\n{log.read_text(encoding='utf-8')}")
-        server = _Server(int(port))
+        made = AwsAccount(int(port))
         try:
-            with serving(server):
-                yield f"http://127.0.0.1:{server.server_port}", server.judged
+            with serving(made):
+                yield made
         finally:
             moto.terminate()

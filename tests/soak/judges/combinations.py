@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Final, TypeAlias, cast
@@ -218,8 +218,12 @@ def _composer(cloud: str, features: Sequence[Feature]) -> Callable[[bool], Recor
 
 def _recorded(cloud: str, name: str, compose: Callable[[bool], Recording]) -> Combination:
     known, unknown = (
-        [one for one in compose(preview) if one.custom and one.type.startswith(f"{cloud}:")]
-        for preview in (False, True)
+        [
+            replace(one, depends_on=frozenset(recording.everything_before(one)))
+            for one in recording
+            if one.custom and one.type.startswith(f"{cloud}:")
+        ]
+        for recording in map(compose, (False, True))
     )
     return Combination(name=name, known=known, unknown=unknown)
 

@@ -127,15 +127,14 @@ class _Verdict:
         self._plans = found.summary
         self.wrong += found.wrong
         self._found.update(found.seen)
-        if self.cloud == "aws":
-            self._add_applies(binary)
+        self._add_applies(binary)
 
     def _add_applies(self, binary: Path) -> None:
-        """Create the repository's stacks with the provider, where this machine has moto."""
+        """Create the repository's stacks with the provider, where this machine has accounts for it."""
         if not apply_judge.is_installed():
             self._plans = [*self._plans, f"  {apply_judge.NOT_APPLIED}"]
             return
-        found = apply_judge.judge_applies(self._combinations, binary)
+        found = apply_judge.judge_applies(self.cloud, self._combinations, binary)
         self._plans = [*self._plans, *found.summary]
         self.wrong += found.wrong
 

@@ -8,9 +8,11 @@ import pytest
 
 from tests.soak.judges import apply_judge
 from tests.soak.judges.applies import Applied
-from tests.soak.judges.aws_requests import Sent, Service
-from tests.soak.judges.aws_servers import EksEcho, Judged
+from tests.soak.judges.aws_requests import Service
+from tests.soak.judges.aws_servers import EksEcho
+from tests.soak.judges.combinations import Combination
 from tests.soak.judges.provider_schema import ProviderSchema
+from tests.soak.judges.server import Judged, Sent
 
 _LIFECYCLE = (
     "<LifecycleConfiguration><Rule><ID>{id}</ID><Status>{status}</Status></Rule></LifecycleConfiguration>"
@@ -112,12 +114,12 @@ def test_what_no_fault_of_others_explains_is_a_complaint_of_the_stack() -> None:
         changed={"bucket": ["aws_s3_bucket tags"], "vpc": ["aws_vpc tags"]},
     )
     judged = Judged(wrong=["ec2 CreateVpc.Cidr: no field of the request"])
-    judged.requests.update(ec2=3, eks=1)
-    lines, wrong = apply_judge.report("dev", 3, applied, judged)
+    judged.answered.update({"moto": 3, "the echo of EKS": 1})
+    lines, wrong = apply_judge.report(Combination(name="dev", known=[], unknown=[]), applied, judged)
     assert wrong == [
         "dev, applied: queue: bad name",
         "dev, applied: vpc: a second plan changes aws_vpc tags",
         "dev, applied: ec2 CreateVpc.Cidr: no field of the request",
     ], "each names the stack and what is odd"
-    assert "creates 1 of 3 resources of dev: 4 requests" in lines[0], "the share is printed"
+    assert "dev: the provider creates 1 of 0 resources; 4 requests" in lines[0], "the share is printed"
     assert "1 × moto:" in lines[1], "with the faults of others by their reason"
