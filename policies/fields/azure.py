@@ -15,7 +15,7 @@ _ADDED: Final = "what AKS runs beside jobs"
 
 _POOL: Final = {
     _NAMES: "tags",
-    _ACCESS: "enableEncryptionAtHost=false enableNodePublicIP networkProfile nodePublicIPPrefixID podSubnetID",
+    _ACCESS: "enableEncryptionAtHost=false enableNodePublicIP networkProfile nodePublicIPPrefixID",
     _DISK: "enableUltraSSD=false kubeletDiskType osDiskSizeGB",
     _UPGRADES: "orchestratorVersion upgradeSettings",
     _SERVED: """
@@ -34,7 +34,7 @@ _POOL: Final = {
 }
 _POOL_JUDGED: Final = """
     availabilityZones capacityReservationGroupID count enableAutoScaling gpuInstanceProfile gpuProfile(driver) maxCount maxPods mode
-    nodeLabels nodeTaints osDiskType osType powerState(code) proximityPlacementGroupID scaleSetPriority
+    nodeLabels nodeTaints osDiskType osType podSubnetID powerState(code) proximityPlacementGroupID scaleSetPriority
     virtualMachinesProfile(scale(manual(count size))) vmSize vnetSubnetID
 """
 _POOL_UNJUDGED: Final = """

@@ -170,7 +170,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             least_priority=_least_priority(node_pool),
-            faults=tuple(refused_by_gke(node_pool, resources)),
+            faults=tuple(refused_by_gke(node_pool, kinds if decided else frozenset(), resources)),
             shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
             limits=limits,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.job_ends import hindered_pods
-from holdfast.policies.inputs.namespace_limits import limit_ranges_near, priority_classes
+from holdfast.policies.inputs.namespace_limits import default_priority, limit_ranges_near, priority_classes
 from holdfast.policies.inputs.other_workloads import held_ports
 from holdfast.policies.inputs.pod_security import rejected_by_standard
 from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
@@ -234,6 +234,7 @@ def _admitted(
     named, spec = template.priority, at(template.template, "spec")
     classes = priority_classes(resources)
     is_known = named is None or named in classes
+    by_default = default_priority(job, resources) if named is None else None
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
     volumes = volume_zones(spec, job, namespace, resources, is_gang=template.pods != 1)
     classed = with_runtime_class(spec, job, resources)
@@ -242,7 +243,7 @@ def _admitted(
         template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
         defaults=defaults,
         zones=volumes.zones,
-        value_of_priority=classes.get(named) if isinstance(named, str) else None,
+        value_of_priority=classes.get(named) if isinstance(named, str) else by_default,
         unmodeled=(
             *template.unmodeled,
             *unmodeled,

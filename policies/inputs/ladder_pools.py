@@ -10,6 +10,7 @@ from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_clust
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.diversions import diversions
 from holdfast.policies.inputs.karpenter import pool_label
+from holdfast.policies.inputs.namespace_limits import default_priority
 from holdfast.policies.inputs.obstacles import obstacles
 from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import by_urn, named, once, text_at, unshown_components
@@ -46,7 +47,8 @@ class LadderPools:
     `default_elsewhere`: the default pool.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
-    `diverted_by` are what else of the program decides where pods of the namespace run, or keeps them from running.
+    `diverted_by` are what else of the program decides where pods of the namespace run, or keeps them from running;
+    `default_priority` is that of pods without a class, None if the program does not set it.
     """
 
     of_stack: Sequence[DeclaredPool]
@@ -58,6 +60,7 @@ class LadderPools:
     default_elsewhere: bool = False
     checkpoints: str | Unknown | None = None
     diverted_by: tuple[str, ...] = ()
+    default_priority: int | None = None
 
     @classmethod
     def of(
@@ -67,6 +70,7 @@ class LadderPools:
         return replace(
             cls.near(ladder.resource, resources, settings),
             checkpoints=_checkpoints_of(ladder, resources),
+            default_priority=default_priority(ladder.resource, resources),
             diverted_by=_diverted_by(resources, ladder.resource.urn, ladder.namespace),
         )
 

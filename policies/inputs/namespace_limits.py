@@ -166,8 +166,25 @@ def _amounts(value: Value) -> Mapping[str, Value]:
 def priority_classes(resources: Sequence[StackResource]) -> Mapping[str, int | None]:
     """Return the PriorityClasses that the program makes, and those that every cluster has; None for a value that is not known."""
     made = {
-        name: value if isinstance(value := whole_number(at(each.props, "value")), int) else None
+        name: _priority(each)
         for each in of_type(resources, _PRIORITY_CLASS)
         if isinstance(name := text_at(each.props, "metadata", "name"), str)
     }
     return {**dict.fromkeys(_SYSTEM), **made}
+
+
+def default_priority(near: StackResource, resources: Sequence[StackResource]) -> int | None:
+    """Return the priority of pods without a class in the cluster of a resource; None if the program does not set it."""
+    return next(
+        (
+            _priority(each)
+            for each in of_type(resources, _PRIORITY_CLASS)
+            if at(each.props, "globalDefault") is True and is_same_cluster(each, near, resources) is True
+        ),
+        None,
+    )
+
+
+def _priority(priority_class: StackResource) -> int | None:
+    value = whole_number(at(priority_class.props, "value"))
+    return value if isinstance(value, int) else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.clusters import clusters_of
 from holdfast.policies.resources import Value, at, by_urn, known_items, of_type, once, text_at, texts_at
 from holdfast.scheduling.json import Unknown
-from holdfast.scheduling.labels import COMPUTE_CLASS
+from holdfast.scheduling.labels import COMPUTE_CLASS, ON_DEMAND
 from holdfast.scheduling.machines import (
     attaches_only_hyperdisk,
     can_be_confidential,
@@ -41,6 +41,8 @@ _NO_NAT: Final = (
     "registries reach them"
 )
 _NO_WAY_OUT: Final = "its nodes have no way out (`outboundType: {kind}`): only images from a registry with a private endpoint reach them"
+#: AKS takes so many addresses at a time for the pods of a node that have a subnet of their own.
+_ADDRESS_BATCH: Final = 16
 _FEW_ADDRESSES: Final = (
     "its subnet {prefix} has addresses for {nodes} of the {declared} nodes that it may have"
 )
@@ -48,12 +50,17 @@ _FEW_ADDRESSES: Final = (
 _WITHOUT_DISK: Final = re.compile(r"Standard_[DE]\d+(-\d+)?([a-ce-z]*_v[5-9]|s?_v4)", re.IGNORECASE)
 
 
-def refused_by_gke(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[MessageTemplate]:
-    """Yield what GKE refuses of a node pool."""
+def refused_by_gke(
+    node_pool: StackResource, kinds: frozenset[str], resources: Sequence[StackResource]
+) -> Iterator[MessageTemplate]:
+    """Yield what GKE refuses of a node pool with machines of these capacity types."""
     config = at(node_pool.props, "nodeConfig")
     machine = machine_catalogue("gcp").get(str(at(config, "machineType")))
     if machine is None:
         return
+    reservation = text_at(config, "reservationAffinity", "consumeReservationType")
+    if kinds == frozenset({ON_DEMAND}) and not machine.on_demand and reservation in (None, "NO_RESERVATION"):
+        yield messages.NOT_SOLD.filled(machine=machine.name)
     disks = [text_at(config, "diskType"), text_at(config, "bootDisk", "diskType")]
     disk = next((each for each in disks if isinstance(each, str)), "")
     if disk.startswith(_PERSISTENT) and attaches_only_hyperdisk(machine):
@@ -137,16 +144,21 @@ def fewer_addresses(
     declared: object,
     resources: Sequence[StackResource],
 ) -> Iterator[str]:
-    """Yield that the subnet of an agent pool has fewer addresses than its nodes and, without an overlay, their pods take."""
+    """Yield that a subnet of an agent pool has fewer addresses than its nodes and, without an overlay, their pods take."""
     is_flat = text_at(network, "networkPlugin") == "azure" and text_at(network, "networkPluginMode") is None
     pods = most_pods if is_flat and at(pool.props, "podSubnetID") is None else 0
-    for each in _among(pool.refers_to.get("vnetSubnetID", ()), resources):
-        if not _SUBNET.fullmatch(each.type) or not isinstance(pods, int):
+    subnets = [
+        (each, taken)
+        for field, taken in (("vnetSubnetID", pods), ("podSubnetID", _ADDRESS_BATCH - 1))
+        for each in _among(pool.refers_to.get(field, ()), resources)
+    ]
+    for each, pods_of_node in subnets:
+        if not _SUBNET.fullmatch(each.type) or not isinstance(pods_of_node, int):
             continue
         listed = known_items(each.props, "addressPrefixes") or [at(each.props, "addressPrefix")]
         sizes = [str(prefix).rpartition("/")[2] for prefix in listed]
         if isinstance(declared, int) and all(size.isdecimal() and int(size) <= 32 for size in sizes):
             free = sum(max(0, 2 ** (32 - int(size)) - _KEPT_ADDRESSES) for size in sizes)
-            if (nodes := free // (1 + pods)) < declared:
+            if (nodes := free // (1 + pods_of_node)) < declared:
                 prefix = ", ".join(map(str, listed))
                 yield _FEW_ADDRESSES.format(prefix=prefix, nodes=nodes, declared=declared)

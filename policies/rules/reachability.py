@@ -157,7 +157,7 @@ def walks(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Walk]:
     tiers = pools.tiers(ladder)
     for shape in ladder.known_shapes if shapes is UNKNOWN else shapes:
         if tiers:
-            yield walk(shape, tiers)
+            yield walk(replace(shape, priority=pools.default_priority), tiers)
 
 
 def problems_of_job(verdict: JobVerdict) -> Iterator[tuple[str, bool]]:

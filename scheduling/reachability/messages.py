@@ -78,6 +78,10 @@ WRONG_DISK: Final = MessageTemplate(
     reason="its machines of type {machine} attach Hyperdisk only, and it asks for {disk}",
     fix="Set `diskType: hyperdisk-balanced`, or name a machine type that attaches Persistent Disk.",
 )
+NOT_SOLD: Final = MessageTemplate(
+    reason="machines of type {machine} are sold on spot or by reservation only, so GKE makes no node of it",
+    fix="Name a machine type that is sold on demand, or the reservation by `reservationAffinity`.",
+)
 NOT_COMPACT: Final = MessageTemplate(
     reason="machines of type {machine} are not placed close to each other, so GKE refuses it with `placementPolicy.type: COMPACT`",
     fix="Remove `placementPolicy`, or name another machine type.",

@@ -36,6 +36,7 @@ OF_THE_PACK = {
     "MIN_VALUES",
     "NOT_COMPACT",
     "NOT_CONFIDENTIAL",
+    "NOT_SOLD",
     "NO_IMAGE",
     "NO_LOCAL_DISK",
     "NO_RESERVATION",

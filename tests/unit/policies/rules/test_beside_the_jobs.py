@@ -1,6 +1,7 @@
 """What keeps jobs from running on sound pools: the namespace, what stands beside them, and the network of their machines."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import stopping
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program
-from tests.support.builders.stack_resources import ladder, namespace, resource
+from tests.support.builders.stack_resources import gke_pools, ladder, namespace, resource
 
 NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 BOTH: Value = ["Ingress", "Egress"]
@@ -50,6 +51,23 @@ def chart(name: str, values: Value) -> StackResource:
 def serving(replicas: int, pool: str = "cpu") -> StackResource:
     pod: Value = {"nodeSelector": {POOL: pool}, "containers": [{"resources": {"requests": {"cpu": "3"}}}]}
     return inside("kubernetes:apps/v1:Deployment", "serving", where="web", spec={"replicas": replicas, "template": {"spec": pod}})  # fmt: skip
+
+
+@pytest.mark.parametrize(("default", "value", "stops"), [(True, -100, True), (True, 0, False), (False, -100, False)])  # fmt: skip
+def test_default_priority_is_that_of_pods_without_a_class(
+    default: Value, value: Value, *, stops: bool
+) -> None:
+    name: Value = {"name": "best-effort"}
+    priority = resource(
+        "kubernetes:scheduling.k8s.io/v1:PriorityClass",
+        "best-effort",
+        {"metadata": name, "globalDefault": default, "value": value},
+    )
+    pools = [
+        replace(each, props={**each.props, "autoscaling": {"totalMaxNodeCount": 4.0}}) for each in gke_pools()
+    ]
+    found = str(stopping([namespace(), ladder(), *pools, priority]))
+    assert ("a priority below -10" in found) is stops, f"the autoscaler makes them no node: {found}"
 
 
 BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
