@@ -20,6 +20,7 @@ from holdfast.policies.resources import (
     is_object,
     items_at,
     known_items,
+    memory_mib,
     of_type,
     once,
     text_at,
@@ -39,7 +40,11 @@ _ROLE: Final = "aws:iam/role:Role"
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _POLICY: Final = re.compile(r"aws:(?:iam/(?:policy|rolePolicy|userPolicy)|organizations/policy):\w+")
 _BUYS: Final = re.compile(r"(?i)\*|ec2:(\*|RunInstances|CreateFleet)")
-_MARKET: Final = "ec2:instancemarkettype"
+#: The conditions by which policies choose machines.
+_CHOOSING: Final = frozenset({"ec2:InstanceMarketType", "ec2:InstanceType"})
+#: The images of Amazon Linux have a snapshot of this size, and are on this device.
+_SNAPSHOT_MIB: Final = 20 * 1024
+_ROOT_DEVICE: Final = "/dev/xvda"
 #: AWS keeps so many addresses of each subnet.
 _KEPT: Final = 5
 _BLOCK: Final = re.compile(r"\d+\.\d+\.\d+\.\d+/\d+")
@@ -61,6 +66,7 @@ def hindered_machines(
     yield from _zones_without_network(zones, resources)
     yield from _without_access(node_pool, node_class, resources)
     yield from _denied(resources)
+    yield from _small_disk(node_class)
 
 
 def faults_of_class(
@@ -204,17 +210,35 @@ def _without_access(
 
 @once
 def _denied(resources: Sequence[StackResource]) -> tuple[str, ...]:
-    """Return the policies of the program that forbid to buy machines of one market."""
+    """Return the policies of the program that forbid to buy machines of one market, or of some types."""
     return tuple(
-        f"whether {each.type.rpartition(':')[2]} {each.logical_name!r}, which denies machines by ec2:InstanceMarketType, lets it buy them is "
-        "not judged"
+        f"whether {each.type.rpartition(':')[2]} {each.logical_name!r}, which denies machines by {key}, lets it buy them is not judged"
         for each in resources
         if _POLICY.fullmatch(each.type)
-        and any(
-            _denies_market(found)
-            for found in _statements(at(each.props, "policy") or at(each.props, "content"))
+        for key in sorted(
+            {
+                key
+                for found in _statements(at(each.props, "policy") or at(each.props, "content"))
+                for key in _denied_by(found)
+            }
         )
     )
+
+
+def _small_disk(node_class: StackResource) -> Iterator[str]:
+    """Yield that the disk of its machines is smaller than their image, so that EC2 refuses each."""
+    spec = at(node_class.props, "spec")
+    aliases = [str(at(each, "alias")) for each in known_items(spec, "amiSelectorTerms")]
+    for each in known_items(spec, "blockDeviceMappings"):
+        size = at(each, "ebs", "volumeSize")
+        mib = memory_mib(size)
+        is_root = at(each, "rootVolume") is True or at(each, "deviceName") == _ROOT_DEVICE
+        if is_root and isinstance(mib, int) and mib < _SNAPSHOT_MIB and _are_of_amazon_linux(aliases):
+            yield f"its root volume of {size} is smaller than the snapshot of its image, 20Gi, and EC2 refuses such machines"
+
+
+def _are_of_amazon_linux(aliases: Sequence[str]) -> bool:
+    return bool(aliases) and all(each.startswith(("al2@", "al2023@")) for each in aliases)
 
 
 def _statements(document: Value) -> Sequence[Value]:
@@ -228,7 +252,8 @@ def _statements(document: Value) -> Sequence[Value]:
     return found if is_list(found) else (found,)
 
 
-def _denies_market(statement: Value) -> bool:
+def _denied_by(statement: Value) -> frozenset[str]:
+    """Return the conditions by which a statement denies to buy machines."""
     actions, conditions = at(statement, "Action"), at(statement, "Condition")
     listed = actions if is_list(actions) else (actions,)
     keys = {
@@ -236,8 +261,7 @@ def _denies_market(statement: Value) -> bool:
         for tests in (conditions.values() if is_object(conditions) else ())
         for key in (tests if is_object(tests) else ())
     }
-    return (
-        at(statement, "Effect") == "Deny"
-        and any(isinstance(each, str) and _BUYS.fullmatch(each) for each in listed)
-        and _MARKET in keys
+    denies = at(statement, "Effect") == "Deny" and any(
+        isinstance(each, str) and _BUYS.fullmatch(each) for each in listed
     )
+    return frozenset(key for key in _CHOOSING if key.lower() in keys) if denies else frozenset()

@@ -40,6 +40,13 @@ from holdfast.scheduling.taints import untolerated
 DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
 #: The image of NVIDIA's device plugin.
 _GPU_PLUGIN: Final = re.compile(r"nvidia.*device-plugin")
+_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+_PLUGIN_CHART: Final = "nvidia-device-plugin"
+#: The chart's default.
+_PLUGIN_TOLERATIONS: Final = (
+    {"key": "CriticalAddonsOnly", "operator": "Exists"},
+    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+)
 _STANDING: Final = re.compile(r"kubernetes:apps/v1:(?P<kind>Deployment|StatefulSet|ReplicaSet)")
 
 
@@ -144,7 +151,14 @@ def held_ports(spec: Value, job: StackResource, resources: Sequence[StackResourc
 
 @once
 def _daemons(resources: Sequence[StackResource]) -> tuple[_Daemon, ...]:
-    found = ((each, at(each.props, "spec", "template")) for each in of_type(resources, DAEMON_SET))
+    found = (
+        *((each, at(each.props, "spec", "template")) for each in of_type(resources, DAEMON_SET)),
+        *(
+            (each, _of_plugin_chart(at(each.props, "values")))
+            for each in of_type(resources, _RELEASE)
+            if str(at(each.props, "chart")).rpartition("/")[2] == _PLUGIN_CHART
+        ),
+    )
     return tuple(
         _Daemon(
             resource=each,
@@ -153,6 +167,19 @@ def _daemons(resources: Sequence[StackResource]) -> tuple[_Daemon, ...]:
         )
         for each, template in found
     )
+
+
+def _of_plugin_chart(values: Value) -> Value:
+    """Return the pods of NVIDIA's device plugin, as its chart makes them with these values."""
+    tolerations = at(values, "tolerations")
+    return {
+        "spec": {
+            "nodeSelector": at(values, "nodeSelector"),
+            "affinity": at(values, "affinity"),
+            "tolerations": [*_PLUGIN_TOLERATIONS] if tolerations is None else tolerations,
+            "containers": [{"name": _PLUGIN_CHART, "image": f"nvidia/{_PLUGIN_CHART}"}],
+        }
+    }
 
 
 def _less(machine: MachineCapacity, daemons: Sequence[_Daemon], facts: PoolFacts) -> MachineCapacity:

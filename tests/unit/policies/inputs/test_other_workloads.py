@@ -98,9 +98,14 @@ def test_pool_whose_gpus_no_device_plugin_of_the_program_offers_is_not_judged(
     group: dict[str, Value], pod: dict[str, Value], named: bool
 ) -> None:
     plugin = daemons(containers=[{"image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"}], **pod)
+    values: Value = pod
+    chart = resource(
+        "kubernetes:helm.sh/v3:Release", "agent", {"chart": "nvdp/nvidia-device-plugin", "values": values}
+    )
     taint: Value = {"key": "gpu", "value": "only", "effect": "NO_SCHEDULE"}
     props: dict[str, Value] = {"labels": {POOL: "p"}, "instanceTypes": ["p4d.24xlarge"], "taints": [taint]}
-    (read,) = declared_pools([resource(NODE_GROUP, "p", {**props, **group}), plugin])
-    assert any("DaemonSet agent" in each for each in read.facts.unmodeled_gpus) is named, (
-        "by its selectors and tolerations"
-    )
+    for made in (plugin, chart):
+        (read,) = declared_pools([resource(NODE_GROUP, "p", {**props, **group}), made])
+        assert any("DaemonSet agent" in each for each in read.facts.unmodeled_gpus) is named, (
+            "by its selectors and tolerations"
+        )

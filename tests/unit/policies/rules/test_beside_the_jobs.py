@@ -172,6 +172,9 @@ def on_ec2(spec: dict[str, Value], *kinds: str) -> list[StackResource]:
 CUSTOM = aws("eks/addon:Addon", configurationValues='{"env": {"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone"}}')  # fmt: skip
 EKS = aws("eks/cluster:Cluster", **CLUSTER)
 OLDER = aws("eks/cluster:Cluster", **{**CLUSTER, "version": "1.32"})
+AL2023: Value = [{"alias": "al2023@v20251016"}]
+BOTTLEROCKET: Value = [{"alias": "bottlerocket@1.49.0"}]
+SMALL_DISK: Value = [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "8Gi"}}]
 AL2: Value = [{"alias": "al2@v20250701"}]
 MACHINES: Sequence[tuple[str, dict[str, Value], Sequence[StackResource], Word, str]] = (
     ("few addresses", {"subnetSelectorTerms": LAB}, [subnet("10.0.0.0/28")], Word.NOT_JUDGED, "have 11 addresses"),
@@ -183,6 +186,9 @@ MACHINES: Sequence[tuple[str, dict[str, Value], Sequence[StackResource], Word, s
     ("a role without access", {"role": "nodes"}, [EKS, entry("others")], Word.NOT_JUDGED, "the role 'nodes'"),
     ("a role with access", {"role": "nodes"}, [EKS, entry("nodes")], Word.PROVED, ""),
     ("a policy that denies on-demand", {}, [deny("ec2:InstanceMarketType")], Word.NOT_JUDGED, "RolePolicy"),
+    ("a policy that denies types", {}, [deny("ec2:InstanceType")], Word.NOT_JUDGED, "by ec2:InstanceType"),
+    ("a disk smaller than the image", {"amiSelectorTerms": AL2023, "blockDeviceMappings": SMALL_DISK}, [], Word.NOT_JUDGED, "its root volume of 8Gi"),
+    ("a disk smaller than another image", {"amiSelectorTerms": BOTTLEROCKET, "blockDeviceMappings": SMALL_DISK}, [], Word.PROVED, ""),
     ("a policy that denies other regions", {}, [deny("aws:RequestedRegion")], Word.PROVED, ""),
     ("an image that is no longer made", {"amiSelectorTerms": AL2}, [EKS], Word.BROKEN, "no image for Kubernetes 1.34"),
     ("an image that is made", {"amiSelectorTerms": AL2}, [OLDER], Word.PROVED, ""),
