@@ -163,7 +163,9 @@ def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[
     changes = _places(at(spec, "mutations"), sizes=True)
     if changes or any(_places(at(spec, part)) for part in ("validations", "variables")):
         return f"where {_title(policy)} places its pods is not judged"
-    if any(_bounds(at(spec, part)) for part in ("validations", "variables")):
+    # The variables of a policy without validations bound nothing.
+    validations = at(spec, "validations")
+    if validations is not None and any(_bounds(each) for each in (validations, at(spec, "variables"))):
         return f"what {_title(policy)} lets its pods request is not judged"
     return ""
 
