@@ -90,7 +90,7 @@ def _pod_problems(resource: StackResource) -> Iterator[str]:
 def pod_templates(value: Value) -> Iterator[Mapping[str, Value]]:
     """Yield every pod and pod template in a value: an object whose `spec` has containers."""
     if is_object(value):
-        if is_list(at(value, "spec", "containers")):
+        if is_object(spec := value.get("spec")) and is_list(spec.get("containers")):
             yield value
         for each in value.values():
             yield from pod_templates(each)

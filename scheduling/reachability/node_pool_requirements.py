@@ -91,14 +91,18 @@ class NodePoolRequirements:
 
     def _judge(self, machine: Machine, provisioner: Provisioner) -> tuple[bool, set[str]]:
         """Whether the requirements exclude a machine type, and the labels of which that is not known."""
+        # Most of a thousand types are excluded by the first requirements: nothing else is computed for these.
         labels = machine_labels(machine, provisioner)
-        open_keys = {key for key in labels if key in self.unknown_keys}
-        for key in labels.keys() & self.allowed.keys():
-            value, allowed = labels[key], self.allowed[key]
+        open_keys: set[str] = set()
+        for key, allowed in self.allowed.items():
+            if key not in labels:
+                continue
+            value = labels[key]
             if value is UNKNOWN:
                 open_keys.add(key)
             elif not (ABSENT.meets(allowed) if value is None else value in allowed):
                 return True, set()
+        open_keys |= labels.keys() & self.unknown_keys
         open_keys |= {key for key in self.min_values if labels.get(key, UNKNOWN) is UNKNOWN}
         return False, open_keys
 
