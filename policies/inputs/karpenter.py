@@ -12,6 +12,7 @@ from holdfast.policies.inputs.joining import faults_of_class, hindered_machines
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
     class_of,
+    disallowed_sizes,
     is_on_aws,
     kubelet_of,
     missing_class,
@@ -155,6 +156,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
                 *open_settings(node_pool, node_class, zones, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
                 *_short_life(node_pool),
+                *(disallowed_sizes(machines.capacities, resources) if provisioner is Provisioner.NAP else ()),
                 *unread(node_pool),
                 *unshown_by_patches(node_pool),
             ),

@@ -20,10 +20,11 @@ from holdfast.policies.resources import (
     of_type,
     once,
     text_at,
+    texts_at,
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.reachability.machine_capacity import KubeletSettings
+from holdfast.scheduling.reachability.machine_capacity import KubeletSettings, MachineCapacity
 from holdfast.scheduling.reachability.node_labels import Provisioner
 
 #: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
@@ -33,6 +34,9 @@ NODE_CLASSES: Final = {
     "karpenter.azure.com": (Provisioner.NAP, "azure"),
     "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
 }
+_ASSIGNMENT: Final = re.compile(r"azure-native:authorization(/v\w+)?:PolicyAssignment")
+#: The parameter of Azure's own policy on the sizes of virtual machines.
+_ALLOWED_SIZES: Final = "listOfAllowedSKUs"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _SHARE: Final = "vmMemoryOverheadPercent"
@@ -170,3 +174,19 @@ def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource])
         if any(has_tags(at(each.props, "tags"), tags) for tags in wanted)
     ]
     return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
+
+
+def disallowed_sizes(
+    machines: Sequence[MachineCapacity] | Unknown, resources: Sequence[StackResource]
+) -> Iterator[str]:
+    """Yield the assignments of Azure Policy that do not allow all of these machines."""
+    names = {each.name.lower() for each in (() if machines is UNKNOWN else machines)}
+    for each in _assigned(resources):
+        allowed = texts_at(each.props, "parameters", _ALLOWED_SIZES, "value")
+        if isinstance(allowed, frozenset) and names - {size.lower() for size in allowed}:
+            yield f"whether PolicyAssignment {each.logical_name!r}, which allows some sizes only, lets its machines be created is not judged"
+
+
+@once
+def _assigned(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(each for each in resources if _ASSIGNMENT.fullmatch(each.type))
