@@ -17,6 +17,10 @@ from tests.support.doc_pages import ROOT
 from tests.support.json_objects import obj, objects
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+#: The image of a container; one from the pull-through cache of an account is the cached one.
+IMAGE = re.compile(
+    r'(?m)^ *(?:- )?image: "?(?:\d{12}\.dkr\.ecr\.[\w-]+\.amazonaws\.com/docker-hub/)?([^\s"]+)'
+)
 RELEASE, DEPLOYMENT = ":Release", ":Deployment"
 
 
@@ -99,6 +103,19 @@ def test_every_row_says_where_it_was_read_and_pinned_digests_come_from_two_sourc
         if name in pinned:
             assert row["digest"], f"{name} is pinned by digest"
             assert len(objects(row["read"])) >= 2, f"{name}: two sources agree on what nodes run"
+
+
+def test_every_image_of_an_example_or_guide_is_in_the_table_and_no_other() -> None:
+    files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    named = {image for file in files for image in IMAGE.findall(file.read_text("utf-8"))}
+    assert {image for image in named if ".example.com/" not in image} == {
+        row["image"] for row in objects(table()["examples"])
+    }, (
+        "record in tools/references.json where its tag was read: jobs with an image that no registry has never start"
+    )
+    assert all(objects(row["read"]) for row in objects(table()["examples"])), (
+        "a tag without a source is a guess"
+    )
 
 
 def test_karpenters_chart_and_image_have_one_version_and_the_fixture_its_digest() -> None:
