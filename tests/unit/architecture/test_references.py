@@ -109,9 +109,9 @@ def test_every_image_of_an_example_or_guide_is_in_the_table_and_no_other() -> No
     files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     named = {image for file in files for image in IMAGE.findall(file.read_text("utf-8"))}
     assert {image for image in named if ".example.com/" not in image} == {
-        row["image"] for row in objects(table()["examples"])
+        str(row["image"]) for row in objects(table()["examples"])
     }, (
-        "record in tools/references.json where its tag was read: jobs with an image that no registry has never start"
+        "record in tools/references.json where its tag was read; a job whose image no registry has never starts"
     )
     assert all(objects(row["read"]) for row in objects(table()["examples"])), (
         "a tag without a source is a guess"
