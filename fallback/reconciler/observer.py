@@ -305,18 +305,21 @@ class Observer:
             pool: replace(status, reserving=reserving.get(pool)) if pool in reserving else status
             for pool, status in seen.pools.items()
         }
-        seen = replace(seen, unseen=self._absences.within(since), pools=pools)
-        seen = self._with_usage(key, snapshot, seen, state, policy)
+        node_time, nodes = self._usage_of(key, snapshot, seen, state, policy)
+        seen = replace(
+            seen, unseen=self._absences.within(since), pools=pools, node_time=node_time, nodes=nodes
+        )
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
-    def _with_usage(
+    def _usage_of(
         self,
         key: JobKey,
         snapshot: Snapshot,
         seen: Observation,
         state: JobState | UnreadableState | None,
         policy: Policy | NoPolicy,
-    ) -> Observation:
+    ) -> tuple[Mapping[NodeKind, timedelta], Mapping[NodeKind, float]]:
+        """Return the job's node time since its ledger was written, and the parts of nodes that are the job's now."""
         ledger = state.ledger if isinstance(state, JobState) else None
         reserved = seen.reservation.nodes if seen.reservation is not None else ()
         nodes = {**snapshot.nodes, **self._nodes(set(reserved))}
@@ -336,7 +339,7 @@ class Observer:
         parts = defaultdict[NodeKind, float](float)
         for node in used:
             parts[node.kind] += node.share
-        return replace(seen, node_time=time, nodes=parts)
+        return time, parts
 
     def _sharing_changed(self, node: str) -> None:
         for key in self._caches.keys_on(node):
@@ -392,9 +395,10 @@ class Observer:
         if not isinstance(policy, Policy):
             return {}
         clusters = () if self._away is None else self._away.clusters(key)
-        found = pool_statuses(policy, self._caches, self._used, clusters=clusters)
-        statuses = self._missing[key.kind, key.namespace].marked(found, now)
-        return {pool: replace(status, price=self._prices.of_pool(pool)) for pool, status in statuses.items()}
+        found = pool_statuses(
+            policy, self._caches, self._used, clusters=clusters, price_of=self._prices.of_pool
+        )
+        return self._missing[key.kind, key.namespace].marked(found, now)
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
         cached = self._caches.policies.get(namespace, LADDER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,22 +17,30 @@ from holdfast.scheduling.labels import POOL
 
 
 def pool_statuses(
-    policy: Policy, caches: Caches, used: UsedNodes, *, clusters: Collection[str] = ()
+    policy: Policy,
+    caches: Caches,
+    used: UsedNodes,
+    *,
+    clusters: Collection[str] = (),
+    price_of: Callable[[str], float | None] = lambda _: None,
 ) -> Mapping[str, PoolStatus]:
-    """Return the status of each tier's pool; `clusters`: the others in which a copy of the job may run.
+    """Return the status of each tier's pool.
 
+    `clusters`: the others in which a copy of the job may run. `price_of` returns what the cheapest node of a pool costs.
     Only Karpenter's NodePools show whether a pool without nodes exists: pools of GKE and AKS leave no object in the cluster.
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
     return {
         tier.pool: PoolStatus(exists=tier.cluster in clusters)
         if tier.cluster
-        else _pool_status(tier.pool, caches, used, is_told=karpenter_makes)
+        else _pool_status(tier.pool, caches, used, price_of(tier.pool), is_told=karpenter_makes)
         for tier in policy.tiers
     }
 
 
-def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
+def _pool_status(
+    pool: str, caches: Caches, used: UsedNodes, price: float | None, *, is_told: bool
+) -> PoolStatus:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
     # A quantity, which may be a string or a number.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
@@ -40,6 +48,7 @@ def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -
         exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
         nodes_in_use=used.count(pool),
         max_nodes=int(limit) if limit.isdecimal() else None,
+        price=price,
     )
 
 

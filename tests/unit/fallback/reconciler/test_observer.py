@@ -296,6 +296,8 @@ def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
     )
     caches.nodes.put(node("m", labels={POOL: "missing"}))
     assert pool_statuses(LADDER, caches, used)["missing"].exists, "another provisioner creates them"
+    priced = pool_statuses(LADDER, caches, used, price_of={"spot": 2.5}.get)
+    assert [priced[pool].price for pool in ("spot", "missing")] == [2.5, None], "limits of cost read it"
 
 
 def test_only_a_pool_that_existed_is_missing_since_a_time() -> None:
