@@ -50,6 +50,7 @@ _MACHINE_KINDS: Final = frozenset({"NodeClaim", "Node"})
 _CREATING: Final = frozenset({"CREATE", "*"})
 _ADMITTING: Final = _CREATING | {"UPDATE"}
 _NO_MACHINES: Final = "whether {policy} lets the machines of its pods be created is not judged"
+_REJECTS_ALL: Final = "whether {policy}, which rejects all that it matches, lets its pods run is not judged"
 #: Operators whose webhooks let pods of jobs run, by the start of the names of their configurations.
 _OPERATORS: Final = re.compile(
     r"(jobset|kueue|kuberay|ray-operator|karpenter|cert-manager|gatekeeper|kyverno|azure-wi|pod-identity|aws-load-balancer|gpu-operator|"
@@ -167,6 +168,8 @@ def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[
     validations = at(spec, "validations")
     if validations is not None and any(_bounds(each) for each in (validations, at(spec, "variables"))):
         return f"what {_title(policy)} lets its pods request is not judged"
+    if any(text_at(each, "expression") == "false" for each in known_items(spec, "validations")):
+        return _REJECTS_ALL.format(policy=_title(policy))
     return ""
 
 
@@ -215,6 +218,8 @@ def _kyverno(policy: StackResource, namespace: Concerned, _: Sequence[StackResou
         enforced = at(rule, "validate") if str(action).lower() == "enforce" else None
         if enforced is not None and not _MACHINE_KINDS.isdisjoint(_kinds_of(at(rule, "match"))):
             return _NO_MACHINES.format(policy=f"{_title(policy)} of Kyverno")
+        if at(enforced, "deny") == {} and _may_cover(at(rule, "match"), namespace, kinds=_KINDS):
+            return _REJECTS_ALL.format(policy=f"{_title(policy)} of Kyverno")
         rejects = _places(enforced) or _bounds(enforced)
         if (rejects or _places(at(rule, "mutate"), sizes=True)) and _may_cover(at(rule, "match"), namespace):
             return f"where {_title(policy)} of Kyverno lets its pods run is not judged"

@@ -138,6 +138,7 @@ OPTING_IN: Value = {"matchLabels": {"cost": "on"}}
 ALL_BUT: Value = {"matchExpressions": [{"key": "exempt", "operator": "DoesNotExist"}]}
 RATIO: Value = [{"type": "Container", "maxLimitRequestRatio": {"cpu": "1"}}]
 CLEANUP = made("kubernetes:kyverno.io/v2:ClusterCleanupPolicy", "night", spec={"match": {"any": [{"resources": {"kinds": ["Job"]}}]}})  # fmt: skip
+FREEZE = made("kubernetes:kyverno.io/v1:ClusterPolicy", "freeze", spec={"rules": [{"match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, "validate": {"failureAction": "Enforce", "deny": {}}}]})  # fmt: skip
 GENERATED = made("kubernetes:kyverno.io/v1:ClusterPolicy", "quota", spec={"rules": [{"generate": {"kind": "ResourceQuota"}}]})  # fmt: skip
 
 BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
@@ -157,6 +158,9 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("admission of machines", [validation("nodeclaims", expression="object.spec.requirements.exists(r, 'spot' in r.values)")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
     ("admission of machines that warns", [validation("nodeclaims"), bound("Warn")], {}, Word.PROVED, ""),
     ("admission that bounds requests", [validation("pods", expression="object.spec.containers.all(c, quantity(c.resources.limits.cpu).isLessThan(quantity('2')))")], {}, Word.NOT_JUDGED, "lets its pods request"),
+    ("admission that rejects everything", [validation("pods", expression="false")], {}, Word.NOT_JUDGED, "rejects all that it matches"),
+    ("admission that rejects nothing", [validation("pods", expression="true")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno that rejects everything", [FREEZE], {}, Word.NOT_JUDGED, "rejects all that it matches"),
     ("admission that asks for requests", [validation("pods", expression="object.spec.containers.all(c, has(c.resources.requests))")], {}, Word.PROVED, ""),
     ("a webhook on pods", [webhook("cost", "pods")], {}, Word.NOT_JUDGED, "ValidatingWebhookConfiguration 'cost' lets its pods run"),
     ("a webhook on machines", [webhook("cost", "nodeclaims")], {}, Word.NOT_JUDGED, "lets the machines of its pods be created"),
