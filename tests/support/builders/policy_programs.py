@@ -101,11 +101,9 @@ def findings(
 
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:
     """The messages of each rule with findings, except the summary of verdicts."""
-    return {
-        name: [each.message for each in found]
-        for name, found in findings(resources, **settings).items()
-        if name != VERDICTS
-    }
+    rules = [rule for rule in RULES if rule.name != VERDICTS]
+    found = findings(resources, rules, **settings)
+    return {name: [each.message for each in listed] for name, listed in found.items()}
 
 
 def stopping(resources: Sequence[StackResource], *, strict: bool = False) -> dict[str, list[str]]:

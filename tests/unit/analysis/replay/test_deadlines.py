@@ -21,18 +21,16 @@ SHORT = replace(JOB, work=8 * HOUR)
 SCARCE = trace(*[(2, 1), (10, 0)] * 10)
 
 
-def compared(job: Workload, pools: Market, starts: int = 4) -> DeadlineComparison:
+def compared(job: Workload, pools: Market) -> DeadlineComparison:
     named = (NamedPolicy(name="ladder", policy=ladder(pools, return_after=HOUR)),)
-    return compare_deadlines(job, [(pools, named)], starts=starts, within=WITHIN, hold_timeout=None)
+    return compare_deadlines(job, [(pools, named)], starts=4, within=WITHIN, hold_timeout=None)
 
 
 @pytest.mark.parametrize(
     "job", [JOB, replace(JOB, boot=3 * MINUTE, grace=MINUTE, checkpoint_every=15 * MINUTE)]
 )
 def test_a_paced_job_is_in_time_and_costs_no_more_than_the_greedy_rule(job: Workload) -> None:
-    found = compared(
-        job, market(synthetic_trace(SyntheticMarket(there=4 * HOUR, gone=4 * HOUR), 3)), starts=8
-    )
+    found = compared(job, market(synthetic_trace(SyntheticMarket(there=4 * HOUR, gone=4 * HOUR), 3)))
     rows = {row.name: row for row in found.rows}
     paced = rows["paced, ladder"]
     for place, hindsight in enumerate(found.hindsight):

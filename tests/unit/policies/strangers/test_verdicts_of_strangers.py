@@ -54,12 +54,12 @@ MOST_ROUNDS = 60
 
 def follow(program: Program, asked: Callable[[Program], list[str]], fixes: Fixes) -> list[str]:
     """The messages that are left after the fix of each is made, one after another."""
+    messages = asked(program)
     for _ in range(MOST_ROUNDS):
-        messages = asked(program)
-        if not messages:
-            break
-        apply_fix(program, messages[0], fixes)
-    return asked(program)
+        if messages:
+            apply_fix(program, messages[0], fixes)
+            messages = asked(program)
+    return messages
 
 
 def stops(program: Program) -> list[str]:
