@@ -81,6 +81,11 @@ class Api:
             raise LookupError(f"{self.document} has no method for {sent.method} {sent.path}")
         return found
 
+    def creates(self, path: str) -> bool:
+        """Whether a path is that of a resource that the API creates."""
+        made = {one.collection for one in self.methods if one.name in ("insert", "create")}
+        return any(one.name == "get" and one.collection in made and one.fits(path) for one in self.methods)
+
     def fields(self, shape: str) -> Mapping[str, Shape]:
         """Return the fields of a shape."""
         return cast("Mapping[str, Shape]", self._shapes[shape].get("properties", {}))

@@ -4,6 +4,7 @@ A resource is stored as the provider sends it, and described as it was stored, w
 """
 
 import json
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,18 @@ from urllib.parse import unquote
 
 from tests.soak.judges.applies import Target
 from tests.soak.judges.gcp_requests import Api, Method
+from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.server import Account, Call, Response, Sent, Values
 from tests.support.background import serving
 
+_COMPUTE: Final = "compute/beta"
+#: A link to a resource of Compute Engine in the project of the provider, where only regions are there before.
+_LINK: Final = re.compile(
+    rf'projects/{PROVIDERS["gcp"][2]["project"]}/(?:global|regions/[^/"]+)/(?!regions/)\w+/[^/"]+'
+)
 #: The provider's name of each API, and its address behind the server: the document, and the path there.
 _ENDPOINTS: Final[Mapping[str, str]] = {
-    "compute": "compute.beta/compute/beta",
+    "compute": f"compute.beta/{_COMPUTE}",
     "container": "container.v1beta1/v1beta1",
     "iam": "iam.v1/v1",
     "iam_beta": "iam.v1/v1",
@@ -64,6 +71,8 @@ class GcpEcho:
             case "list":
                 title = next(name for name, one in api.fields(method.response).items() if "items" in one)
                 return 200, {title: [one for at, one in self._stored.items() if at.rpartition("/")[0] == key]}
+            case "insert" | "create" | "patch" if lacks := self._missing(api, key, call.parameters):
+                return _not_found(f"{method.id} needs {lacks}")
             case "insert" | "create":
                 key = self._create(api, method, key, call.parameters)
             case "patch" if key in self._stored:
@@ -71,9 +80,16 @@ class GcpEcho:
             case "get" | "delete" if key in self._stored:
                 pass
             case _:
-                return 404, {"error": {"code": 404, "message": f"{method.id} finds nothing at {key}"}}
+                return _not_found(f"{method.id} finds nothing at {key}")
         found = self._stored.pop(key) if method.name == "delete" else self._stored[key]
         return 200, self._operation(api, key) if method.response == "Operation" else found
+
+    def _missing(self, api: Api, path: str, given: Values) -> str | None:
+        """Return a resource that a request names, in its path or in a link of its body, and that is not there."""
+        above = path.rpartition("/")[0]
+        links = [f"/{_COMPUTE}/{link}" for link in _LINK.findall(json.dumps(given))]
+        named = [*([above] if api.creates(above) else []), *links]
+        return next((one for one in named if one not in self._stored), None)
 
     def _create(self, api: Api, method: Method, path: str, given: Values) -> str:
         """Store a resource, and return its path."""
@@ -163,6 +179,10 @@ def account(folder: Path) -> Generator[Account]:
     made = GcpProject()
     with serving(made):
         yield made
+
+
+def _not_found(message: str) -> tuple[int, Values]:
+    return 404, {"error": {"code": 404, "message": message}}
 
 
 def _owner(path: str) -> str:

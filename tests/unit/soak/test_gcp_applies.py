@@ -16,14 +16,16 @@ _TEXT = {"type": "string"}
 def _method(verb: str, path: str, **shapes: str) -> Mapping[str, object]:
     sides = {side: {"$ref": shape} for side, shape in shapes.items()}
     query = {"requestId": {"type": "string", "location": "query"}}
-    return {
-        "httpMethod": verb,
-        "path": f"projects/{{project}}/global/networks{path}",
-        "parameters": query,
-        **sides,
-    }
+    return {"httpMethod": verb, "path": path, "parameters": query, **sides}
 
 
+def _object(**fields: object) -> Mapping[str, object]:
+    return {"type": "object", "properties": fields}
+
+
+_PATH = "projects/{project}/global/networks"
+_CLUSTERS = "v1beta1/projects/{project}/locations/{location}/clusters"
+_POOLS = f"{_CLUSTERS}/{{cluster}}/nodePools"
 #: A document in the form in which Google publishes it.
 DOCUMENT: Mapping[str, object] = {
     "name": "compute",
@@ -41,6 +43,7 @@ DOCUMENT: Mapping[str, object] = {
                 "labels": {"type": "object", "additionalProperties": _TEXT},
                 "size": {**_TEXT, "format": "int64"},
                 "selfLink": {**_TEXT, "readOnly": True},
+                "peer": _TEXT,
             },
         },
         "Routing": {"type": "object", "properties": {"mode": {**_TEXT, "enum": ["REGIONAL", "GLOBAL"]}}},
@@ -50,16 +53,47 @@ DOCUMENT: Mapping[str, object] = {
     "resources": {
         "networks": {
             "methods": {
-                "insert": _method("POST", "", request="Network", response="Operation"),
-                "get": _method("GET", "/{network}", response="Network"),
-                "patch": _method("PATCH", "/{network}", request="Network", response="Operation"),
-                "delete": _method("DELETE", "/{network}", response="Operation"),
-                "getIamPolicy": _method("GET", "/{network}/iam", response="Policy"),
-                "setIamPolicy": _method("PUT", "/{network}/iam", request="Policy", response="Policy"),
+                "insert": _method("POST", _PATH, request="Network", response="Operation"),
+                "get": _method("GET", f"{_PATH}/{{network}}", response="Network"),
+                "patch": _method("PATCH", f"{_PATH}/{{network}}", request="Network", response="Operation"),
+                "delete": _method("DELETE", f"{_PATH}/{{network}}", response="Operation"),
+                "getIamPolicy": _method("GET", f"{_PATH}/{{network}}/iam", response="Policy"),
+                "setIamPolicy": _method("PUT", f"{_PATH}/{{network}}/iam", request="Policy", response="Policy"),
             }
         }
     },
 }  # fmt: skip
+CLUSTERS: Mapping[str, object] = {
+    "name": "container",
+    "version": "v1beta1",
+    "servicePath": "",
+    "parameters": {},
+    "schemas": {
+        "Cluster": _object(name=_TEXT, initialNodeCount={"type": "integer"}, network=_TEXT),
+        "CreateCluster": _object(cluster={"$ref": "Cluster"}),
+        "CreatePool": _object(nodePool={"$ref": "NodePool"}),
+        "NodePool": _object(name=_TEXT),
+        "NodePools": _object(nodePools={"type": "array", "items": {"$ref": "NodePool"}}),
+        "Operation": _object(),
+    },
+    "resources": {
+        "clusters": {
+            "methods": {
+                "create": _method("POST", _CLUSTERS, request="CreateCluster", response="Operation"),
+                "get": _method("GET", f"{_CLUSTERS}/{{cluster}}", response="Cluster"),
+            },
+            "resources": {
+                "nodePools": {
+                    "methods": {
+                        "create": _method("POST", _POOLS, request="CreatePool", response="Operation"),
+                        "get": _method("GET", f"{_POOLS}/{{pool}}", response="NodePool"),
+                        "list": _method("GET", _POOLS, response="NodePools"),
+                    }
+                }
+            },
+        }
+    },
+}
 VALID: Mapping[str, object] = {
     "name": "dev",
     "mtu": 1500,
@@ -139,55 +173,29 @@ def test_the_echo_describes_a_resource_as_it_was_sent_until_it_is_deleted() -> N
     assert answer("GET", "/dev")[0] == 404, "then nothing is there"
 
 
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_the_echo_refuses_a_link_to_what_is_not_there(method: str) -> None:
+    api, echo = Api(DOCUMENT), GcpEcho("http://127.0.0.1:1")
+
+    def answer(method: str, body: Mapping[str, object]) -> tuple[int, Mapping[str, object]]:
+        request = sent(method, "/dev" if method == "PATCH" else "", body)
+        return echo.answer(api, request, api.read(request))
+
+    answer("POST", VALID)
+    peer = "projects/holdfast/global/networks/other"
+    status, body = answer(
+        method, {**VALID, "name": "dev", "peer": f"https://compute.googleapis.com/compute/v1/{peer}"}
+    )
+    assert status == 404, "the cloud would refuse it"
+    assert f"/compute/beta/{peer}" in json.dumps(body), "what is missing is named"
+    assert answer(method, {**VALID, "peer": "projects/host/global/networks/other"})[0] == 200, (
+        "others are another's"
+    )
+
+
 def test_the_echo_makes_the_default_pool_of_a_cluster_and_lists_pools() -> None:
-    at, clusters = (
-        "projects/{projectsId}/locations/{locationsId}",
-        "/v1beta1/projects/dev/locations/a/clusters",
-    )
-    create = {"httpMethod": "POST", "request": {"$ref": "Create"}, "response": {"$ref": "Operation"}}
-    pools = {
-        "get": {
-            "httpMethod": "GET",
-            "path": f"v1beta1/{at}/clusters/{{id}}/nodePools/{{pool}}",
-            "response": {"$ref": "NodePool"},
-        },
-        "list": {
-            "httpMethod": "GET",
-            "path": f"v1beta1/{at}/clusters/{{id}}/nodePools",
-            "response": {"$ref": "NodePools"},
-        },
-    }
-    methods = {
-        "create": {**create, "path": f"v1beta1/{at}/clusters"},
-        "get": {
-            "httpMethod": "GET",
-            "path": f"v1beta1/{at}/clusters/{{id}}",
-            "response": {"$ref": "Cluster"},
-        },
-    }
-    api = Api(
-        {
-            "name": "container",
-            "version": "v1beta1",
-            "servicePath": "",
-            "parameters": {},
-            "schemas": {
-                "Create": {"type": "object", "properties": {"cluster": {"$ref": "Cluster"}}},
-                "Cluster": {
-                    "type": "object",
-                    "properties": {"name": _TEXT, "initialNodeCount": {"type": "integer"}, "network": _TEXT},
-                },
-                "NodePools": {
-                    "type": "object",
-                    "properties": {"nodePools": {"type": "array", "items": {"$ref": "NodePool"}}},
-                },
-                "NodePool": {"type": "object", "properties": {"name": _TEXT}},
-                "Operation": {"type": "object"},
-            },
-            "resources": {"clusters": {"methods": methods, "resources": {"nodePools": {"methods": pools}}}},
-        }
-    )
-    echo = GcpEcho("http://127.0.0.1:1")
+    api, echo = Api(CLUSTERS), GcpEcho("http://127.0.0.1:1")
+    clusters = "/v1beta1/projects/dev/locations/a/clusters"
 
     def answer(
         method: str, path: str, body: Mapping[str, object] | None = None
@@ -198,13 +206,16 @@ def test_the_echo_makes_the_default_pool_of_a_cluster_and_lists_pools() -> None:
         )
         return echo.answer(api, request, api.read(request))
 
+    pool = {"nodePool": {"name": "cpu"}}
+    assert answer("POST", f"{clusters}/dev/nodePools", pool)[0] == 404, "a pool needs its cluster"
     answer("POST", clusters, {"cluster": {"name": "dev", "initialNodeCount": 1, "network": "n"}})
     _, cluster = answer("GET", f"{clusters}/dev")
     assert cluster["networkConfig"] == {"network": "n", "subnetwork": None}, (
         "GKE shows the network there, too"
     )
     assert cluster["endpoint"], "with an address"
-    assert answer("GET", f"{clusters}/dev/nodePools") == (
-        200,
-        {"nodePools": [{"name": "default-pool", "initialNodeCount": 1}]},
-    ), "the pool that the provider deletes is there"
+    assert answer("POST", f"{clusters}/dev/nodePools", pool)[0] == 200, "its pools are below it"
+    _, listed = answer("GET", f"{clusters}/dev/nodePools")
+    assert listed == {"nodePools": [{"name": "default-pool", "initialNodeCount": 1}, {"name": "cpu"}]}, (
+        "beside the pool that the provider deletes"
+    )
