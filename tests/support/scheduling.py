@@ -22,6 +22,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/kubernetes_provider": 100,
     "tests/cluster/operator_runner": 90,
     "tests/cluster/plugin": 90,
+    "tests/unit/infra": 90,
     "tests/cluster/transfers": 90,
     "tests/cluster/reachability": 80,
     "tests/engine/test_aks_pools.py": 70,
@@ -31,16 +32,13 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/gke": 35,
     "tests/cluster/aks_pools": 35,
     "tests/cluster/cloud_clusters": 30,
-    "tests/unit/infra/azure": 40,
-    "tests/unit/infra/aws": 25,
     "tests/unit/policies/test_any_stack.py": 20,
-    "tests/unit/infra/gcp": 15,
 }
 OTHERS: Final = 0.02
 
 
-#: Folders whose files register the same stacks, which a worker keeps after the first time.
-TOGETHER: Final = ("tests/unit/infra/aws", "tests/unit/infra/azure", "tests/unit/infra/gcp")
+#: The tests below it register the same stacks, which a worker keeps after the first time.
+TOGETHER: Final = "tests/unit/infra"
 
 #: Every test here makes all that it needs: each may run on any worker.
 INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_lifecycles.py")
@@ -49,15 +47,17 @@ INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_lifecycles.py
 def scope_of(nodeid: str) -> str:
     """Return the scope of a test, which one worker runs: its folder, its file, or the test alone.
 
-    The folder is the scope where a `conftest.py` shares a cluster, or where the files share the stacks they register.
+    The folder is the scope where a `conftest.py` shares a cluster, or where tests share the stacks they register.
     """
     return nodeid if nodeid.startswith(INDEPENDENT) else _scope_of_file(nodeid.partition("::")[0])
 
 
 @cache
 def _scope_of_file(path: str) -> str:
+    if path.startswith(f"{TOGETHER}/"):
+        return TOGETHER
     folder = str(Path(path).parent)
-    return folder if folder in TOGETHER or (ROOT / folder / "conftest.py").is_file() else path
+    return folder if (ROOT / folder / "conftest.py").is_file() else path
 
 
 def longest_first(items: list[pytest.Item]) -> None:
