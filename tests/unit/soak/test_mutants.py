@@ -1,0 +1,8 @@
+"""Every mutation of `make mutants` applies to the sources as they are."""
+
+from tests.soak.mutants.runner import CHECKOUT, read_lists
+
+
+def test_each_mutation_applies_to_the_sources() -> None:
+    problems = [problem for each in read_lists() if (problem := each.problem(CHECKOUT))]
+    assert not problems, "a mutation follows the code that it changes, or tests are not checked by it"
