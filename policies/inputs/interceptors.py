@@ -7,6 +7,7 @@ a policy whose text names no field that places pods, it is taken for granted tha
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -138,11 +139,7 @@ def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[
     """
     spec, kind = at(policy.props, "spec"), policy.type.rpartition(":")[2]
     matched = at(spec, "matchConstraints")
-    bindings = [
-        at(each.props, "spec")
-        for each in _bindings(resources)
-        if text_at(each.props, "spec", "policyName") == text_at(policy.props, "metadata", "name")
-    ]
+    bindings = _bindings(resources).get(text_at(policy.props, "metadata", "name"), ())
     acting = [each for each in bindings if _denies(each)]
     rules = known_items(matched, "resourceRules")
     if (acting or not bindings) and _denies(spec) and _covers(rules, _MACHINES, _CREATING):
@@ -180,8 +177,13 @@ def _denies(spec: Value) -> bool:
 
 
 @once
-def _bindings(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if each.type.endswith("AdmissionPolicyBinding"))
+def _bindings(resources: Sequence[StackResource]) -> Mapping[str | Unknown | None, Sequence[Value]]:
+    """Return the specs of the bindings, by the policy that they name."""
+    found = defaultdict[str | Unknown | None, list[Value]](list)
+    for each in resources:
+        if each.type.endswith("AdmissionPolicyBinding"):
+            found[text_at(each.props, "spec", "policyName")].append(at(each.props, "spec"))
+    return found
 
 
 def _webhooks(configuration: StackResource, namespace: Concerned, _: Sequence[StackResource]) -> str:
