@@ -77,8 +77,10 @@ def _with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Dec
         for each in _daemons(resources)
         if is_same_cluster(each.resource, pool.resource, resources) is not False
     ]
-    facts = pool.facts
-    if not daemons or facts.machines is UNKNOWN:
+    facts, charts = pool.facts, [each for each in daemons if each.resource.type == _RELEASE]
+    # What charts take of nodes is in the fixed amount.
+    daemons = [each for each in daemons if each.resource.type == DAEMON_SET]
+    if not (daemons or charts) or facts.machines is UNKNOWN:
         return pool
     unknown = tuple(
         each.name
@@ -86,7 +88,7 @@ def _with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Dec
         if any(_runs_on(each, facts, machine) is UNKNOWN for machine in facts.machines)
     )
     machines = tuple(_less(machine, daemons, facts) for machine in facts.machines)
-    unserved = () if pool.provisioner.has_device_plugin else _unserved(daemons, facts)
+    unserved = () if pool.provisioner.has_device_plugin else _unserved([*daemons, *charts], facts)
     return replace(
         pool,
         facts=replace(
