@@ -63,7 +63,7 @@ class TwoClusterResult:
     """The jobs by where they are, how often one went away and came back, and every violated invariant.
 
     `looks`: how often both clusters were compared; `requests` between them by their fault; `ledgers`: how many were compared.
-    `picture`: of a job that went there and back.
+    `seen`: the timelines of all jobs if one is violated, since jobs share nodes. `picture`: of a job that went there and back.
     """
 
     places: Mapping[str, int]
@@ -94,6 +94,7 @@ def check_both(
         ]
         for name in home
     }
+    problems = (*(f"{name}: {problem}" for name, found in wrong.items() for problem in found), *others)
     traces = [each.trace for each in home.values()]
     stays = [_stays(trace) for trace in traces]
     return TwoClusterResult(
@@ -105,11 +106,11 @@ def check_both(
         looks=looks,
         ledgers=sum(len(both.home[name].ledgers) + len(both.there[name].ledgers) for name in both.home),
         requests=requests,
-        problems=(*(f"{name}: {problem}" for name, found in wrong.items() for problem in found), *others),
+        problems=problems,
         seen={
             name: f"at home\n{evidence(home[name])}there\n{evidence(there[name])}"
-            for name, found in wrong.items()
-            if found
+            for name in home
+            if problems
         },
         picture=picture_of_stay(both.cluster, [(both.home[name], both.there[name]) for name in both.home]),
     )

@@ -95,6 +95,6 @@ def _write_evidence(problems: Sequence[str], seen: Mapping[str, str], seed: int,
         (logs / f"faults-{name}.log").write_text(timeline, encoding="utf-8")
     if problems:
         raise RehearsalError(
-            f"{len(problems)} invariants do not hold; run it again with --seed {seed}, and read the timeline of each such job "
+            f"{len(problems)} invariants do not hold; run it again with --seed {seed}, and read the timelines of the jobs "
             f"in {logs}"
         )

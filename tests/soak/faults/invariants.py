@@ -324,7 +324,8 @@ def _waited(state: JobState, at: datetime) -> str:
 class FaultRunResult:
     """The number of jobs by tier or outcome, the totals of moves and restarts, and every violated invariant.
 
-    `deaths` counts kills of the controller, `writes` its writes. `seen` is the timeline of each job with a problem.
+    `deaths` counts kills of the controller, `writes` its writes. `seen` are the timelines of all jobs if one is violated: jobs
+    share nodes.
     """
 
     places: Mapping[str, int]
@@ -349,8 +350,9 @@ def check_records(
 
     `overlaps` are gangs of one job that ran together, `others` problems that were found elsewhere.
     """
-    wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
-    told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
+    wrong = {each.trace.name: found for each in records if (found := deviations(each, policy))}
+    told = (f"{name}: {problem}" for name, found in wrong.items() for problem in found)
+    problems = (*told, *(f"two gangs at once: {each}" for each in overlaps), *others)
     traces = [each.trace for each in records]
     return FaultRunResult(
         places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
@@ -358,6 +360,6 @@ def check_records(
         restarts=sum(trace.last.restarts for trace in traces),
         deaths=deaths,
         writes=writes,
-        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps), *others),
-        seen={each.trace.name: evidence(each) for each in records if each.trace.name in wrong},
+        problems=problems,
+        seen={each.trace.name: evidence(each) for each in records if problems},
     )
