@@ -24,6 +24,7 @@ _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|k|[MGTP]|[KMGTP]i)?")
 _MIB: Final = 1024**2
 _MAKES_OBJECTS: Final = re.compile(r"kubernetes:(yaml(/v2)?:Config(File|Group)|kustomize(/v2)?:Directory)")
 _KUBERNETES: Final = "pulumi:providers:kubernetes"
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,11 @@ def once(
 def of_type(resources: Sequence[StackResource], type_token: str) -> tuple[StackResource, ...]:
     """Return the resources of a type."""
     return tuple(each for each in resources if each.type == type_token)
+
+
+def chart_of(release: StackResource) -> str:
+    """Return the name of the chart of a Helm release, without its repository."""
+    return str(at(release.props, "chart")).rpartition("/")[2]
 
 
 def named(

@@ -11,9 +11,11 @@ from holdfast.policies.clusters import cluster_of, is_one_cluster
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.joining import has_tags
 from holdfast.policies.resources import (
+    RELEASE,
     StackResource,
     Value,
     at,
+    chart_of,
     cpu_millis,
     items_at,
     memory_mib,
@@ -38,7 +40,6 @@ _ASSIGNMENT: Final = re.compile(r"azure-native:authorization(/v\w+)?:PolicyAssig
 #: The parameter of Azure's own policy on the sizes of virtual machines.
 _ALLOWED_SIZES: Final = "listOfAllowedSKUs"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
-_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _SHARE: Final = "vmMemoryOverheadPercent"
 #: In scripts that change what the kubelet offers to pods: its settings, nodeadm's, and Bottlerocket's.
 _KUBELET: Final = re.compile(r"(?i)kubelet|max-?pods|reserved|evict|taint|node-?labels|poweroff|shutdown")
@@ -113,8 +114,8 @@ def _known(value: int | Unknown | None) -> int | None:
 @once
 def _vm_share(resources: Sequence[StackResource], cluster: str) -> float | Unknown | None:
     """Return the part of a machine's memory that the chart of Karpenter tells it to take for lost."""
-    for each in of_type(resources, _RELEASE):
-        is_karpenter = str(at(each.props, "chart")).rpartition("/")[2] == "karpenter"
+    for each in of_type(resources, RELEASE):
+        is_karpenter = chart_of(each) == "karpenter"
         if is_karpenter and is_one_cluster(resources, cluster, cluster_of(each, resources)) is True:
             share = at(each.props, "values", "settings", _SHARE)
             if share is not None:

@@ -10,11 +10,20 @@ from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.interceptors import concerned
 from holdfast.policies.inputs.network_policies import NETWORK_POLICY, closed, other_network_policies
 from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, of_type, text_at
+from holdfast.policies.resources import (
+    RELEASE,
+    StackResource,
+    Value,
+    at,
+    chart_of,
+    is_list,
+    is_object,
+    of_type,
+    text_at,
+)
 from holdfast.scheduling.json import Unknown
 from holdfast.scheduling.labels import TRAINING
 
-_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 #: Charts without whose pods no machine comes, or no job is started again.
 _OPERATORS: Final = frozenset({"jobset", "kuberay-operator", "karpenter", "kueue"})
 _MANAGES_ALL: Final = re.compile(r"^\s*manageJobsWithoutQueueName:\s*true", re.MULTILINE)
@@ -25,7 +34,7 @@ def obstacles(
 ) -> Iterator[str]:
     """Yield what keeps the jobs in the namespace of a ladder from running, although its pools are sound."""
     found = (
-        *((each, reason) for each in of_type(resources, _RELEASE) for reason in _of_operator(each)),
+        *((each, reason) for each in of_type(resources, RELEASE) for reason in _of_operator(each)),
         *other_network_policies(namespace, resources),
     )
     for each, reason in found:
@@ -42,7 +51,7 @@ def obstacles(
 
 def _of_operator(release: StackResource) -> Iterator[str]:
     """Yield why an operator starts no jobs: it is on spot, or, as Kueue, suspends those without a queue."""
-    chart, values = str(at(release.props, "chart")).rpartition("/")[2], at(release.props, "values")
+    chart, values = chart_of(release), at(release.props, "values")
     if chart in _OPERATORS and _selects_spot(values):
         yield f"the operator {chart} selects spot: while spot is sold out, nothing starts jobs or their machines"
     configuration = str(at(values, "managerConfig", "controllerManagerConfigYaml"))

@@ -17,9 +17,11 @@ from holdfast.policies.inputs.karpenter import NODE_POOL
 from holdfast.policies.inputs.pod_templates import PodTemplate, host_ports
 from holdfast.policies.inputs.pool import DeclaredPool
 from holdfast.policies.resources import (
+    RELEASE,
     StackResource,
     Value,
     at,
+    chart_of,
     count,
     is_list,
     is_object,
@@ -40,7 +42,6 @@ from holdfast.scheduling.taints import untolerated
 DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
 #: The image of NVIDIA's device plugin.
 _GPU_PLUGIN: Final = re.compile(r"nvidia.*device-plugin")
-_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _PLUGIN_CHART: Final = "nvidia-device-plugin"
 #: The chart's default.
 _PLUGIN_TOLERATIONS: Final = (
@@ -77,7 +78,7 @@ def _with_daemons(pool: DeclaredPool, resources: Sequence[StackResource]) -> Dec
         for each in _daemons(resources)
         if is_same_cluster(each.resource, pool.resource, resources) is not False
     ]
-    facts, charts = pool.facts, [each for each in daemons if each.resource.type == _RELEASE]
+    facts, charts = pool.facts, [each for each in daemons if each.resource.type == RELEASE]
     # What charts take of nodes is in the fixed amount.
     daemons = [each for each in daemons if each.resource.type == DAEMON_SET]
     if not (daemons or charts) or facts.machines is UNKNOWN:
@@ -157,8 +158,8 @@ def _daemons(resources: Sequence[StackResource]) -> tuple[_Daemon, ...]:
         *((each, at(each.props, "spec", "template")) for each in of_type(resources, DAEMON_SET)),
         *(
             (each, _of_plugin_chart(at(each.props, "values")))
-            for each in of_type(resources, _RELEASE)
-            if str(at(each.props, "chart")).rpartition("/")[2] == _PLUGIN_CHART
+            for each in of_type(resources, RELEASE)
+            if chart_of(each) == _PLUGIN_CHART
         ),
     )
     return tuple(

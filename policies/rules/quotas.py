@@ -51,8 +51,8 @@ _REQUIRED: Final = ("cpu", "memory")
 class _Gang:
     """Pods that run together: what a quota counts of them.
 
-    `objects` are the objects that the job consists of, by resource; `storage_mib` is what their volume claims request. `priority` and `has_deadline` are None where they are not
-    declared, as for shapes. `templates` are those of a job of the program.
+    `objects` are the objects that the job consists of, by resource; `storage_mib` is what its volume claims request. `priority`
+    and `has_deadline` are None where they are not declared, as for shapes. `templates` are those of a job of the program.
     """
 
     title: str
@@ -147,6 +147,12 @@ def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence
     named = {each.priority for each in followers}
     deadlines = [at(each.template, "spec", "activeDeadlineSeconds") for each in followers]
     priority = named.pop() if len(named) == 1 else None
+    claims = [
+        (claim, each.pods)
+        for each in followers
+        if isinstance(each.pods, int)
+        for claim in _claims_of_pod(each)
+    ]
     return _Gang(
         title=job.title,
         pods=sum(shape.pods for shape in shapes),
@@ -155,23 +161,22 @@ def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence
         # A JobSet needs a Job for each of its replicated jobs, one or more, and a Service; a RayJob a Service for its head.
         objects={
             own: 1,
-            _CLAIMS: sum(len(_claims_of(each)) for each in followers),
+            _CLAIMS: sum(pods for _, pods in claims),
             **({_JOBS: len(shapes)} if job.kind == JobKind.JOB_SET else {}),
             **({} if job.kind == JobKind.JOB else {"services": 1}),
         },
-        storage_mib=sum(_storage_of(claim) for each in followers for claim in _claims_of(each)),
+        storage_mib=sum(_storage_of(claim) * pods for claim, pods in claims),
         priority=priority if isinstance(priority, str) else None,
         has_deadline=None if UNKNOWN in deadlines else _common([each is not None for each in deadlines]),
         templates=followers,
     )
 
 
-def _claims_of(template: PodTemplate) -> list[Value]:
-    """Return the volume claims that its pods bring with them, as far as they are known."""
+def _claims_of_pod(template: PodTemplate) -> list[Value]:
+    """Return the volume claims that each pod brings with it, as far as they are known."""
     listed = items_at(template.template, "spec", "volumes")
     volumes = () if listed is UNKNOWN else [at(each, "ephemeral") for each in listed]
-    own = [at(each, "volumeClaimTemplate", "spec") for each in volumes if each is not None]
-    return own * template.pods if isinstance(template.pods, int) else []
+    return [at(each, "volumeClaimTemplate", "spec") for each in volumes if each is not None]
 
 
 def _storage_of(claim: Value) -> int:

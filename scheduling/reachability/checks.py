@@ -291,16 +291,14 @@ def gang_results(
         )
         return
     if capacity.at_most is None or capacity.at_most >= shape.pods:
-        yield Undetermined(
-            check="gang",
-            reason="whether Karpenter keeps the nodes of its `replicas` depends on the feature gate StaticCapacity, which is off by default"
-            if any(pool.is_static for pool in pools)
-            else f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
-            "for more only if its smaller machines are bought"
-            if capacity.at_most is not None
-            else f"its limit of {pools[0].limits.nodes} nodes is checked before a plan and not within one: for certain it has "
-            f"room for {capacity.guaranteed} of the {shape.pods} pods that have to run together",
-        )
+        pods = f"{capacity.guaranteed} of the {shape.pods} pods that have to run together"
+        if any(pool.is_static for pool in pools):
+            reason = "whether Karpenter keeps the nodes of its `replicas` depends on the feature gate StaticCapacity, which is off by default"
+        elif capacity.at_most is not None:
+            reason = f"it has room for at least {pods}, and for more only if its smaller machines are bought"
+        else:
+            reason = f"its limit of {pools[0].limits.nodes} nodes is checked before a plan and not within one: for certain it has room for {pods}"
+        yield Undetermined(check="gang", reason=reason)
         return
     yield Failed.by(
         "gang",
