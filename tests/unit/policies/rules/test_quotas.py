@@ -1,5 +1,7 @@
 """Training namespaces without a quota, and quotas that are too small for a gang."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,6 +141,10 @@ def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, name
     assert all(TITLE in each and named in each for each in found), "the job and the resource are named"
 
 
+CLAIM: Json = {"resources": {"requests": {"storage": "200Gi"}}}
+CACHE: JsonValue = [{"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}]
+
+
 @pytest.mark.parametrize(
     ("hard", "named"),
     [
@@ -148,11 +154,22 @@ def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, name
     ],
 )
 def test_quota_with_less_storage_than_the_pods_claim_is_named(hard: Value, named: str) -> None:
-    claim: Json = {"resources": {"requests": {"storage": "200Gi"}}}
-    volumes: JsonValue = [{"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}]
-    found = on_jobs(quota(hard), volumes=volumes)
+    found = on_jobs(quota(hard), volumes=CACHE)
     assert bool(found) is bool(named), f"each of four pods claims 200 GiB: {found}"
     assert all(named in each for each in found), "the resource is named"
+
+
+def test_claims_of_a_billion_pods_are_counted_without_a_list_of_them() -> None:
+    pods = 10**9
+    stack = [*job_program(declared_jobset({"volumes": CACHE}, parallelism=pods)), quota({"pods": str(pods), "requests.storage": "1Gi"})]  # fmt: skip
+    tracemalloc.start()
+    try:
+        found = [each.message for each in quotas.find(stack, {})]
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert any("`requests.storage: 1Gi`" in each for each in found), f"it has no room for one claim: {found}"
+    assert most < 50 * 1024**2, "a list of the claims would take 8 GB"
 
 
 @pytest.mark.parametrize(
