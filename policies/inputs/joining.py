@@ -26,8 +26,7 @@ from holdfast.policies.resources import (
     text_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import RESERVED
-from holdfast.scheduling.reachability.messages import NO_IMAGE, NO_RESERVATION, MessageTemplate
+from holdfast.scheduling.reachability.messages import NO_IMAGE, MessageTemplate
 
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
@@ -70,15 +69,10 @@ def hindered_machines(
 
 
 def faults_of_class(
-    node_pool: StackResource,
-    node_class: StackResource,
-    kinds: frozenset[str],
-    resources: Sequence[StackResource],
+    node_pool: StackResource, node_class: StackResource, resources: Sequence[StackResource]
 ) -> Iterator[MessageTemplate]:
     """Yield why Karpenter makes no node of a class at all."""
     spec, name = at(node_class.props, "spec"), node_class.logical_name
-    if kinds == frozenset({RESERVED}) and at(spec, "capacityReservationSelectorTerms") in (None, []):
-        yield NO_RESERVATION.filled(name=name)
     aliases = [str(at(each, "alias")) for each in known_items(spec, "amiSelectorTerms")]
     version = next((at(each.props, "version") for each in clusters_of(node_pool, "aws", resources)), None)
     if (

@@ -139,6 +139,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             title=f"NodePool {name!r}",
             capacity_types=kinds,
             is_decided=decided,
+            has_reservation=_has_reservation(on_ec2),
             labels=_labels(node_pool, read, kinds, provisioner),
             taints=_taints(node_pool),
             machines=machines.capacities,
@@ -149,7 +150,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=zones,
-            faults=tuple(faults_of_class(node_pool, on_ec2, kinds, resources)) if on_ec2 else (),
+            faults=tuple(faults_of_class(node_pool, on_ec2, resources)) if on_ec2 else (),
             unmodeled=(
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
@@ -217,6 +218,16 @@ def requirements(node_pool: StackResource) -> Iterator[Value]:
         yield UNKNOWN
     else:
         yield from listed
+
+
+def _has_reservation(node_class: StackResource | None) -> bool | Unknown:
+    """Return whether its node class names a capacity reservation, without which its nodes are never reserved ones."""
+    terms = (
+        UNKNOWN
+        if node_class is None
+        else items_at(node_class.props, "spec", "capacityReservationSelectorTerms")
+    )
+    return UNKNOWN if terms is UNKNOWN else bool(terms)
 
 
 def _taints(node_pool: StackResource) -> tuple[Taint, ...] | Unknown:
@@ -350,8 +361,10 @@ def _labels(
     contradicted = [key for key in written if key in read.allowed and read.allowed[key].is_empty]
     return {
         **dict.fromkeys(WELL_KNOWN, UNKNOWN),
-        CAPACITY_TYPE: LabelValues(values=kinds),
-        **{key: values if values.only is None else values.only for key, values in read.allowed.items()},
+        **{
+            key: values if values.only is None else values.only
+            for key, values in {**read.allowed, CAPACITY_TYPE: LabelValues(values=kinds)}.items()
+        },
         ZONE: read.zones(provisioner) or UNKNOWN,
         **dict.fromkeys((*read.unknown_keys, *contradicted), UNKNOWN),
         **others,

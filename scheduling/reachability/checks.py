@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import ARCH, ZONE
+from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, RESERVED, ZONE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import OTHERS, Requirement, any_holds, keys_of, term_holds
 from holdfast.scheduling.reachability.facts import PoolFacts
@@ -17,13 +17,12 @@ from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.node_selection import (
     alternatives,
     candidate_machines,
-    candidates_by_term,
     labels_of_nodes,
     matches,
     matching_machines,
     values_there,
 )
-from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, pod_capacity, static_capacity
+from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
 from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, total, widest
 from holdfast.scheduling.taints import REPELLING, untolerated
 
@@ -103,6 +102,28 @@ def affinity(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
     elif not holds:
         yield Failed.by("affinity", messages.AFFINITY, keys=keys)
+
+
+def capacity(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """A capacity reservation stands behind the reserved capacity of the pool, if the pods get no other there."""
+    if pool.has_reservation is True:
+        return
+    other = Requirement(key=CAPACITY_TYPE, operator="NotIn", values=(RESERVED,))
+    there = labels_of_nodes(pool)
+    terms = alternatives(shape) or ((),)
+    usable = [
+        term for term in terms if any(not term or term_holds(term, each) is not False for each in there)
+    ]
+    paid = [term for term in usable if any(term_holds((*term, other), each) is not False for each in there)]
+    if len(paid) == len(usable):
+        return
+    if pool.has_reservation is False and not paid:
+        yield Failed.by("capacity", messages.NO_RESERVATION)
+    else:
+        yield Undetermined(
+            check="capacity",
+            reason="the pods get reserved capacity alone there, and whether its node class names a capacity reservation is not known",
+        )
 
 
 def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
@@ -227,41 +248,6 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
         )
 
 
-def room_for(shape: Shape, pool: PoolFacts) -> PodCapacity | Unknown:
-    """How many pods of the shape the pool's nodes can hold at once."""
-    if pool.machines is UNKNOWN:
-        return UNKNOWN
-    machines = candidate_machines(shape, pool)
-    if pool.is_static:
-        # Whether Karpenter keeps such nodes at all depends on its feature gate.
-        nodes = pool.limits.nodes
-        most = static_capacity(shape.requests, machines, nodes) if isinstance(nodes, int) else UNKNOWN
-        return most if most is UNKNOWN else replace(most, guaranteed=0)
-    return pod_capacity(
-        shape.requests,
-        candidates_by_term(shape, pool),
-        replace(pool.limits, nodes=_nodes_for(shape, pool)),
-        min_values=pool.min_values,
-        one_per_node=shape.one_per_node,
-    )
-
-
-def _nodes_for(shape: Shape, pool: PoolFacts) -> int | Unknown | None:
-    """How many nodes the pool may have in the zones that the pods can use."""
-    in_zone, nodes = pool.limits.nodes_in_zone, pool.limits.nodes
-    if in_zone is None:
-        return nodes
-    if in_zone is UNKNOWN:
-        return UNKNOWN
-    if shape.same_placement or ZONE in shape.selector:
-        usable = 1
-    elif shape.zones is not None and isinstance(pool.zones, frozenset):
-        usable = len(shape.zones & pool.zones)
-    else:
-        return nodes
-    return min(usable * in_zone, nodes) if isinstance(nodes, int) else usable * in_zone
-
-
 def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """All pods of the gang fit at once on as many nodes as the pool may have."""
     if pool.machines is not UNKNOWN:
@@ -365,6 +351,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     accelerator,
     selector,
     affinity,
+    capacity,
     architecture,
     taints,
     machine,

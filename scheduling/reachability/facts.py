@@ -82,7 +82,7 @@ class PoolFacts:
     """A pool as a program declares it, with what the cloud adds.
 
     `title` names it in messages. `capacity_types` are those its nodes may have; unless `is_decided`, an unknown value may
-    still exclude some of them. `taints` are all taints of its nodes, those of the cloud included; `labels` those that pods
+    still exclude some of them. Reserved ones need a capacity reservation: `has_reservation`. `taints` are all taints of its nodes, those of the cloud included; `labels` those that pods
     may select by, except those that follow from the machine type. `machines` is UNKNOWN where none of its types could be read;
     `unknown_machine_types` are types that are in no machine table; `undecided_by` names requirements that may exclude some of
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
@@ -97,6 +97,7 @@ class PoolFacts:
     title: str
     capacity_types: frozenset[str]
     is_decided: bool = True
+    has_reservation: bool | Unknown = True
     labels: Mapping[str, LabelFact] | Unknown = field(default_factory=dict[str, LabelFact])
     taints: tuple[Taint, ...] | Unknown = ()
     machines: tuple[MachineCapacity, ...] | Unknown = ()

@@ -67,7 +67,7 @@ STOPPED: Final = MessageTemplate(
     fix="Set `powerState.code: Running`, or name another pool in the ladder.",
 )
 NO_RESERVATION: Final = MessageTemplate(
-    reason="its node class {name} names no capacity reservation, so Karpenter makes no reserved node",
+    reason="its node class names no capacity reservation, so Karpenter makes no reserved node",
     fix="Set `capacityReservationSelectorTerms` in the node class, or allow on-demand in the pool.",
 )
 NO_IMAGE: Final = MessageTemplate(

@@ -1,12 +1,14 @@
 """How many pods a pool can grow to hold, within its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.reachability.facts import Limits
+from holdfast.scheduling.labels import ZONE
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import Resources
+from holdfast.scheduling.reachability.node_selection import candidate_machines, candidates_by_term
+from holdfast.scheduling.reachability.shape import Resources, Shape
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,41 @@ class _Candidate:
     pods: int
     uses: tuple[int, ...]
     values: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def room_for(shape: Shape, pool: PoolFacts) -> PodCapacity | Unknown:
+    """How many pods of the shape the pool's nodes can hold at once."""
+    if pool.machines is UNKNOWN:
+        return UNKNOWN
+    machines = candidate_machines(shape, pool)
+    if pool.is_static:
+        # Whether Karpenter keeps such nodes at all depends on its feature gate.
+        nodes = pool.limits.nodes
+        most = static_capacity(shape.requests, machines, nodes) if isinstance(nodes, int) else UNKNOWN
+        return most if most is UNKNOWN else replace(most, guaranteed=0)
+    return pod_capacity(
+        shape.requests,
+        candidates_by_term(shape, pool),
+        replace(pool.limits, nodes=_nodes_for(shape, pool)),
+        min_values=pool.min_values,
+        one_per_node=shape.one_per_node,
+    )
+
+
+def _nodes_for(shape: Shape, pool: PoolFacts) -> int | Unknown | None:
+    """How many nodes the pool may have in the zones that the pods can use."""
+    in_zone, nodes = pool.limits.nodes_in_zone, pool.limits.nodes
+    if in_zone is None:
+        return nodes
+    if in_zone is UNKNOWN:
+        return UNKNOWN
+    if shape.same_placement or ZONE in shape.selector:
+        usable = 1
+    elif shape.zones is not None and isinstance(pool.zones, frozenset):
+        usable = len(shape.zones & pool.zones)
+    else:
+        return nodes
+    return min(usable * in_zone, nodes) if isinstance(nodes, int) else usable * in_zone
 
 
 def pod_capacity(

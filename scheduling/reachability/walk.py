@@ -19,11 +19,10 @@ from holdfast.scheduling.reachability.checks import (
     check_pool,
     check_together,
     gang_results,
-    room_for,
 )
 from holdfast.scheduling.reachability.elsewhere import check_elsewhere
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
-from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity
+from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.windows import format_time
 

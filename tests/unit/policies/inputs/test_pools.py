@@ -11,7 +11,7 @@ from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
 from holdfast.policies.resources import Value, at
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import POOL, SPOT
+from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, SPOT
 from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.facts import PoolFacts
@@ -86,6 +86,24 @@ def test_label_that_contradicts_a_requirement_is_not_known() -> None:
         "Karpenter takes it for absent, and its nodes have it: it buys for pods that the scheduler refuses"
     )
     assert obj_of(facts(team("DoesNotExist")).labels)[TEAM] is not UNKNOWN, "without the label both agree"
+
+
+@pytest.mark.parametrize(
+    ("operator", "kinds", "found"),
+    [
+        ("In", ["reserved"], [Undetermined]),
+        ("NotIn", ["on-demand", "spot"], [Undetermined]),
+        ("NotIn", ["spot"], []),
+    ],
+)
+def test_reserved_capacity_alone_is_not_judged_without_its_node_class(
+    operator: str, kinds: list[Value], found: list[type]
+) -> None:
+    read = facts({"key": CAPACITY_TYPE, "operator": operator, "values": kinds})
+    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
+    assert [type(each) for each in check_pool(job, read) if each.check == "capacity"] == found, (
+        "the class names reservations"
+    )
 
 
 @pytest.mark.parametrize(

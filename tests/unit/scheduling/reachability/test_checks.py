@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, ZONE
+from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, ON_DEMAND, RESERVED, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, Requirement
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
@@ -390,3 +390,43 @@ def test_selector_message_names_the_value_that_nodes_have():
     (result,) = check_pool(shape(selector={"disk": "nvme"}), ON_FAST)
     assert "disk=nvme" in result.reason, "what the pods select"
     assert "have disk=fast" in result.reason, "what is there instead"
+
+
+ANY_KIND = shape(selector={})
+RESERVED_KIND = shape(selector={CAPACITY_TYPE: RESERVED})
+ONE_TERM_RESERVED = shape(
+    affinity=tuple(
+        (Requirement(key=CAPACITY_TYPE, operator="In", values=(kind,)),) for kind in (RESERVED, ON_DEMAND)
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("job", "kinds", "has_reservation", "found"),
+    [
+        (ANY_KIND, {RESERVED}, True, None),
+        (ANY_KIND, {RESERVED}, UNKNOWN, Undetermined),
+        (ANY_KIND, {RESERVED}, False, Failed),
+        (ANY_KIND, {RESERVED, ON_DEMAND}, False, None),
+        (RESERVED_KIND, {RESERVED, ON_DEMAND}, True, None),
+        (RESERVED_KIND, {RESERVED, ON_DEMAND}, UNKNOWN, Undetermined),
+        (RESERVED_KIND, {RESERVED, ON_DEMAND}, False, Failed),
+        (ONE_TERM_RESERVED, {RESERVED, ON_DEMAND}, False, Undetermined),
+        (ONE_TERM_RESERVED, {ON_DEMAND}, False, None),
+    ],
+)
+def test_reserved_capacity_alone_needs_a_reservation(
+    job: Shape,
+    kinds: set[str],
+    has_reservation: bool | Unknown,
+    found: type[Failed] | type[Undetermined] | None,
+):
+    pool = on_demand(
+        capacity_types=frozenset(kinds),
+        has_reservation=has_reservation,
+        labels={CAPACITY_TYPE: LabelValues(values=frozenset(kinds))},
+    )
+    results = {type(each) for each in check_pool(job, pool) if each.check == "capacity"}
+    assert results == ({found} if found else set()), (
+        "Karpenter makes reserved nodes only of what the account has reserved"
+    )
