@@ -59,6 +59,7 @@ class Scope:
 class Quota:
     """A ResourceQuota; `hard` is UNKNOWN if not even its keys are known, `scopes` if not all of them are."""
 
+    resource: StackResource
     title: str
     namespace: str | Unknown
     hard: Mapping[str, Value] | Unknown
@@ -81,6 +82,7 @@ def quotas_of(resources: Sequence[StackResource]) -> tuple[Quota, ...]:
 def _quota(resource: StackResource) -> Quota:
     hard = at(resource.props, "spec", "hard")
     return Quota(
+        resource=resource,
         title=f"ResourceQuota {_name(resource)}",
         namespace=text_at(resource.props, "metadata", "namespace") or "default",
         hard=UNKNOWN if hard is UNKNOWN else hard if is_object(hard) else {},

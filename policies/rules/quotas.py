@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.jobs import DeclaredJob, JobKind, jobs_on
 from holdfast.policies.inputs.ladders import (
     DeclaredLadder,
@@ -98,8 +99,18 @@ def _problems(
     namespace: TrainingNamespace, quotas: Sequence[Quota], resources: Sequence[StackResource]
 ) -> Iterator[tuple[str, bool]]:
     """Yield what is wrong with the limits of a namespace, and whether its jobs certainly cannot run."""
-    here = [each for each in quotas if each.namespace == namespace.name]
-    may_have_more = any(each.namespace is UNKNOWN or each.hard is UNKNOWN for each in quotas)
+    near = [
+        (each, same)
+        for each in quotas
+        if (same := is_same_cluster(each.resource, namespace.resource, resources)) is not False
+    ]
+    here = [each for each, same in near if same is True and each.namespace == namespace.name]
+    may_have_more = any(
+        each.namespace is UNKNOWN
+        or each.hard is UNKNOWN
+        or (same is UNKNOWN and each.namespace == namespace.name)
+        for each, same in near
+    )
     if not here and not may_have_more and namespace.is_declared:
         yield (
             (
