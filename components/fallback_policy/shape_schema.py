@@ -64,7 +64,7 @@ def shape_schema() -> Json:
                 "type": "string",
                 "minLength": 1,
                 "maxLength": LONGEST_ACCELERATOR,
-                "description": "The kind of its GPUs as the cloud spells it, for example a100, or nvidia-h100-80gb on Google Cloud; default any.",
+                "description": "The model of its GPUs, for example a100, a100-80gb, or nvidia-h100-80gb as Google Cloud spells it; default any.",
             },
             "devices": devices("Other resources of each pod"),
             "selector": {

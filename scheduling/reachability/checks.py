@@ -59,16 +59,17 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if shape.accelerator is None or pool.machines is UNKNOWN:
         return
     machines = candidate_machines(shape, pool)
-    kinds = sorted({machine.accelerator for machine in machines if machine.accelerator is not None})
-    if shape.accelerator in kinds:
+    found = {machine.has_accelerator(shape.accelerator) for machine in machines}
+    if True in found:
         return
     if pool.unknown_machine_types:
         yield Undetermined(check="accelerator", reason=_not_in_table(pool))
         return
-    if any(machine.capacity.gpus and machine.accelerator is None for machine in machines):
+    if UNKNOWN in found:
         yield Undetermined(check="accelerator", reason="which GPUs its machines have is not known")
         return
-    there = " and ".join(kinds) or "no GPUs"
+    kinds = {machine.accelerator for machine in machines if machine.accelerator is not None}
+    there = " and ".join(sorted(kinds)) or "no GPUs"
     yield Failed.by("accelerator", messages.ACCELERATOR, kinds=there, accelerator=shape.accelerator)
 
 

@@ -4,6 +4,7 @@ The reservations are those by which each cloud's autoscaler decides whether a po
 machine. DaemonSets are rounded up, so that a result does not depend on the last 100 MiB.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -38,6 +39,9 @@ _ACCELERATORS: Final = (
     "google.com/tpu",
     "habana.ai/gaudi",
 )
+#: The memory in the name of a GPU: `a100-80gb`.
+_MEMORY: Final = re.compile(r"-([0-9]+)gb$")
+_MIB_IN_GIB: Final = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,17 @@ class MachineCapacity:
         room = replace(self.allocatable, efa=max(self.allocatable.efa, self.possible_efa))
         return min(counted.times_in(room), self.max_pods)
 
+    def has_accelerator(self, name: str) -> bool | Unknown:
+        """Whether its GPUs are of this kind: as its cloud spells it, or the model, with or without its memory (`a100-80gb`)."""
+        wanted = name.lower()
+        if self.accelerator is None:
+            return UNKNOWN if self.capacity.gpus else False
+        if wanted == self.accelerator or _model(wanted) != _model(self.accelerator):
+            return wanted == self.accelerator
+        there, asked = _MEMORY.search(self.accelerator), _MEMORY.search(wanted)
+        known = int(there[1]) if there else self.gpu_memory_mib and self.gpu_memory_mib // _MIB_IN_GIB
+        return asked is None or (UNKNOWN if known is None else int(asked[1]) == known)
+
     def unknown_devices(self, requests: Resources) -> tuple[str, ...]:
         """The devices that the pods request and its nodes may or may not have."""
         devices = (
@@ -82,6 +97,11 @@ class MachineCapacity:
     def size(self) -> tuple[int, int, int]:
         """The sort key that orders machines by size."""
         return (self.allocatable.gpus, self.allocatable.memory_mib, self.allocatable.cpu_millis)
+
+
+def _model(accelerator: str) -> str:
+    """Return the model of a GPU: of `nvidia-tesla-a100` and `nvidia-a100-80gb`, as Google Cloud spells them, `a100`."""
+    return _MEMORY.sub("", accelerator).removeprefix("nvidia-").removeprefix("tesla-")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,7 +189,7 @@ class Placement(StrEnum):
 class Shape:
     """One kind of job: a gang of `pods` that run at the same time, each with these requests.
 
-    `accelerator` is the kind of GPU as its cloud spells it, None for any. `selector` is the node selector of its pods beside
+    `accelerator` is the model of its GPUs, None for any. `selector` is the node selector of its pods beside
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
     the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
     if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share

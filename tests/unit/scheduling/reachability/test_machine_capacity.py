@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, ZONE
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.reachability.machine_capacity import (
@@ -124,6 +125,32 @@ def capacity(cpu: int, memory: int, name: str = "m") -> MachineCapacity:
 
 def most_pods(machines: tuple[MachineCapacity, ...] | list[MachineCapacity], pod: Resources) -> int:
     return max((each.pods_of(pod) for each in machines), default=0)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name", "accelerator", "expected"),
+    [
+        ("gcp", "a2-highgpu-8g", "nvidia-tesla-a100", True),
+        ("gcp", "a2-highgpu-8g", "a100", True),
+        ("gcp", "a2-highgpu-8g", "A100", True),
+        ("gcp", "a2-ultragpu-8g", "a100-80gb", True),
+        ("gcp", "a2-ultragpu-8g", "a100-40gb", False),
+        ("gcp", "a2-highgpu-8g", "a100-80gb", UNKNOWN),
+        ("gcp", "a3-megagpu-8g", "h100", False),
+        ("gcp", "a3-megagpu-8g", "h100-mega", True),
+        ("gcp", "g2-standard-4", "a100", False),
+        ("gcp", "n2-standard-8", "a100", False),
+        ("aws", "p4de.24xlarge", "a100-80gb", True),
+        ("aws", "p4d.24xlarge", "a100-80gb", False),
+        ("azure", "Standard_ND96asr_v4", "a100", True),
+    ],
+)
+def test_accelerator_is_named_by_its_model(
+    cloud: str, name: str, accelerator: str, expected: bool | Unknown
+) -> None:
+    provisioner = {"aws": Provisioner.EKS, "gcp": Provisioner.GKE, "azure": Provisioner.AKS}[cloud]
+    found = machine_capacity(machine_catalogue(cloud)[name], provisioner).has_accelerator(accelerator)
+    assert found is expected, f"{name} and {accelerator}"
 
 
 def test_dominated_machine_is_left_out_unless_its_accelerator_is_another():
