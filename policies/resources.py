@@ -105,6 +105,12 @@ def of_type(resources: Sequence[StackResource], type_token: str) -> tuple[StackR
     return tuple(each for each in resources if each.type == type_token)
 
 
+@once
+def of_types(resources: Sequence[StackResource], pattern: re.Pattern[str]) -> tuple[StackResource, ...]:
+    """Return the resources whose type matches a pattern, all of it."""
+    return tuple(each for each in resources if pattern.fullmatch(each.type))
+
+
 def chart_of(release: StackResource) -> str:
     """Return the name of the chart of a Helm release, without its repository."""
     return str(at(release.props, "chart")).rpartition("/")[2]

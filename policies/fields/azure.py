@@ -26,6 +26,7 @@ _POOL: Final = {
         linuxOSConfig(sysctls transparentHugePageDefrag transparentHugePageEnabled) localDNSProfile messageOfTheDay
         securityProfile
     """,
+    "machines beyond a reservation are on-demand": "capacityReservationGroupID",
     "how many machines it has at least": "minCount",
     "what spot may cost: a tier of spot is left by its procurementTimeout": "spotMaxPrice",
     "what happens to machines that it no longer has": "scaleDownMode=Delete scaleSetEvictionPolicy=Delete",
@@ -33,7 +34,7 @@ _POOL: Final = {
     "the kinds that are read, and the value that it has without the field": "type=VirtualMachineScaleSets|VirtualMachines workloadRuntime=OCIContainer",
 }
 _POOL_JUDGED: Final = """
-    availabilityZones capacityReservationGroupID count enableAutoScaling gpuInstanceProfile gpuProfile(driver) maxCount maxPods mode
+    availabilityZones count enableAutoScaling gpuInstanceProfile gpuProfile(driver) maxCount maxPods mode
     nodeLabels nodeTaints osDiskType osType podSubnetID powerState(code) proximityPlacementGroupID scaleSetPriority
     virtualMachinesProfile(scale(manual(count size))) vmSize vnetSubnetID
 """

@@ -15,10 +15,12 @@ from holdfast.policies.resources import StackResource, Value, at, is_list, items
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
 from holdfast.scheduling.reachability.facts import AddedToleration
+from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.scheduling.taints import Taint, Toleration
 
 _GROUP: Final = "kubernetes:admissionregistration.k8s.io/"
 _POLICY: Final = ":MutatingAdmissionPolicy"
+_EXTENDED_RESOURCE: Final = AddedToleration(toleration=Toleration(key=GPU_RESOURCE), for_gpu_pods=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +45,19 @@ def unreadable_tolerations(policy: StackResource) -> Iterator[str]:
 
 
 def tolerations_for(
-    pool: str | Unknown | None, resources: Sequence[StackResource]
+    pool: str | Unknown | None, provisioner: Provisioner, resources: Sequence[StackResource]
 ) -> tuple[AddedToleration, ...] | Unknown:
-    """Return the tolerations that the program's admission adds to pods in training namespaces that select a pool."""
+    """Return the tolerations that the program's admission, and the cloud, add to pods in training namespaces that select a pool."""
     rules = _rules(resources)
     if rules is UNKNOWN:
         return UNKNOWN
-    return tuple(
+    by_cloud = (_EXTENDED_RESOURCE,) if provisioner.tolerates_gpu_taint else ()
+    by_program = (
         AddedToleration(toleration=rule.toleration, for_gpu_pods=pool not in rule.pools)
         for rule in rules
         if pool in rule.pools or rule.for_gpu_pods
     )
+    return (*by_program, *by_cloud)
 
 
 @once

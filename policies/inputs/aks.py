@@ -14,6 +14,7 @@ from holdfast.policies.clusters import clusters_of
 from holdfast.policies.fields import azure
 from holdfast.policies.fields.table import Fields
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.egress import closed_on_aks
 from holdfast.policies.inputs.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,
@@ -22,7 +23,7 @@ from holdfast.policies.inputs.pool import (
     known_taints,
     machines_named,
 )
-from holdfast.policies.inputs.refused_pools import fewer_addresses, images_on_aks, refused_by_aks
+from holdfast.policies.inputs.refused_pools import fewer_addresses, refused_by_aks, unsold_on_aks
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -37,7 +38,7 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, RESERVED, SPOT
+from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
 from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
@@ -111,7 +112,6 @@ def _pool(
     name = declared if isinstance(declared, str) else resource.logical_name
     priority = text_at(profile, "scaleSetPriority")
     is_spot = _is(profile, "scaleSetPriority", "Spot")
-    is_reserved = at(profile, "capacityReservationGroupID") is not None
     sizes, limits = _sizes(profile)
     networks = _networks(resource, resources)
     most_pods = _most_pods(profile, networks)
@@ -121,6 +121,7 @@ def _pool(
     machines = machines_named(named, "azure", Provisioner.AKS)
     return DeclaredPool(
         resource=resource,
+        profile=profile,
         provisioner=Provisioner.AKS,
         label=label,
         node_pool=name,
@@ -130,7 +131,7 @@ def _pool(
         facts=PoolFacts(
             name=label if isinstance(label, str) else resource.logical_name,
             title=f"agent pool {name!r}",
-            capacity_types=frozenset({SPOT if is_spot else RESERVED if is_reserved else ON_DEMAND}),
+            capacity_types=frozenset({SPOT if is_spot else ON_DEMAND}),
             is_decided=priority is not UNKNOWN,
             labels=_labels(profile, is_spot=is_spot),
             taints=_taints(profile, is_spot=is_spot),
@@ -142,13 +143,18 @@ def _pool(
             is_stopped=_is(at(profile, "powerState"), "code", "Stopped"),
             unmodeled=(
                 *((WINDOWS,) if _is(profile, "osType", "Windows") else ()),
-                *(reason for network in networks for reason in images_on_aks(network)),
+                *(reason for network in networks for reason in closed_on_aks(resource, network, resources)),
+                *(
+                    reason
+                    for cluster in clusters_of(resource, "azure-native", resources)
+                    for reason in unsold_on_aks(profile, cluster.props)
+                ),
                 *fewer_addresses(resource, next(iter(networks), None), most_pods, limits.nodes, resources),
             ),
             unmodeled_gpus=(NO_DRIVER,) if _is(at(profile, "gpuProfile"), "driver", "None") else (),
             zones=texts_at(profile, "availabilityZones"),
             is_compact=True if text_at(profile, "proximityPlacementGroupID") else None,
-            added_tolerations=tolerations_for(label, resources),
+            added_tolerations=tolerations_for(label, Provisioner.AKS, resources),
         ),
         is_for_jobs=is_for_jobs,
     )

@@ -44,6 +44,7 @@ _OWN: Final = frozenset({"temporaryNameForRotation"})
 #: The other fields of a cluster decide nothing about its pools.
 _FIELDS_OF_CLUSTER: Final = {
     "name": "resourceName",
+    "location": "location",
     "networkProfile": "networkProfile",
     "nodeProvisioningProfile": "nodeProvisioningProfile",
 }

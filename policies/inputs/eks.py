@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.egress import closed_on_ec2
 from holdfast.policies.inputs.node_classes import open_user_data
+from holdfast.policies.inputs.node_roles import missing_rights, role_of_group
 from holdfast.policies.inputs.pool import (
     NO_DRIVER,
     WINDOWS,
@@ -26,18 +29,25 @@ from holdfast.policies.resources import (
     items_at,
     labels_at,
     of_type,
+    of_types,
     once,
     text_at,
     texts_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.machines import is_sold_in, regions
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import Taint
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
+_POLICIES: Final = re.compile(r"aws:iam/(?:policy|rolePolicy|userPolicy):\w+")
+_TAG: Final = "aws:autoscaling/tag:Tag"
+_TEMPLATE_TAG: Final = "k8s.io/cluster-autoscaler/node-template/"
+_READS_GROUPS: Final = re.compile(r"eks:(?:\*|Describe(?:\*|Nodegroup))")
+_SUBNET: Final = "aws:ec2/subnet:Subnet"
 _LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 #: The network interfaces that are fabric adapters: with an address of their own, and without.
 _ADAPTERS: Final = frozenset({"efa", "efa-only"})
@@ -74,10 +84,11 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
     given = at(props, "capacityType")
     kind = _CAPACITY_TYPES.get(given, ON_DEMAND) if isinstance(given, str) else ON_DEMAND
     image = str(text_at(props, "amiType") or "")
-    machines = _machines(group, resources)
+    machines, subnets = _machines(group, resources), _subnets(group, resources)
     taints = items_at(props, "taints")
     return DeclaredPool(
         resource=group,
+        profile=group.props,
         provisioner=Provisioner.EKS,
         label=label,
         node_pool=name,
@@ -99,11 +110,21 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
                 *((WINDOWS,) if image.startswith("WINDOWS") else ()),
                 *unread(group),
                 *_unread_template(group, resources),
+                *closed_on_ec2(subnets, resources),
+                *_unsold(machines, subnets),
+                *_from_zero(group, resources),
+                *missing_rights(role_of_group(group, resources), resources),
             ),
             unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),
-            added_tolerations=tolerations_for(label, resources),
+            added_tolerations=tolerations_for(label, Provisioner.EKS, resources),
         ),
     )
+
+
+def _subnets(group: StackResource, resources: Sequence[StackResource]) -> list[StackResource]:
+    """Return the subnets of the program that a node group has its machines in."""
+    referred = group.refers_to.get("subnetIds", ())
+    return [each for each in of_type(resources, _SUBNET) if each.urn in referred]
 
 
 def _machines(group: StackResource, resources: Sequence[StackResource]) -> Machines:
@@ -117,6 +138,33 @@ def _machines(group: StackResource, resources: Sequence[StackResource]) -> Machi
     if found.capacities is UNKNOWN:
         return found
     return replace(found, capacities=tuple(each.with_device_plugins() for each in found.capacities))
+
+
+def _from_zero(group: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield that nothing tells Cluster Autoscaler the labels of the nodes of a group that has none yet.
+
+    It reads them from the group, if its role may, or from tags of the Auto Scaling group. Only a role of the program is judged.
+    """
+    scaling = at(group.props, "scalingConfig")
+    documents = [str(at(each.props, "policy")) for each in of_types(resources, _POLICIES)]
+    scales = any("autoscaling:SetDesiredCapacity" in each for each in documents)
+    reads = any(_READS_GROUPS.search(each) for each in documents)
+    tagged = any(_TEMPLATE_TAG in str(at(each.props, "tag", "key")) for each in of_type(resources, _TAG))
+    is_empty = not (count(at(scaling, "minSize")) or count(at(scaling, "desiredSize")))
+    if is_empty and scales and not reads and not tagged and at(group.props, "labels"):
+        yield (
+            "it starts without nodes, and the role of Cluster Autoscaler in this program may not read its labels (eks:DescribeNodegroup), "
+            f"nor do tags of its Auto Scaling group have them ({_TEMPLATE_TAG}…)"
+        )
+
+
+def _unsold(machines: Machines, subnets: Sequence[StackResource]) -> Iterator[str]:
+    """Yield that the region of its subnets has none of its machine types, by the table of machines."""
+    zones = {text_at(each.props, "availabilityZone") for each in subnets}
+    there = {str(zone)[:-1] for zone in zones} & regions("aws")
+    names = [each.name for each in (() if machines.capacities is UNKNOWN else machines.capacities)]
+    if names and there and not any(is_sold_in(name, region) for name in names for region in there):
+        yield f"{', '.join(sorted(there))} does not have {' or '.join(names)}, by the table of machines"
 
 
 def _launch_template(
@@ -181,6 +229,7 @@ def _built_in(cluster: StackResource) -> Iterator[DeclaredPool]:
             title = f"built-in pool {name!r} of Auto Mode"
             yield DeclaredPool(
                 resource=cluster,
+                profile={},
                 provisioner=Provisioner.EKS,
                 label=None,
                 node_pool=name,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
 from holdfast.policies.clusters import clusters_of
 from holdfast.policies.fields import gcp
 from holdfast.policies.inputs.admission import tolerations_for
-from holdfast.policies.inputs.gke_zones import CLUSTER, fewer_nodes, pool_limits, pool_zones
+from holdfast.policies.inputs.egress import closed_on_gke
+from holdfast.policies.inputs.gke_machines import accelerator_of, machines_of, sharing_labels
+from holdfast.policies.inputs.gke_zones import (
+    CLUSTER,
+    fewer_addresses,
+    least_nodes,
+    pool_limits,
+    pool_zones,
+    without_machines,
+)
 from holdfast.policies.inputs.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,
@@ -18,7 +27,6 @@ from holdfast.policies.inputs.pool import (
     DeclaredPool,
     Machines,
     known_taints,
-    machines_named,
     taint_of,
 )
 from holdfast.policies.inputs.refused_pools import images_on_gke, outside_its_class, refused_by_gke
@@ -43,18 +51,16 @@ from holdfast.scheduling.labels import (
     GKE_PROVISIONING,
     GKE_SPOT,
     GKE_SPOT_VALUE,
-    GPU_RESOURCE,
     ON_DEMAND,
     POOL,
     RESERVED,
     SPOT,
     ZONE,
 )
-from holdfast.scheduling.machines import attachable_to, machine_catalogue, with_attached
 from holdfast.scheduling.reachability.affinity import ABSENT, LabelFact
 from holdfast.scheduling.reachability.facts import AddedToleration, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
 from holdfast.scheduling.taints import GPU, Taint, Toleration
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
@@ -72,8 +78,6 @@ _EFFECTS: Final = {
     "PREFER_NO_SCHEDULE": "PreferNoSchedule",
     "NO_EXECUTE": "NoExecute",
 }
-# GKE adds a toleration to pods that request GPUs (ExtendedResourceToleration).
-_GPU_TOLERATION: Final = AddedToleration(toleration=Toleration(key=GPU_RESOURCE), for_gpu_pods=True)
 # GKE's own taints of nodes with Arm processors and of sandboxed nodes. It adds the toleration to pods that select Arm.
 _ARM: Final = Taint(key=ARCH, value="arm64")
 _ARM_TOLERATION: Final = AddedToleration(toleration=Toleration.of(_ARM), selecting=(ARCH, "arm64"))
@@ -82,34 +86,30 @@ _SANDBOX: Final = Taint(key="sandbox.gke.io/runtime", value="gvisor")
 _METADATA: Final = "iam.gke.io/gke-metadata-server-enabled"
 _TPU_TOPOLOGY: Final = "cloud.google.com/gke-tpu-topology"
 
-#: GPUs that GKE divides into partitions, and their memory.
-_MEMORY_GB: Final[Mapping[str, int]] = {
-    "nvidia-tesla-a100": 40,
-    "nvidia-a100-80gb": 80,
-    "nvidia-h100-80gb": 80,
-    "nvidia-h200-141gb": 141,
-    "nvidia-b200": 180,
-    "nvidia-gb200": 186,
-    "nvidia-rtx-pro-6000": 96,
-}
-_PARTITION: Final = re.compile(r"(?P<compute>[1-7])g\.(?P<memory>[0-9]{1,3})gb")
-_COMPUTE_UNITS: Final = 7
-_MEMORY_UNITS: Final = 8
-_STRATEGIES: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
-
-# GKE's machine type for node pools that set none.
-_DEFAULT_MACHINE_TYPE: Final = "e2-medium"
-
 
 @once
 def gke_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return the pools of the stack's GKE node pools, and those inside its clusters."""
-    own = [_pool(each, resources) for each in of_type(resources, NODE_POOL)]
-    inline = [pool for each in of_type(resources, CLUSTER) for pool in _inline(each, resources)]
-    return (*own, *inline)
+    clusters = {each.urn: each for each in of_type(resources, CLUSTER)}
+    return tuple(
+        replace(
+            _pool(each, resources),
+            resource=clusters.get(each.urn, each),
+            labels_path=f"{where}nodeConfig.labels",
+            taints_path=f"{where}nodeConfig.taints",
+        )
+        for where, each in _declared(resources)
+    )
 
 
-def _inline(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
+@once
+def _declared(resources: Sequence[StackResource]) -> tuple[tuple[str, StackResource], ...]:
+    """Return the node pools of the stack; those inside a cluster as resources of their own, with where the cluster has them."""
+    inline = [pool for each in of_type(resources, CLUSTER) for pool in _inline(each)]
+    return (*(("", each) for each in of_type(resources, NODE_POOL)), *inline)
+
+
+def _inline(cluster: StackResource) -> Iterator[tuple[str, StackResource]]:
     """Yield the pools that a cluster declares itself, and the default pool that it is created with."""
     listed, declared = items_at(cluster.props, "nodePools"), known_items(cluster.declared, "nodePools")
     profiles = [
@@ -126,13 +126,7 @@ def _inline(cluster: StackResource, resources: Sequence[StackResource]) -> Itera
         profiles.append(("", {"name": _DEFAULT_POOL, **default, **counted}, set_of_it))
     for where, profile, inputs in profiles:
         if is_object(profile) and is_object(inputs):
-            pool = _pool(replace(cluster, props=profile, inputs=inputs), resources)
-            yield replace(
-                pool,
-                resource=cluster,
-                labels_path=f"{where}nodeConfig.labels",
-                taints_path=f"{where}nodeConfig.taints",
-            )
+            yield where, replace(cluster, props=profile, inputs=inputs)
 
 
 def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
@@ -140,18 +134,19 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     declared = text_at(node_pool.props, "name")
     name = declared if isinstance(declared, str) else node_pool.logical_name
     kinds, decided = _capacity_types(node_pool)
-    machines, zones = _machines(node_pool), pool_zones(node_pool, resources)
+    machines, zones = machines_of(node_pool), pool_zones(node_pool, resources)
     limits, most_pods = pool_limits(node_pool, resources), _most_pods(node_pool, resources)
     image = str(text_at(node_pool.props, "nodeConfig", "imageType") or "")
-    driver = at(_accelerator(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
+    driver = at(accelerator_of(node_pool), "gpuDriverInstallationConfig", "gpuDriverVersion")
     return DeclaredPool(
         resource=node_pool,
+        profile=node_pool.props,
         provisioner=Provisioner.GKE,
         label=label,
         node_pool=name,
         title=f"node pool {name!r}",
-        labels_path="nodeConfig.labels",
-        taints_path="nodeConfig.taints",
+        labels_path="",
+        taints_path="",
         no_schedule="NO_SCHEDULE",
         facts=PoolFacts(
             name=label if isinstance(label, str) else node_pool.logical_name,
@@ -163,15 +158,18 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             machines=_with_most_pods(most_pods, machines.capacities),
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
-                *fewer_nodes(node_pool, resources, machines.capacities, most_pods, limits.nodes),
-                *images_on_gke(node_pool, resources),
+                *_fewer_nodes(node_pool, resources, machines, limits.nodes),
+                *fewer_addresses(node_pool, resources, most_pods, limits.nodes),
+                *without_machines(node_pool, resources),
+                *images_on_gke(node_pool),
+                *closed_on_gke(node_pool, resources),
                 *outside_its_class(node_pool, name, resources),
                 *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
             least_priority=_least_priority(node_pool),
             faults=tuple(refused_by_gke(node_pool, kinds if decided else frozenset(), resources)),
-            shares_gpus=at(_accelerator(node_pool), "gpuSharingConfig") is not None,
+            shares_gpus=at(accelerator_of(node_pool), "gpuSharingConfig") is not None,
             unknown_machine_types=machines.unknown_types,
             limits=limits,
             zones=zones,
@@ -197,66 +195,54 @@ def _capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
     return frozenset({ON_DEMAND}) | unknown, not unknown
 
 
+def _fewer_nodes(
+    node_pool: StackResource,
+    resources: Sequence[StackResource],
+    machines: Machines,
+    declared: int | Unknown | None,
+) -> Iterator[str]:
+    """Yield that the limits of its cluster's autoscaler, which count the nodes of all pools, allow fewer nodes than it declares."""
+    if not isinstance(declared, int) or at(node_pool.props, "autoscaling") is None:
+        return
+    for cluster in clusters_of(node_pool, "gcp", resources):
+        scaling = at(cluster.props, "clusterAutoscaling")
+        limits = items_at(scaling, "resourceLimits")
+        for each in () if limits is UNKNOWN or at(scaling, "enabled") is False else limits:
+            kind, most = str(text_at(each, "resourceType")), count(at(each, "maximum"))
+            used = _least_used(machines, kind)
+            if not isinstance(most, int) or not used:
+                continue
+            others = sum(
+                least_nodes(other, resources) * _least_used(machines_of(other), kind)
+                for _, other in _declared(resources)
+                if other != node_pool
+                and cluster.urn in {own.urn for own in clusters_of(other, "gcp", resources)}
+            )
+            if (nodes := max(0, int((most - others) // used))) < declared:
+                beside = f", of which other pools always have {int(others)}," if others else ""
+                yield (
+                    f"the limit `{kind}: {most}` of its cluster's autoscaling{beside} allows {nodes} of the {declared} nodes that it may "
+                    "have"
+                )
+
+
+def _least_used(machines: Machines, kind: str) -> Fraction:
+    """Return how much of a limit a machine of a pool uses at least: memory is in GB."""
+    capacities = () if machines.capacities is UNKNOWN else machines.capacities
+    return min((_used(each, kind) for each in capacities), default=Fraction(0))
+
+
+def _used(machine: MachineCapacity, kind: str) -> Fraction:
+    whole = machine.capacity
+    known = {"cpu": Fraction(whole.cpu_millis, 1000), "memory": Fraction(whole.memory_mib, 1024)}
+    return known.get(kind, Fraction(whole.gpus if kind == machine.accelerator else 0))
+
+
 def _least_priority(node_pool: StackResource) -> int | None:
     """Return the least priority of pods for which it gets its first nodes."""
     scaling = at(node_pool.props, "autoscaling")
     least = at(scaling, "minNodeCount") or at(scaling, "totalMinNodeCount")
     return None if scaling is None or least else LEAST_PRIORITY
-
-
-def _machines(node_pool: StackResource) -> Machines:
-    name = text_at(node_pool.props, "nodeConfig", "machineType")
-    attached = items_at(node_pool.props, "nodeConfig", "guestAccelerators")
-    if name is UNKNOWN or attached is UNKNOWN or UNKNOWN in attached:
-        return Machines(capacities=UNKNOWN)
-    machine = machine_catalogue("gcp").get(name or _DEFAULT_MACHINE_TYPE)
-    if machine is None or not attached:
-        return machines_named([name or _DEFAULT_MACHINE_TYPE], "gcp", Provisioner.GKE)
-    kind, gpus = text_at(attached[0], "type"), count(at(attached[0], "count"))
-    if not machine.gpus and isinstance(kind, str) and isinstance(gpus, int):
-        if gpus not in attachable_to(machine).get(kind, ()):
-            return Machines(capacities=(), unknown_types=(f"{machine.name} with {gpus} {kind}",))
-        machine = with_attached(machine, kind, gpus)
-    clients = _clients_of_a_gpu(node_pool)
-    if clients is UNKNOWN or (not machine.gpus and UNKNOWN in (kind, gpus)):
-        return Machines(capacities=UNKNOWN)
-    shared = replace(machine, gpus=machine.gpus * clients)
-    return Machines(capacities=(machine_capacity(shared, Provisioner.GKE),))
-
-
-def _accelerator(node_pool: StackResource) -> Value:
-    attached = items_at(node_pool.props, "nodeConfig", "guestAccelerators")
-    return attached[0] if attached is not UNKNOWN and attached else None
-
-
-def _clients_of_a_gpu(node_pool: StackResource) -> int | Unknown:
-    """Return as how many GPUs its nodes list each: one for each partition, and for each client that may share it."""
-    size = text_at(_accelerator(node_pool), "gpuPartitionSize")
-    sharing = at(_accelerator(node_pool), "gpuSharingConfig")
-    clients = 1 if sharing is None else whole_number(at(sharing, "maxSharedClientsPerGpu"))
-    if size is UNKNOWN or not isinstance(clients, int):
-        return UNKNOWN
-    parts = _partitions(_accelerator_kind(node_pool), size) if size else 1
-    return parts if parts is UNKNOWN else parts * clients
-
-
-def _accelerator_kind(node_pool: StackResource) -> str:
-    machine = machine_catalogue("gcp").get(str(at(node_pool.props, "nodeConfig", "machineType")))
-    own = machine.accelerator if machine is not None else None
-    return own or str(at(_accelerator(node_pool), "type"))
-
-
-def _partitions(kind: str, size: str) -> int | Unknown:
-    """Return into how many partitions of this size, such as `1g.10gb`, NVIDIA divides a GPU.
-
-    It has seven compute units and eight memory units; a partition takes whole ones of both. (GKE's device plugin has the
-    numbers as a table.)
-    """
-    named, whole = _PARTITION.fullmatch(size), _MEMORY_GB.get(kind)
-    if named is None or whole is None:
-        return UNKNOWN
-    memory = max(1, round(_MEMORY_UNITS * int(named["memory"]) / whole))
-    return min(_COMPUTE_UNITS // max(1, int(named["compute"])), _MEMORY_UNITS // memory)
 
 
 def _labels(
@@ -273,7 +259,7 @@ def _labels(
         **spot,
         **sandbox,
         ZONE: zone,
-        **_sharing_labels(_accelerator(node_pool)),
+        **sharing_labels(accelerator_of(node_pool)),
         **_labels_of_settings(node_pool),
     }
 
@@ -285,22 +271,6 @@ def _labels_of_settings(node_pool: StackResource) -> Mapping[str, LabelFact]:
     topology = text_at(node_pool.props, "placementPolicy", "tpuTopology")
     metadata = {_METADATA: served[mode]} if mode in served else {}
     return {**metadata, **({_TPU_TOPOLOGY: topology} if topology is not None else {})}
-
-
-def _sharing_labels(accelerator: Value) -> Mapping[str, LabelFact]:
-    """Return the labels by which jobs select partitions of GPUs, and GPUs that are shared."""
-    sharing = at(accelerator, "gpuSharingConfig")
-    strategy, clients = text_at(sharing, "gpuSharingStrategy"), count(at(sharing, "maxSharedClientsPerGpu"))
-    found: Mapping[str, LabelFact | None] = {
-        "cloud.google.com/gke-gpu-partition-size": text_at(accelerator, "gpuPartitionSize") or None,
-        "cloud.google.com/gke-gpu-sharing-strategy": _STRATEGIES.get(strategy, UNKNOWN)
-        if isinstance(strategy, str)
-        else strategy,
-        "cloud.google.com/gke-max-shared-clients-per-gpu": str(clients)
-        if isinstance(clients, int)
-        else clients,
-    }
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _is_sandboxed(node_pool: StackResource) -> bool:
@@ -354,7 +324,7 @@ def _taint(value: Value) -> Taint | Unknown | None:
 def _tolerations(
     node_pool: StackResource, label: str | Unknown | None, resources: Sequence[StackResource]
 ) -> tuple[AddedToleration, ...] | Unknown:
-    added = tolerations_for(label, resources)
+    added = tolerations_for(label, Provisioner.GKE, resources)
     if added is UNKNOWN:
         return UNKNOWN
     compute_class = text_at(node_pool.props, "nodeConfig", "labels", COMPUTE_CLASS)
@@ -362,4 +332,4 @@ def _tolerations(
     by_class = (
         (AddedToleration(toleration=Toleration(key=COMPUTE_CLASS)),) if isinstance(compute_class, str) else ()
     )
-    return (*added, _GPU_TOLERATION, _ARM_TOLERATION, *by_class)
+    return (*added, _ARM_TOLERATION, *by_class)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Final
 
 from holdfast.policies.clusters import clusters_of
@@ -12,16 +11,14 @@ from holdfast.policies.resources import (
     Value,
     at,
     count,
-    items_at,
     known_items,
     of_type,
     text_at,
     texts_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.machines import regions, zones_of
+from holdfast.scheduling.machines import regions, zones_of, zones_with
 from holdfast.scheduling.reachability.facts import Limits
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 
@@ -55,47 +52,27 @@ def pool_limits(node_pool: StackResource, resources: Sequence[StackResource]) ->
     return Limits(nodes=nodes, nodes_in_zone=in_zone, set_by=field)
 
 
-def fewer_nodes(
+def least_nodes(node_pool: StackResource, resources: Sequence[StackResource]) -> int:
+    """Return how many nodes it always has, as far as that is known."""
+    scaling = at(node_pool.props, "autoscaling")
+    total, in_zone = (count(at(scaling, field)) for field in ("totalMinNodeCount", "minNodeCount"))
+    if isinstance(total, int):
+        return total
+    each = _in_zone(node_pool, None) if scaling is None else in_zone
+    zones = _zone_count(node_pool, resources)
+    return each * zones if isinstance(each, int) and isinstance(zones, int) else 0
+
+
+def fewer_addresses(
     node_pool: StackResource,
     resources: Sequence[StackResource],
-    machines: tuple[MachineCapacity, ...] | Unknown,
     most_pods: int | Unknown | None,
     declared: int | Unknown | None,
 ) -> Iterator[str]:
-    """Yield what of its cluster keeps the pool from having as many nodes as it declares."""
-    if not isinstance(declared, int):
-        return
-    scales = at(node_pool.props, "autoscaling") is not None
-    bounds = [*_by_cluster_limits(node_pool, resources, machines)] if scales else []
-    addresses = _by_pod_range(node_pool, resources, _MOST_PODS if most_pods is None else most_pods)
-    for what, nodes in (*bounds, *addresses):
-        if nodes < declared:
+    """Yield that the addresses of its pods are too few for as many nodes as it declares."""
+    for what, nodes in _by_pod_range(node_pool, resources, _MOST_PODS if most_pods is None else most_pods):
+        if isinstance(declared, int) and nodes < declared:
             yield f"{what} allows {nodes} of the {declared} nodes that it may have"
-
-
-def _by_cluster_limits(
-    node_pool: StackResource,
-    resources: Sequence[StackResource],
-    machines: tuple[MachineCapacity, ...] | Unknown,
-) -> Iterator[tuple[str, int]]:
-    """Yield how many nodes the resource limits of node auto-provisioning allow: they count the nodes of all pools."""
-    if machines is UNKNOWN or not machines:
-        return
-    for cluster in clusters_of(node_pool, "gcp", resources):
-        scaling = at(cluster.props, "clusterAutoscaling")
-        limits = items_at(scaling, "resourceLimits")
-        for each in () if limits is UNKNOWN or at(scaling, "enabled") is False else limits:
-            kind, most = text_at(each, "resourceType"), count(at(each, "maximum"))
-            used = min(_used(machine, str(kind)) for machine in machines)
-            if isinstance(most, int) and used:
-                yield f"the limit `{kind}: {most}` of its cluster's autoscaling", int(most // used)
-
-
-def _used(machine: MachineCapacity, kind: str) -> Fraction:
-    """How much of a limit one machine uses: memory is in GB."""
-    whole = machine.capacity
-    known = {"cpu": Fraction(whole.cpu_millis, 1000), "memory": Fraction(whole.memory_mib, 1024)}
-    return known.get(kind, Fraction(whole.gpus if kind == machine.accelerator else 0))
 
 
 def _by_pod_range(
@@ -122,6 +99,25 @@ def _by_pod_range(
             f"the range {name or block} of its pods' addresses",
             max(2 ** (32 - int(size)) for size in sizes) // each,
         )
+
+
+def without_machines(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+    """Yield that it has zones which the region of its cluster does not have, or in which there are no machines of its type."""
+    machine, zones = (
+        str(text_at(node_pool.props, "nodeConfig", "machineType")),
+        pool_zones(node_pool, resources),
+    )
+    sold = zones_with(machine)
+    if sold is not None and isinstance(zones, frozenset) and (missing := zones - sold):
+        yield f"there were no {machine} in {', '.join(sorted(missing))} when the table of machines was made"
+    named = texts_at(node_pool.props, "nodeLocations")
+    if not isinstance(named, frozenset):
+        return
+    for cluster in clusters_of(node_pool, "gcp", resources):
+        location = str(text_at(cluster.props, "location"))
+        region = location if location in regions("gcp") else location.rpartition("-")[0]
+        if region in regions("gcp") and (missing := named - {*zones_of(region)}):
+            yield f"its cluster is in {region}, which has no {', '.join(sorted(missing))}"
 
 
 def _declared(

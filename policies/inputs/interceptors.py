@@ -42,7 +42,17 @@ _PLACING: Final = re.compile(
 _SIZING: Final = re.compile(r"\bresources\b")
 #: By which a rule bounds what pods request, where it does not only ask that they do.
 _COMPARING: Final = re.compile(r"[<>]|quantity\(|(?:Greater|Less)Than")
+#: In a rule about what changes of an object, or who changes it: a move of the ladder changes the job.
+_ON_CHANGE: Final = re.compile(r"\boldObject\b|\buserInfo\b|\brequest\.operation\b")
+_JOBS: Final = frozenset({"jobs", "jobsets", "rayjobs", "rayclusters", "*", "*/*"})
+_JOB_KINDS: Final = frozenset({"Job", "JobSet", "RayJob", "RayCluster", "*"})
+_CHANGING: Final = frozenset({"UPDATE", "*"})
+_CHANGES: Final = "whether {policy} lets the ladder change its jobs is not judged"
 _OWN: Final = "holdfast.dev"
+#: Holdfast's own components with policies, in the URNs of what they make.
+_OWN_PARENT: Final = re.compile(
+    r"holdfast:index:(?:ControllerWritePolicy|JobAdmission|JobValidation|TrainingAdmission|TransferPolicy)\$"
+)
 _COVERED: Final = frozenset({"pods", "jobs", "jobsets", "rayjobs", "rayclusters", "*", "*/*"})
 _KINDS: Final = frozenset({"Pod", "Job", "JobSet", "RayJob", "RayCluster", "*"})
 #: What is created for each machine, by Karpenter and by the machine itself.
@@ -156,10 +166,15 @@ def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[
         or not namespace.may_have(at(matched, "namespaceSelector"))
     ):
         return ""
+    tested = f"{at(spec, 'validations')} {at(spec, 'variables')} {at(spec, 'matchConditions')}"
+    changes = at(spec, "validations") is not None and _covers(rules, _JOBS, _CHANGING)
+    if changes and _ON_CHANGE.search(tested):
+        return _CHANGES.format(policy=_title(policy))
     if "Deleting" in kind:
         return f"whether {_title(policy)} deletes its jobs is not judged"
-    changes = _places(at(spec, "mutations"), sizes=True)
-    if changes or any(_places(at(spec, part)) for part in ("validations", "variables")):
+    if _places(at(spec, "mutations"), sizes=True) or any(
+        _places(at(spec, part)) for part in ("validations", "variables")
+    ):
         return f"where {_title(policy)} places its pods is not judged"
     # The variables of a policy without validations bound nothing.
     validations = at(spec, "validations")
@@ -222,6 +237,13 @@ def _kyverno(policy: StackResource, namespace: Concerned, _: Sequence[StackResou
             return _NO_MACHINES.format(policy=f"{_title(policy)} of Kyverno")
         if at(enforced, "deny") == {} and _may_cover(at(rule, "match"), namespace, kinds=_KINDS):
             return _REJECTS_ALL.format(policy=f"{_title(policy)} of Kyverno")
+        tested = f"{enforced} {at(rule, 'preconditions')}"
+        if (
+            enforced is not None
+            and _ON_CHANGE.search(tested)
+            and _may_cover(at(rule, "match"), namespace, _JOB_KINDS)
+        ):
+            return _CHANGES.format(policy=f"{_title(policy)} of Kyverno")
         rejects = _places(enforced) or _bounds(enforced)
         if (rejects or _places(at(rule, "mutate"), sizes=True)) and _may_cover(at(rule, "match"), namespace):
             return f"where {_title(policy)} of Kyverno lets its pods run is not judged"
@@ -311,7 +333,7 @@ def _intercepting(resources: Sequence[StackResource]) -> tuple[tuple[StackResour
     return tuple(
         (each, read)
         for each in resources
-        if each.type.startswith("kubernetes:")
+        if each.type.startswith("kubernetes:") and not _OWN_PARENT.search(each.urn)
         for pattern, read in _READERS.items()
         if pattern.fullmatch(each.type)
     )
@@ -322,7 +344,7 @@ def _places(value: Value, *, sizes: bool = False) -> bool:
     if is_object(value):
         return any(_names(key, sizes=sizes) or _places(each, sizes=sizes) for key, each in value.items())
     if isinstance(value, str):
-        return _OWN not in value and _names(value, sizes=sizes)
+        return _names(value, sizes=sizes)
     return is_list(value) and any(_places(each, sizes=sizes) for each in value)
 
 

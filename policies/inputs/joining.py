@@ -5,38 +5,42 @@ Karpenter buys a machine without knowing any of it. Other programs may make more
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
-from typing import Final, cast
+from typing import Final
 
 from holdfast.policies.clusters import clusters_of
+from holdfast.policies.inputs.egress import closed_on_ec2
+from holdfast.policies.inputs.node_roles import (
+    actions,
+    missing_rights,
+    role_of_class,
+    statements,
+    without_access,
+)
 from holdfast.policies.resources import (
     StackResource,
     Value,
     at,
-    is_list,
     is_object,
     items_at,
     known_items,
     memory_mib,
     of_type,
+    of_types,
     once,
     text_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.reachability.messages import NO_IMAGE, MessageTemplate
 
+_CLUSTER: Final = "aws:eks/cluster:Cluster"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
 _RULES: Final = re.compile(r"aws:(?:ec2/securityGroupRule|vpc/securityGroupIngressRule):\w+")
 _ADD_ON: Final = "aws:eks/addon:Addon"
 _NETWORK_OF_ZONE: Final = re.compile(r"kubernetes:crd\.k8s\.amazonaws\.com/v\w+:ENIConfig")
-_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
-_ROLE: Final = "aws:iam/role:Role"
-#: EKS itself admits the role of a managed node group.
-_NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _POLICY: Final = re.compile(r"aws:(?:iam/(?:policy|rolePolicy|userPolicy)|organizations/policy):\w+")
 _BUYS: Final = re.compile(r"(?i)\*|ec2:(\*|RunInstances|CreateFleet)")
 #: The conditions by which policies choose machines.
@@ -61,9 +65,12 @@ def hindered_machines(
 ) -> Iterator[str]:
     """Yield why machines of a class may not join the cluster, or pods on them not reach each other."""
     yield from _few_addresses(node_class, resources)
+    yield from closed_on_ec2(selected_by(node_class, "subnetSelectorTerms", _SUBNET, resources), resources)
     yield from _closed_groups(node_class, resources)
+    yield from _of_other_clusters(node_pool, node_class, resources)
     yield from _zones_without_network(zones, resources)
-    yield from _without_access(node_pool, node_class, resources)
+    yield from without_access(node_pool, node_class, resources)
+    yield from missing_rights(role_of_class(node_class, resources), resources)
     yield from _denied(resources)
     yield from _small_disk(node_class)
 
@@ -85,7 +92,31 @@ def faults_of_class(
         yield NO_IMAGE.filled(name=name, version=version)
 
 
-def has_tags(tags: Value, wanted: Value) -> bool:
+def selected_by(
+    node_class: StackResource, field: str, type_token: str, resources: Sequence[StackResource]
+) -> list[StackResource]:
+    """Return the program's resources that the terms of a class select, by tags or ids; none if a term selects by anything else."""
+    terms = items_at(node_class.props, "spec", field)
+    listed: Sequence[Value] = () if terms is UNKNOWN else terms
+    if not all(is_object(at(each, "tags")) or at(each, "id") is not None for each in listed):
+        return []
+    referred = node_class.refers_to.get("spec", ())
+    return [
+        each
+        for each in of_type(resources, type_token)
+        if any(_is_selected(each, term, each.urn in referred) for term in listed)
+    ]
+
+
+def _is_selected(resource: StackResource, term: Value, is_referred: bool) -> bool:
+    """Whether a term selects a resource: by its tags, or by its id, which the program refers to before it is known."""
+    tags, named = at(term, "tags"), at(term, "id")
+    if tags is not None:
+        return _has_tags(at(resource.props, "tags"), tags)
+    return is_referred if named is UNKNOWN else at(resource.props, "id") == named
+
+
+def _has_tags(tags: Value, wanted: Value) -> bool:
     """Whether a resource has the tags that a term of a class selects."""
     if not is_object(wanted):
         return False
@@ -94,25 +125,10 @@ def has_tags(tags: Value, wanted: Value) -> bool:
     )
 
 
-def _selected(
-    node_class: StackResource, field: str, type_token: str, resources: Sequence[StackResource]
-) -> list[StackResource]:
-    """Return the program's resources that the terms of a class select by tags; none if a term selects by anything else."""
-    terms = items_at(node_class.props, "spec", field)
-    wanted = [at(each, "tags") for each in terms] if terms is not UNKNOWN else []
-    if not all(is_object(each) for each in wanted):
-        return []
-    return [
-        each
-        for each in of_type(resources, type_token)
-        if any(has_tags(at(each.props, "tags"), tags) for tags in wanted)
-    ]
-
-
 def _few_addresses(node_class: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
     blocks = [
         text_at(each.props, "cidrBlock")
-        for each in _selected(node_class, "subnetSelectorTerms", _SUBNET, resources)
+        for each in selected_by(node_class, "subnetSelectorTerms", _SUBNET, resources)
     ]
     known = [each for each in blocks if isinstance(each, str) and _BLOCK.fullmatch(each)]
     free = sum(ip_network(each, strict=False).num_addresses - _KEPT for each in known)
@@ -125,12 +141,26 @@ def _few_addresses(node_class: StackResource, resources: Sequence[StackResource]
 
 def _closed_groups(node_class: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
     """Yield that no security group of a class lets machines reach each other, if the program shows all rules of them."""
-    groups = _selected(node_class, "securityGroupSelectorTerms", _GROUP, resources)
+    groups = selected_by(node_class, "securityGroupSelectorTerms", _GROUP, resources)
     if groups and not any(_may_open(each) or each.urn in _ruled(resources) for each in groups):
         yield (
             f"the security groups of this program that {node_class.logical_name!r} selects let in neither each other nor a range of "
             "addresses, so pods of a gang do not reach each other"
         )
+
+
+def _of_other_clusters(
+    node_pool: StackResource, node_class: StackResource, resources: Sequence[StackResource]
+) -> Iterator[str]:
+    """Yield that a class selects the security groups of another cluster of the program, by a tag with its name."""
+    own = {str(at(each.props, "name")) for each in clusters_of(node_pool, "aws", resources)}
+    all_names = {str(at(each.props, "name")) for each in of_type(resources, _CLUSTER)}
+    others = all_names - own if own else frozenset[str]()
+    for term in known_items(node_class.props, "spec", "securityGroupSelectorTerms"):
+        tags = at(term, "tags")
+        for key, value in tags.items() if is_object(tags) else ():
+            for name in sorted(others & {str(value), key.rpartition("/")[2]}):
+                yield f"{node_class.logical_name!r} selects the security groups of the cluster {name!r}, and whether its own admits them is not judged"
 
 
 @once
@@ -164,42 +194,9 @@ def _zones_without_network(
         for each in of_type(resources, _ADD_ON)
         if isinstance(found := at(each.props, "configurationValues"), str)
     )
-    named = {text_at(each.props, "metadata", "name") for each in _networks_of_zones(resources)}
+    named = {text_at(each.props, "metadata", "name") for each in of_types(resources, _NETWORK_OF_ZONE)}
     if custom and named and UNKNOWN not in named and isinstance(zones, frozenset) and zones - named:
         yield f"the CNI has an ENIConfig for each zone, and this program makes none for {', '.join(sorted(zones - named))}"
-
-
-@once
-def _networks_of_zones(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if _NETWORK_OF_ZONE.fullmatch(each.type))
-
-
-def _without_access(
-    node_pool: StackResource, node_class: StackResource, resources: Sequence[StackResource]
-) -> Iterator[str]:
-    """Yield that the role of the machines has no access entry, where the program makes entries, and only they let machines in."""
-    modes = [
-        at(each.props, "accessConfig", "authenticationMode")
-        for each in clusters_of(node_pool, "aws", resources)
-    ]
-    role, entries = text_at(node_class.props, "spec", "role"), of_type(resources, _ENTRY)
-    if modes != ["API"] or not entries or not isinstance(role, str):
-        return
-    named = {*node_class.refers_to.get("spec", ())}
-    roles = {
-        each.urn for each in of_type(resources, _ROLE) if at(each.props, "name") == role or each.urn in named
-    }
-    admitting = (
-        *((each, "principalArn") for each in entries),
-        *((each, "nodeRoleArn") for each in of_type(resources, _NODE_GROUP)),
-    )
-    if not any(
-        str(text_at(each.props, field)).rpartition("/")[2] == role
-        or roles & {*each.refers_to.get(field, ())}
-        or (text_at(each.props, field) is UNKNOWN and not each.refers_to.get(field))
-        for each, field in admitting
-    ):
-        yield f"the role {role!r} of its machines has no access entry in this program, without which they do not join the cluster"
 
 
 @once
@@ -212,7 +209,7 @@ def _denied(resources: Sequence[StackResource]) -> tuple[str, ...]:
         for key in sorted(
             {
                 key
-                for found in _statements(at(each.props, "policy") or at(each.props, "content"))
+                for found in statements(at(each.props, "policy") or at(each.props, "content"))
                 for key in _denied_by(found)
             }
         )
@@ -235,27 +232,13 @@ def _are_of_amazon_linux(aliases: Sequence[str]) -> bool:
     return bool(aliases) and all(each.startswith(("al2@", "al2023@")) for each in aliases)
 
 
-def _statements(document: Value) -> Sequence[Value]:
-    if not isinstance(document, str):
-        return ()
-    try:
-        parsed = cast("Value", json.loads(document))
-    except ValueError:
-        return ()
-    found = at(parsed, "Statement")
-    return found if is_list(found) else (found,)
-
-
 def _denied_by(statement: Value) -> frozenset[str]:
     """Return the conditions by which a statement denies to buy machines."""
-    actions, conditions = at(statement, "Action"), at(statement, "Condition")
-    listed = actions if is_list(actions) else (actions,)
+    conditions = at(statement, "Condition")
     keys = {
         str(key).lower()
         for tests in (conditions.values() if is_object(conditions) else ())
         for key in (tests if is_object(tests) else ())
     }
-    denies = at(statement, "Effect") == "Deny" and any(
-        isinstance(each, str) and _BUYS.fullmatch(each) for each in listed
-    )
+    denies = at(statement, "Effect") == "Deny" and any(_BUYS.fullmatch(each) for each in actions(statement))
     return frozenset(key for key in _CHOOSING if key.lower() in keys) if denies else frozenset()

@@ -17,6 +17,7 @@ from holdfast.policies.inputs.node_classes import (
     kubelet_of,
     missing_class,
     open_settings,
+    relaxes_min_values,
 )
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
@@ -128,6 +129,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     machines, zones = _machines(read, cloud, provisioner, settings, efa=adapters), _zones(read, provisioner)
     return DeclaredPool(
         resource=node_pool,
+        profile=node_pool.props,
         provisioner=provisioner,
         label=label,
         node_pool=name,
@@ -146,7 +148,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             unknown_machine_types=machines.unknown_types,
             undecided_by=machines.undecided_by,
             unsatisfiable=machines.unsatisfiable,
-            min_values={} if read is UNKNOWN else read.min_values,
+            min_values={} if read is UNKNOWN or relaxes_min_values(node_pool, resources) else read.min_values,
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=_limits(node_pool, machines),
             zones=zones,
@@ -161,7 +163,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
                 *unread(node_pool),
                 *unshown_by_patches(node_pool),
             ),
-            added_tolerations=tolerations_for(label, resources),
+            added_tolerations=tolerations_for(label, provisioner, resources),
         ),
     )
 

@@ -42,7 +42,7 @@ _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
 class LadderPools:
     """The pools that a ladder may name.
 
-    `of_stack` are the program's pools in its cluster, `unplaced` those of which the program does not show whether they are.
+    `of_stack` are the program's pools in its cluster, `resources` all that it makes, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too,
     `default_elsewhere`: the default pool.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
@@ -52,6 +52,7 @@ class LadderPools:
     """
 
     of_stack: Sequence[DeclaredPool]
+    resources: Sequence[StackResource] = ()
     unplaced: Sequence[DeclaredPool] = ()
     on_demand_elsewhere: frozenset[str] = frozenset()
     unshown: Sequence[StackResource] = ()
@@ -82,6 +83,7 @@ class LadderPools:
         of_stack, unplaced = _pools_in(resources, cluster_of(resource, resources))
         return cls(
             of_stack=of_stack,
+            resources=resources,
             unplaced=unplaced,
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),

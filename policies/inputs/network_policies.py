@@ -14,7 +14,7 @@ from holdfast.policies.resources import (
     is_object,
     items_at,
     known_items,
-    once,
+    of_types,
     text_at,
     texts_at,
     whole_number,
@@ -37,7 +37,7 @@ def other_network_policies(
 ) -> Iterator[tuple[StackResource, str]]:
     """Yield the network policies of other kinds that may be about pods of a namespace, and that they are not judged."""
     own = concerned(namespace, resources)
-    for each in _others(resources):
+    for each in of_types(resources, _OTHERS):
         if _may_cover(each, own):
             kind = each.type.rpartition(":")[2]
             yield each, f"what {kind} {each.logical_name!r} lets its pods reach is not judged"
@@ -59,11 +59,6 @@ def closed(policies: Sequence[StackResource], own: Concerned) -> Iterator[str]:
                 yield f"{who} for DNS, port {_DNS}, by which pods find each other and their checkpoints"
             elif not any(_has_more_than_dns(rule) for rule in leading_out):
                 yield f"{who} for more than DNS, and checkpoints in a bucket are reached over the network"
-
-
-@once
-def _others(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if _OTHERS.fullmatch(each.type))
 
 
 def _may_cover(policy: StackResource, own: Concerned) -> bool:

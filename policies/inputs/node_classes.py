@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.policies.clusters import cluster_of, is_one_cluster
 from holdfast.policies.fields import unread
-from holdfast.policies.inputs.joining import has_tags
+from holdfast.policies.inputs.joining import selected_by
 from holdfast.policies.resources import (
     RELEASE,
     StackResource,
@@ -17,9 +17,9 @@ from holdfast.policies.resources import (
     at,
     chart_of,
     cpu_millis,
-    items_at,
     memory_mib,
     of_type,
+    of_types,
     once,
     text_at,
     texts_at,
@@ -40,6 +40,7 @@ _ASSIGNMENT: Final = re.compile(r"azure-native:authorization(/v\w+)?:PolicyAssig
 #: The parameter of Azure's own policy on the sizes of virtual machines.
 _ALLOWED_SIZES: Final = "listOfAllowedSKUs"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
+_POLICY: Final = "minValuesPolicy"
 _SHARE: Final = "vmMemoryOverheadPercent"
 #: In scripts that change what the kubelet offers to pods: its settings, nodeadm's, and Bottlerocket's.
 _KUBELET: Final = re.compile(r"(?i)kubelet|max-?pods|reserved|evict|taint|node-?labels|poweroff|shutdown")
@@ -111,15 +112,26 @@ def _known(value: int | Unknown | None) -> int | None:
     return None if value is UNKNOWN else value
 
 
-@once
+def relaxes_min_values(node_pool: StackResource, resources: Sequence[StackResource]) -> bool:
+    """Whether Karpenter, by its chart, makes nodes of fewer types where `minValues` cannot be met."""
+    return _setting(resources, cluster_of(node_pool, resources), _POLICY) == "BestEffort"
+
+
 def _vm_share(resources: Sequence[StackResource], cluster: str) -> float | Unknown | None:
     """Return the part of a machine's memory that the chart of Karpenter tells it to take for lost."""
+    share = _setting(resources, cluster, _SHARE)
+    return None if share is None else float(share) if isinstance(share, int | float) else UNKNOWN
+
+
+@once
+def _setting(resources: Sequence[StackResource], cluster: str, name: str) -> Value:
+    """Return a setting in the values of the chart of Karpenter; None if it has none."""
     for each in of_type(resources, RELEASE):
         is_karpenter = chart_of(each) == "karpenter"
         if is_karpenter and is_one_cluster(resources, cluster, cluster_of(each, resources)) is True:
-            share = at(each.props, "values", "settings", _SHARE)
-            if share is not None:
-                return float(share) if isinstance(share, int | float) else UNKNOWN
+            found = at(each.props, "values", "settings", name)
+            if found is not None:
+                return found
     return None
 
 
@@ -166,14 +178,9 @@ def _decoded(data: str) -> str:
 
 
 def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the zones of the program's subnets that a class selects by tags; none if one of them is not known."""
-    terms = items_at(node_class.props, "spec", "subnetSelectorTerms")
-    wanted = [at(each, "tags") for each in terms] if terms is not UNKNOWN else []
-    found = [
-        text_at(each.props, "availabilityZone")
-        for each in of_type(resources, _SUBNET)
-        if any(has_tags(at(each.props, "tags"), tags) for tags in wanted)
-    ]
+    """Return the zones of the program's subnets that a class selects; none if one of them is not known."""
+    subnets = selected_by(node_class, "subnetSelectorTerms", _SUBNET, resources)
+    found = [text_at(each.props, "availabilityZone") for each in subnets]
     return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
 
 
@@ -182,12 +189,7 @@ def disallowed_sizes(
 ) -> Iterator[str]:
     """Yield the assignments of Azure Policy that do not allow all of these machines."""
     names = {each.name.lower() for each in (() if machines is UNKNOWN else machines)}
-    for each in _assigned(resources):
+    for each in of_types(resources, _ASSIGNMENT):
         allowed = texts_at(each.props, "parameters", _ALLOWED_SIZES, "value")
         if isinstance(allowed, frozenset) and names - {size.lower() for size in allowed}:
             yield f"whether PolicyAssignment {each.logical_name!r}, which allows some sizes only, lets its machines be created is not judged"
-
-
-@once
-def _assigned(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if _ASSIGNMENT.fullmatch(each.type))

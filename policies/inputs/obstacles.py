@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.interceptors import concerned
 from holdfast.policies.inputs.network_policies import NETWORK_POLICY, closed, other_network_policies
 from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
@@ -18,11 +19,13 @@ from holdfast.policies.resources import (
     chart_of,
     is_list,
     is_object,
+    known_items,
     of_type,
+    once,
     text_at,
 )
 from holdfast.scheduling.json import Unknown
-from holdfast.scheduling.labels import TRAINING
+from holdfast.scheduling.labels import POOL, TRAINING
 
 #: Charts without whose pods no machine comes, or no job is started again.
 _OPERATORS: Final = frozenset({"jobset", "kuberay-operator", "karpenter", "kueue"})
@@ -34,7 +37,11 @@ def obstacles(
 ) -> Iterator[str]:
     """Yield what keeps the jobs in the namespace of a ladder from running, although its pools are sound."""
     found = (
-        *((each, reason) for each in of_type(resources, RELEASE) for reason in _of_operator(each)),
+        *(
+            (each, reason)
+            for each in of_type(resources, RELEASE)
+            for reason in _of_operator(each, _labels_of_spot(resources))
+        ),
         *other_network_policies(namespace, resources),
     )
     for each, reason in found:
@@ -49,10 +56,18 @@ def obstacles(
     yield from closed(here, concerned(namespace, resources))
 
 
-def _of_operator(release: StackResource) -> Iterator[str]:
+@once
+def _labels_of_spot(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the pool labels of nodes that are never on-demand."""
+    of_pools = [(pool.label, pool.facts.is_on_demand) for pool in all_pools(resources)]
+    others = {label for label, on_demand in of_pools if on_demand is not False}
+    return frozenset(label for label, _ in of_pools if isinstance(label, str) and label not in others)
+
+
+def _of_operator(release: StackResource, spot_pools: frozenset[str]) -> Iterator[str]:
     """Yield why an operator starts no jobs: it is on spot, or, as Kueue, suspends those without a queue."""
     chart, values = chart_of(release), at(release.props, "values")
-    if chart in _OPERATORS and _selects_spot(values):
+    if chart in _OPERATORS and _selects_spot(values, spot_pools):
         yield f"the operator {chart} selects spot: while spot is sold out, nothing starts jobs or their machines"
     configuration = str(at(values, "managerConfig", "controllerManagerConfigYaml"))
     if chart == "kueue" and _MANAGES_ALL.search(configuration) and TRAINING not in configuration:
@@ -62,15 +77,18 @@ def _of_operator(release: StackResource) -> Iterator[str]:
         )
 
 
-def _selects_spot(value: Value) -> bool:
-    """Whether a selector, or an affinity, anywhere in a chart's values has a label by which pods select spot."""
+def _selects_spot(value: Value, spot_pools: frozenset[str]) -> bool:
+    """Whether a selector, or an affinity, anywhere in a chart's values has a label by which pods select spot, or one of these pools."""
     if is_list(value):
-        return any(_selects_spot(each) for each in value)
+        return any(_selects_spot(each, spot_pools) for each in value)
     if not is_object(value):
         return False
-    if any(value.get(key) == wanted for key, wanted in SPOT_SELECTIONS.items()):
+    if any(value.get(key) == wanted for key, wanted in SPOT_SELECTIONS.items()) or value.get(POOL) in [
+        *spot_pools
+    ]:
         return True
-    required = SPOT_SELECTIONS.get(str(value.get("key")))
-    return (required is not None and value.get("values") == [required]) or any(
-        _selects_spot(each) for key, each in value.items() if not key.startswith("preferred")
+    key, values = str(value.get("key")), known_items(value, "values")
+    allowed = spot_pools if key == POOL else {SPOT_SELECTIONS.get(key)}
+    return (bool(values) and all(each in [*allowed] for each in values)) or any(
+        _selects_spot(each, spot_pools) for key, each in value.items() if not key.startswith("preferred")
     )

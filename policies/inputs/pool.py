@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 class DeclaredPool:
     """What a resource declares about a pool.
 
-    `label` is the value of the pool label on its nodes, None if they have none; `node_pool` the resource's name in the
-    cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them, `no_schedule` how
+    `label` is the value of the pool label on its nodes, None if they have none; `profile` is what the resource says of this pool;
+    `node_pool` the resource's name in the cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them, `no_schedule` how
     it spells that effect. `is_for_jobs` is false for system pools.
     """
 
     resource: StackResource
+    profile: Value
     provisioner: Provisioner
     label: str | Unknown | None
     node_pool: str

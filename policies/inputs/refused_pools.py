@@ -1,4 +1,4 @@
-"""Reads which pools a cloud refuses or cannot fill, and whose nodes cannot fetch images.
+"""Reads which pools a cloud refuses or cannot fill, and whose nodes may not read images.
 
 It refuses a pool whose machines do not have what the pool asks of them.
 """
@@ -9,14 +9,18 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import clusters_of
-from holdfast.policies.resources import Value, at, by_urn, known_items, of_type, once, text_at, texts_at
+from holdfast.policies.resources import Value, at, by_urn, known_items, of_types, text_at, texts_at
 from holdfast.scheduling.json import Unknown
 from holdfast.scheduling.labels import COMPUTE_CLASS, ON_DEMAND
 from holdfast.scheduling.machines import (
     attaches_only_hyperdisk,
     can_be_confidential,
     can_be_placed_compactly,
+    is_sold_in,
     machine_catalogue,
+    regions,
+    regions_of,
+    zones_of,
 )
 from holdfast.scheduling.reachability import messages
 
@@ -28,24 +32,17 @@ if TYPE_CHECKING:
 
 _PERSISTENT: Final = "pd-"
 _COMPUTE_CLASS: Final = re.compile(r"kubernetes:cloud\.google\.com/v\w+:ComputeClass")
-_NAT: Final = "gcp:compute/routerNat:RouterNat"
-_NETWORK: Final = re.compile(r"gcp:compute/(network:Network|subnetwork:Subnetwork)")
 _SUBNET: Final = re.compile(r"azure-native:network(/v\w+)?:Subnet|azure:network/subnet:Subnet")
 #: Azure keeps so many addresses of a subnet for itself.
 _KEPT_ADDRESSES: Final = 5
 #: Scopes with which nodes read images from Artifact Registry.
 _READS_IMAGES: Final = ("/auth/cloud-platform", "/auth/devstorage.")
 _NO_SCOPE: Final = "its `oauthScopes` do not let its nodes read images from Artifact Registry"
-_NO_NAT: Final = (
-    "its nodes have no public address, and this program makes their network without Cloud NAT: only images from Google's own "
-    "registries reach them"
-)
-_NO_WAY_OUT: Final = "its nodes have no way out (`outboundType: {kind}`): only images from a registry with a private endpoint reach them"
 #: AKS takes so many addresses at a time for the pods of a node that have a subnet of their own.
 _ADDRESS_BATCH: Final = 16
-_FEW_ADDRESSES: Final = (
-    "its subnet {prefix} has addresses for {nodes} of the {declared} nodes that it may have"
-)
+#: An overlay, and kubenet, give the pods of each node a range of this size.
+_PODS_OF_NODE: Final = 24
+_FEW_ADDRESSES: Final = "{what} has addresses for {nodes} of the {declared} nodes that it may have"
 #: Sizes of Azure without a disk of their own: since the fourth version, those without a `d` in their name.
 _WITHOUT_DISK: Final = re.compile(r"Standard_[DE]\d+(-\d+)?([a-ce-z]*_v[5-9]|s?_v4)", re.IGNORECASE)
 
@@ -89,20 +86,24 @@ def refused_by_aks(profile: Value) -> Iterator[MessageTemplate]:
         yield messages.GROUP_OF_ONE_ZONE.filled(zones=", ".join(sorted(zones)))
 
 
-def images_on_gke(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
+def unsold_on_aks(profile: Value, cluster: Value) -> Iterator[str]:
+    """Yield that the location of a cluster does not have the size, or the zones, of an agent pool, by the table of machines."""
+    size, zones = text_at(profile, "vmSize"), texts_at(profile, "availabilityZones")
+    location = str(text_at(cluster, "location")).lower().replace(" ", "")
+    if location not in regions("azure"):
+        return
+    if isinstance(size, str) and regions_of(size) and not is_sold_in(size, location):
+        yield f"{location} does not have the size {size}, by the table of machines"
+    there = {zone.rpartition("-")[2] for zone in zones_of(location)}
+    if isinstance(zones, frozenset) and (missing := zones - there):
+        yield f"{location} has no zone {', '.join(sorted(missing))}, by the table of machines"
+
+
+def images_on_gke(node_pool: StackResource) -> Iterator[str]:
     """Yield why the nodes of a node pool may not be able to fetch images."""
     scopes = texts_at(node_pool.props, "nodeConfig", "oauthScopes")
     if isinstance(scopes, frozenset) and not any(part in each for each in scopes for part in _READS_IMAGES):
         yield _NO_SCOPE
-    for cluster in clusters_of(node_pool, "gcp", resources):
-        private = (
-            at(node_pool.props, "networkConfig", "enablePrivateNodes"),
-            at(cluster.props, "privateClusterConfig", "enablePrivateNodes"),
-        )
-        made = [urn for key in ("network", "subnetwork") for urn in cluster.refers_to.get(key, ())]
-        is_own = any(_NETWORK.fullmatch(each.type) for each in _among(made, resources))
-        if next((each for each in private if each is not None), None) is True and is_own:
-            yield from () if of_type(resources, _NAT) else (_NO_NAT,)
 
 
 def outside_its_class(
@@ -110,7 +111,7 @@ def outside_its_class(
 ) -> Iterator[str]:
     """Yield that no priority of the ComputeClass of a node pool names the pool, so that pods of the class do not grow it."""
     of_class = text_at(node_pool.props, "nodeConfig", "labels", COMPUTE_CLASS)
-    for each in _compute_classes(resources):
+    for each in of_types(resources, _COMPUTE_CLASS):
         if text_at(each.props, "metadata", "name") != of_class:
             continue
         named = [
@@ -120,21 +121,9 @@ def outside_its_class(
             yield f"no priority of ComputeClass {of_class!r} names it, and whether the class grows it is not judged"
 
 
-@once
-def _compute_classes(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if _COMPUTE_CLASS.fullmatch(each.type))
-
-
 def _among(urns: Sequence[str], resources: Sequence[StackResource]) -> list[StackResource]:
     known = by_urn(resources)
     return [known[urn] for urn in urns if urn in known]
-
-
-def images_on_aks(network: Value) -> Iterator[str]:
-    """Yield why the nodes of a cluster with this network may not be able to fetch images."""
-    kind = text_at(network, "outboundType")
-    if isinstance(kind, str) and kind.lower() in {"none", "block"}:
-        yield _NO_WAY_OUT.format(kind=kind)
 
 
 def fewer_addresses(
@@ -144,7 +133,14 @@ def fewer_addresses(
     declared: object,
     resources: Sequence[StackResource],
 ) -> Iterator[str]:
-    """Yield that a subnet of an agent pool has fewer addresses than its nodes and, without an overlay, their pods take."""
+    """Yield that an agent pool has fewer addresses than its nodes and their pods take: in its subnets, or in the range of an overlay."""
+    pod_range = text_at(network, "podCidr")
+    size = str(pod_range).rpartition("/")[2]
+    in_range = 2 ** max(0, _PODS_OF_NODE - int(size)) if size.isdecimal() else None
+    if isinstance(declared, int) and in_range is not None and in_range < declared:
+        yield _FEW_ADDRESSES.format(
+            what=f"the range {pod_range} of its pods", nodes=in_range, declared=declared
+        )
     is_flat = text_at(network, "networkPlugin") == "azure" and text_at(network, "networkPluginMode") is None
     pods = most_pods if is_flat and at(pool.props, "podSubnetID") is None else 0
     subnets = [
@@ -160,5 +156,5 @@ def fewer_addresses(
         if isinstance(declared, int) and all(size.isdecimal() and int(size) <= 32 for size in sizes):
             free = sum(max(0, 2 ** (32 - int(size)) - _KEPT_ADDRESSES) for size in sizes)
             if (nodes := free // (1 + pods_of_node)) < declared:
-                prefix = ", ".join(map(str, listed))
-                yield _FEW_ADDRESSES.format(prefix=prefix, nodes=nodes, declared=declared)
+                what = f"its subnet {', '.join(map(str, listed))}"
+                yield _FEW_ADDRESSES.format(what=what, nodes=nodes, declared=declared)

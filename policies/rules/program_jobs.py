@@ -188,7 +188,12 @@ def _without_nodes(job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools)
         return
     for each in job.helpers(ladder.pools):
         placed = each.written
-        if placed is not UNKNOWN and not any(_may_take(placed, pool.facts) for pool in pools.of_stack):
+        if placed is UNKNOWN:
+            continue
+        taking = [pool.facts for pool in pools.of_stack if _may_take(placed, pool.facts)]
+        if taking and all(pool.is_on_demand is False for pool in taking):
+            yield f"only spot takes its pod {each.name!r}, without which it does not begin"
+        elif not taking:
             yield (
                 f"no pool of this program takes its pod {each.name!r} of {placed.requests}, without which it does not begin: add one, "
                 f"or declare `{MADE_ELSEWHERE}: [{Elsewhere.DEFAULT_POOL.value}]`"

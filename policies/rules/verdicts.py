@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.policies.inputs import DeclaredPool, all_pools
+from holdfast.policies.inputs.differences import differences
 from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.jobs import JobKind
 from holdfast.policies.inputs.ladder_pools import LadderPools
@@ -349,6 +350,9 @@ def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Itera
     provisioners = {pool.provisioner for pool in last}
     if any(pool.resource.type == NODE_GROUP for pool in last):
         yield "a cluster autoscaler adds nodes to its node group"
+    first = _pools_of(found.steps[0].tier, pools)
+    for pool in last if len(found.steps) > 1 else ():
+        yield from (f"{pool.title}: {each}" for each in differences(pool, first, pools.resources))
     for provisioner, name in _MODELED.items():
         if provisioner in provisioners:
             yield f"{name} is modeled from its documentation"

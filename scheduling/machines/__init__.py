@@ -23,6 +23,7 @@ from holdfast.scheduling.machines.market import (
     select_machines,
     select_vm_sizes,
     zones_of,
+    zones_with,
 )
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "select_vm_sizes",
     "with_attached",
     "zones_of",
+    "zones_with",
 ]

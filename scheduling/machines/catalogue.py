@@ -99,10 +99,11 @@ class GcpTable(TypedDict):
     """`gcp.json`, which is written by hand: one row for a series of machines, and for each that brings GPUs.
 
     A machine of a series is named after its vCPUs (`n2-standard-8`), a family by the first part of its machines' names.
-    A region's zones are letters.
+    A region's zones are letters; `zones` are those that have machines with GPUs, by the series and the region.
     """
 
     regions: Mapping[str, str]
+    zones: Mapping[str, Mapping[str, str]]
     families: Mapping[str, GcpFamily]
     series: Sequence[GcpSeries]
     accelerated: Sequence[GcpAcceleratedRow]

@@ -47,6 +47,14 @@ def zones_of(region: str) -> tuple[str, ...]:
     )
 
 
+def zones_with(machine: str) -> frozenset[str] | None:
+    """The zones of Google Cloud that have a machine with GPUs; None if the table does not have its zones."""
+    series = gcp_table()["zones"].get(machine.rpartition("-")[0])
+    if series is None:
+        return None
+    return frozenset(f"{region}-{zone}" for region, zones in series.items() for zone in zones)
+
+
 @cache
 def _sold() -> Mapping[str, frozenset[str]]:
     on_aws, on_azure = aws_table(), azure_table()

@@ -32,6 +32,11 @@ class Provisioner(StrEnum):
         """Whether its nodes offer their GPUs without a DaemonSet of the program."""
         return self in (Provisioner.GKE, Provisioner.AUTO)
 
+    @property
+    def tolerates_gpu_taint(self) -> bool:
+        """Whether its cloud adds a toleration to pods that request GPUs (admission plugin ExtendedResourceToleration)."""
+        return self in (Provisioner.GKE, Provisioner.AKS, Provisioner.NAP)
+
 
 #: The value of a label on nodes of one machine type: None if they do not have it, UNKNOWN if no table has the value.
 MachineLabel: TypeAlias = str | Unknown | None

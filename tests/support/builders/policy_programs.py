@@ -56,20 +56,29 @@ def recorded(name: str) -> tuple[StackResource, ...]:
 
 def as_resources(recording: Recording, name: str) -> tuple[StackResource, ...]:
     """The resources of a program, as the engine would send them for the stack with this name."""
-    # Pulumi's mocks name every stack `local`.
+    providers = {
+        (each.type.rpartition(":")[2], each.name): _in_stack(each.urn, name)
+        for each in recording
+        if each.type.startswith("pulumi:providers:")
+    }
     return tuple(
         StackResource(
             type=each.type,
-            urn=each.urn.replace("urn:pulumi:local::", f"urn:pulumi:{name}::", 1),
+            urn=_in_stack(each.urn, name),
             props=cast("Props", each.inputs),
             is_protected=each.protect,
+            provider=providers.get((each.type.partition(":")[0], each.provider), ""),
             refers_to={
-                key: tuple(urn.replace("urn:pulumi:local::", f"urn:pulumi:{name}::", 1) for urn in urns)
-                for key, urns in each.made_of.items()
+                key: tuple(_in_stack(urn, name) for urn in urns) for key, urns in each.made_of.items()
             },
         )
         for each in recording
     )
+
+
+def _in_stack(urn: str, name: str) -> str:
+    # Pulumi's mocks name every stack `local`.
+    return urn.replace("urn:pulumi:local::", f"urn:pulumi:{name}::", 1)
 
 
 def program(name: str) -> Program:

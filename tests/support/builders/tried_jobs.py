@@ -10,7 +10,7 @@ from holdfast.components.admission.pod_admission import policy_annotations, poli
 from holdfast.components.admission.rules import TolerationRule, karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.inputs import declared_pools
-from holdfast.policies.inputs.other_workloads import DAEMON_SET
+from holdfast.policies.inputs.node_agents import DAEMON_SET
 from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.inputs.volumes import volume_zones
 from holdfast.policies.resources import StackResource, Value

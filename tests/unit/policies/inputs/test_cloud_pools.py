@@ -39,7 +39,7 @@ def gke(*found: Mapping[str, Value] | StackResource, **props: Value) -> PoolFact
     ]
     for each in found:
         node_config |= {} if isinstance(each, StackResource) else each
-    (read,) = declared_pools(
+    (*_, read) = declared_pools(
         [*beside, resource(NODE_POOL, "p", {"name": "p", "nodeConfig": node_config, **props})]
     )
     return read.facts
@@ -120,8 +120,26 @@ def test_pool_of_gke_is_not_judged_if_its_cluster_allows_fewer_nodes(
     assert len(found.unmodeled) == len(told) == (nodes is not None), str(found.unmodeled)
 
 
+def test_limits_of_gke_count_the_nodes_that_other_pools_always_have() -> None:
+    config: Value = {"machineType": "n2-standard-8"}
+    scaling: Value = {"minNodeCount": 1.0}
+    cluster = {
+        "name": "c",
+        "location": "us-central1-a",
+        "removeDefaultNodePool": True,
+        **limited("cpu", 40.0),
+    }
+    system = resource("gcp:container/nodePool:NodePool", "system", {"name": "system", "cluster": "c", "nodeConfig": config, "autoscaling": scaling})  # fmt: skip
+    found = gke(resource(CLUSTER, "c", cluster), system, cluster="c", autoscaling={"totalMaxNodeCount": 5.0})
+    told = "of which other pools always have 8, allows 4 of the 5 nodes"
+    assert [told in each for each in found.unmodeled] == [True], str(found.unmodeled)
+
+
+ONE: Final = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
+
+
 def failed(found: PoolFacts, **changes: object) -> list[str]:
-    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), **changes)  # pyright: ignore[reportArgumentType] - any field
+    job = replace(ONE, **changes)  # pyright: ignore[reportArgumentType] - any field
     return [each.check for each in check_pool(job, found) if isinstance(each, Failed)]
 
 
@@ -134,6 +152,18 @@ def test_gke_taints_arm_nodes_and_tolerates_the_taint_for_pods_that_select_them(
     assert failed(gke({"sandboxConfig": {"sandboxType": "gvisor"}})) == ["taints"], (
         "only sandboxed pods run there"
     )
+
+
+def test_aks_tolerates_a_taint_of_gpus_for_pods_that_request_some() -> None:
+    (pool,) = declared_pools([aks_pool("p", vmSize="Standard_NC24ads_A100_v4", nodeTaints=["nvidia.com/gpu=present:NoSchedule"])])  # fmt: skip
+    with_gpu = Resources(cpu_millis=1000, memory_mib=1024, gpus=1)
+    assert failed(pool.facts) == ["taints"], "pods without GPUs stay away"
+    assert failed(pool.facts, requests=with_gpu) == [], "admission adds the toleration"
+
+
+def test_agent_pool_beyond_its_capacity_reservation_is_on_demand() -> None:
+    (pool,) = declared_pools([aks_pool("p", capacityReservationGroupID="/groups/reserved")])
+    assert pool.facts.is_on_demand is True, "Azure allocates more than is reserved, if it has it"
 
 
 def test_pool_of_gke_limits_the_pods_of_a_node_and_says_how_nodes_are_placed() -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from holdfast.policies.inputs import declared_pools
-from holdfast.policies.inputs.eks import NODE_GROUP
-from holdfast.policies.inputs.other_workloads import DAEMON_SET
+from holdfast.policies.inputs.node_agents import DAEMON_SET
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
@@ -62,50 +61,3 @@ def test_job_that_fits_only_without_the_daemons_is_broken() -> None:
     assert word(daemons()) is Word.BROKEN, "the agent takes 0.5 of them"
     unknown = daemons(containers=[{"resources": {"requests": {"cpu": UNKNOWN}}}])
     assert word(unknown) is Word.NOT_JUDGED, "the update knows what it takes"
-
-
-@pytest.mark.parametrize(
-    ("pod", "named"),
-    [
-        ({"tolerations": ANY}, False),
-        ({}, True),
-        ({"tolerations": ANY, "nodeSelector": {POOL: "cpu-spot"}}, True),
-    ],
-    ids=["runs", "does not tolerate", "runs on spot"],
-)
-def test_startup_taint_is_not_judged_where_the_daemons_that_name_it_do_not_run(
-    pod: dict[str, Value], named: bool
-) -> None:
-    remover = daemons(containers=[{"args": ["--remove=team.io/tuned"]}], **pod)
-    startup: Value = [{"key": "team.io/tuned", "effect": "NoSchedule"}]
-    (read,) = declared_pools([cpu_pool("cpu", "on-demand", taints=[TAINT], startupTaints=startup), remover])
-    assert any("startup taint team.io/tuned" in each for each in read.facts.unmodeled) is named, (
-        "nothing removes it where the agent does not run"
-    )
-
-
-@pytest.mark.parametrize(
-    ("group", "pod", "named"),
-    [
-        ({}, {"tolerations": ANY}, False),
-        ({}, {"tolerations": ANY, "nodeSelector": {"accelerator": "a100"}}, True),
-        ({}, {}, True),
-        ({"instanceTypes": ["m7i.xlarge"]}, {}, False),
-    ],
-    ids=["runs", "selects another label", "does not tolerate the nodes", "no GPUs"],
-)
-def test_pool_whose_gpus_no_device_plugin_of_the_program_offers_is_not_judged(
-    group: dict[str, Value], pod: dict[str, Value], named: bool
-) -> None:
-    plugin = daemons(containers=[{"image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"}], **pod)
-    values: Value = pod
-    chart = resource(
-        "kubernetes:helm.sh/v3:Release", "agent", {"chart": "nvdp/nvidia-device-plugin", "values": values}
-    )
-    taint: Value = {"key": "gpu", "value": "only", "effect": "NO_SCHEDULE"}
-    props: dict[str, Value] = {"labels": {POOL: "p"}, "instanceTypes": ["p4d.24xlarge"], "taints": [taint]}
-    for made in (plugin, chart):
-        (read,) = declared_pools([resource(NODE_GROUP, "p", {**props, **group}), made])
-        assert any("DaemonSet agent" in each for each in read.facts.unmodeled_gpus) is named, (
-            "by its selectors and tolerations"
-        )

@@ -15,9 +15,13 @@ from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.taints import GPU, Toleration
 from tests.support.builders.stack_resources import aks_cluster, aks_pool, resource
 
 ONE: Final = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
+
+#: Pods that GPU nodes take, too.
+ON_GPUS: Final = replace(ONE, tolerations=(Toleration.of(GPU),))
 
 
 def aks(*beside: StackResource, **props: Value) -> PoolFacts:
@@ -108,10 +112,18 @@ OVERLAY: Final[Mapping[str, Value]] = {"networkPlugin": "azure", "networkPluginM
         (gke(config={"oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"]}), ""),
         (gke(config={"oauthScopes": UNKNOWN}), ""),
         (gke(PRIVATE), ""),
-        (aks(aks_cluster(networkProfile={**OVERLAY, "outboundType": "none"})), "outboundType: none"),
-        (aks(aks_cluster(networkProfile={**OVERLAY, "outboundType": "loadBalancer"})), ""),
         (aks(aks_cluster(networkProfile=OVERLAY), SUBNET), "addresses for 3 of the 4 nodes"),
         (aks(aks_cluster(networkProfile=OVERLAY), SUBNET, maxCount=3.0), ""),
+        (aks(aks_cluster(networkProfile={**OVERLAY, "podCidr": "10.8.0.0/23"})), "the range 10.8.0.0/23 of its pods has addresses for 2 of the 4 nodes"),
+        (aks(aks_cluster(networkProfile={**OVERLAY, "podCidr": "10.8.0.0/16"})), ""),
+        (aks(aks_cluster(location="West US"), vmSize="Standard_ND96asr_v4"), "westus does not have the size"),
+        (aks(aks_cluster(location="westus"), availabilityZones=["1"]), "westus has no zone 1"),
+        (aks(aks_cluster(location="westeurope"), availabilityZones=["1"]), ""),
+        (gke({"location": "europe-west4"}, nodeLocations=["europe-west3-a"]), "europe-west4, which has no europe-west3-a"),
+        (on("a2-highgpu-8g", {"location": "europe-west4"}, nodeLocations=["europe-west4-c"]), "no a2-highgpu-8g in europe-west4-c"),
+        (on("a2-highgpu-8g", {"location": "europe-west4"}), "no a2-highgpu-8g in europe-west4-c"),
+        (on("a2-highgpu-8g", {"location": "europe-west4"}, nodeLocations=["europe-west4-a"]), ""),
+        (gke({"location": "europe-west4-b"}, nodeLocations=["europe-west4-a"]), ""),
         (aks(aks_cluster(networkProfile={"networkPlugin": "azure"}), SUBNET, maxCount=1.0), "addresses for 0 of the 1 nodes"),
         (aks(aks_cluster(networkProfile={"networkPlugin": "azure"}), SUBNET, maxCount=1.0, podSubnetID="pods"), ""),
         (aks(aks_cluster(networkProfile={"networkPlugin": "azure"}), POD_SUBNET, podSubnetID="pods"), "addresses for 3 of the 4 nodes"),
@@ -120,7 +132,7 @@ OVERLAY: Final[Mapping[str, Value]] = {"networkPlugin": "azure", "networkPluginM
     ],
 )  # fmt: skip
 def test_pool_that_cannot_fetch_images_or_find_addresses_is_not_judged(pool: PoolFacts, what: str) -> None:
-    found = check_pool(ONE, pool)
+    found = check_pool(ON_GPUS, pool)
     assert [type(each) for each in found] == ([Undetermined] if what else []), (
         f"what may strand is named: {found}"
     )

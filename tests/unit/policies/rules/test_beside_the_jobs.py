@@ -1,5 +1,6 @@
 """What keeps jobs from running on sound pools: the namespace, what stands beside them, and the network of their machines."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import stopping
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program
@@ -90,6 +91,8 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a Kueue that leaves out training", [chart("kueue", LEAVING_OUT)], {}, Word.PROVED, ""),
     ("a closed network of some pods", [inside(NETWORK_POLICY, "web", spec={"podSelector": {"matchLabels": {"app": "web"}}})], {}, Word.PROVED, ""),
     ("an operator on spot", [chart("jobset", {"controller": SPOT})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator on the pool of spot", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu-spot"}}})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator on the other pool", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu"}}})], {}, Word.PROVED, ""),
     ("an operator elsewhere", [chart("jobset", {"controller": {"nodeSelector": {"role": "system"}}})], {}, Word.PROVED, ""),
     ("another chart on spot", [chart("dashboard", SPOT)], {}, Word.PROVED, ""),
     ("an account of another namespace", [inside("kubernetes:core/v1:ServiceAccount", "trainer", where="old")], ACCOUNT, Word.NOT_JUDGED, "ServiceAccount trainer"),
@@ -138,6 +141,22 @@ def deny(key: str) -> StackResource:
     return aws("iam/rolePolicy:RolePolicy", policy=policy)
 
 
+ROLE = aws("iam/role:Role", name="nodes")
+NEEDED = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
+
+
+def attached(policy: str, account: str = "aws") -> StackResource:
+    """A policy that the role of the machines has."""
+    arn = f"arn:aws:iam::{account}:policy/{policy}"
+    made = aws("iam/rolePolicyAttachment:RolePolicyAttachment", role="nodes", policyArn=arn)
+    return replace(made, urn=f"{made.urn}-{policy}")
+
+
+def allowing(*actions: str) -> StackResource:
+    policy = json.dumps({"Statement": [{"Effect": "Allow", "Action": [*actions], "Resource": "*"}]})
+    return aws("iam/rolePolicy:RolePolicy", role="nodes", policy=policy)
+
+
 def network_of(zone: str) -> StackResource:
     return inside("kubernetes:crd.k8s.amazonaws.com/v1alpha1:ENIConfig", zone)
 
@@ -171,6 +190,9 @@ def on_ec2(spec: dict[str, Value], *kinds: str) -> list[StackResource]:
 
 CUSTOM = aws("eks/addon:Addon", configurationValues='{"env": {"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone"}}')  # fmt: skip
 EKS = aws("eks/cluster:Cluster", **CLUSTER)
+SERVE = replace(
+    aws("eks/cluster:Cluster", name="serve"), urn="urn:pulumi:lab::lab::aws:eks/cluster:Cluster::serve"
+)
 OLDER = aws("eks/cluster:Cluster", **{**CLUSTER, "version": "1.32"})
 AL2023: Value = [{"alias": "al2023@v20251016"}]
 BOTTLEROCKET: Value = [{"alias": "bottlerocket@1.49.0"}]
@@ -185,6 +207,15 @@ MACHINES: Sequence[tuple[str, dict[str, Value], Sequence[StackResource], Word, s
     ("a network in the zone", {}, [CUSTOM, network_of("us-west-2c")], Word.PROVED, ""),
     ("a role without access", {"role": "nodes"}, [EKS, entry("others")], Word.NOT_JUDGED, "the role 'nodes'"),
     ("a role with access", {"role": "nodes"}, [EKS, entry("nodes")], Word.PROVED, ""),
+    ("a role that may not read images", {"role": "nodes"}, [ROLE, attached("AmazonEKSWorkerNodePolicy")], Word.NOT_JUDGED, "read images from ECR"),
+    ("a role that may not join", {"role": "nodes"}, [ROLE, attached("AmazonEC2ContainerRegistryPullOnly")], Word.NOT_JUDGED, "do not join the cluster"),
+    ("a role that may do both", {"role": "nodes"}, [ROLE, *map(attached, NEEDED)], Word.PROVED, ""),
+    ("a role that may do everything", {"role": "nodes"}, [ROLE, attached("AdministratorAccess")], Word.PROVED, ""),
+    ("a role with a policy of the account", {"role": "nodes"}, [ROLE, attached("nodes", "111122223333")], Word.PROVED, ""),
+    ("a role with a policy that is not known yet", {"role": "nodes"}, [ROLE, aws("iam/rolePolicy:RolePolicy", role="nodes", policy=UNKNOWN)], Word.PROVED, ""),
+    ("a role with policies of its own", {"role": "nodes"}, [ROLE, allowing("ecr:BatchGetImage", "ec2:Describe*")], Word.PROVED, ""),
+    ("a role with policies for other things", {"role": "nodes"}, [ROLE, allowing("s3:*", "ec2:Describe*")], Word.NOT_JUDGED, "read images from ECR"),
+    ("a role of another program", {"role": "other"}, [ROLE], Word.PROVED, ""),
     ("a policy that denies on-demand", {}, [deny("ec2:InstanceMarketType")], Word.NOT_JUDGED, "RolePolicy"),
     ("a policy that denies types", {}, [deny("ec2:InstanceType")], Word.NOT_JUDGED, "by ec2:InstanceType"),
     ("a disk smaller than the image", {"amiSelectorTerms": AL2023, "blockDeviceMappings": SMALL_DISK}, [], Word.NOT_JUDGED, "its root volume of 8Gi"),
@@ -204,6 +235,16 @@ def test_job_is_not_proved_on_machines_that_do_not_join_or_do_not_meet(
     of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
     assert (of_job.word, reason in of_job.reason) == (word, True), str(of_job)
     assert bool(stopping(program)) is (word is Word.BROKEN), "only what is certain stops a run"
+
+
+@pytest.mark.parametrize(("tag", "word"), [("serve", Word.NOT_JUDGED), ("lab", Word.PROVED)])
+def test_job_is_not_proved_on_machines_in_the_security_group_of_another_cluster(tag: str, word: Word) -> None:
+    to = replace(resource("pulumi:providers:kubernetes", "to", {}), refers_to={"kubeconfig": (EKS.urn,)})
+    machines = on_ec2({"securityGroupSelectorTerms": [{"tags": {"discovery": tag}}]})
+    objects = [replace(each, provider=to.urn) for each in [*machines, declared_jobset({})]]
+    (found,) = verdicts([EKS, SERVE, to, *objects], PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert of_job.word is word, str(of_job)
 
 
 @pytest.mark.parametrize(

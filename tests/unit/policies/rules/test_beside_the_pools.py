@@ -1,6 +1,6 @@
 """What other resources of a program do to its jobs, although pools and ladder are sound: programs of a blind trial."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import pytest
@@ -109,17 +109,28 @@ def vertical(kind: str) -> StackResource:
     return resource("kubernetes:autoscaling.k8s.io/v1:VerticalPodAutoscaler", "sizes", props)
 
 
-def on_ec2(**spec: Value) -> list[StackResource]:
-    """The pools and their class on EC2, on machines with 4 CPUs and 16 GiB."""
+def on_ec2(spec: Mapping[str, Value], *, least: float = 1.0) -> list[StackResource]:
+    """The pools and their class on EC2, on machines with 4 CPUs and 16 GiB; `least` is how many types a plan has."""
     node_class = made("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "default", spec=spec)
     reference: Value = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-west-2c"]}
-    types = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m7i.xlarge"]}
+    types = {
+        "key": "node.kubernetes.io/instance-type",
+        "operator": "In",
+        "values": ["m7i.xlarge"],
+        "minValues": least,
+    }
     pools = [
         cpu_pool(name, kind, nodeClassRef=reference, requirements=[{"key": CAPACITY_TYPE, "operator": "In", "values": [kind]}, types, zone])
         for name, kind in (("cpu-spot", "spot"), ("cpu", "on-demand"))
     ]  # fmt: skip
     return [namespace(), ladder(TIERS), *pools, node_class]
+
+
+def custom(kind: str, name: str, where: str = "vision") -> StackResource:
+    """A custom resource in a namespace, or in none."""
+    metadata: Value = {"name": name, **({"namespace": where} if where else {})}
+    return resource(f"kubernetes:{kind}", name, {"metadata": metadata, "spec": {}})
 
 
 PORT: Json = {"ports": [{"containerPort": 9400, "hostPort": 9400}]}
@@ -170,6 +181,10 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a webhook of JobSet", [webhook("jobset-mutating-webhook-configuration", "pods")], {}, Word.PROVED, ""),
     ("admission that warns", [validation("pods"), bound("Audit", "Warn")], {}, Word.PROVED, ""),
     ("admission that denies", [validation("pods"), bound("Deny")], {}, Word.NOT_JUDGED, "'cost'"),
+    ("admission that rejects pods on a pool", [validation("pods", expression="object.spec.nodeSelector['holdfast.dev/pool'] != 'cpu'")], {}, Word.NOT_JUDGED, "'cost' places its pods"),
+    ("admission that freezes jobs", [validation("jobsets", expression="object.spec == oldObject.spec")], {}, Word.NOT_JUDGED, "lets the ladder change its jobs"),
+    ("admission that freezes Services", [validation("services", expression="object.spec == oldObject.spec")], {}, Word.PROVED, ""),
+    ("a policy of Kyverno that freezes jobs", [kyverno("Enforce", kind="JobSet", pattern="{{request.oldObject.spec}}")], {}, Word.NOT_JUDGED, "lets the ladder change its jobs"),
     ("a policy of Kyverno in CEL", [in_cel("ValidatingPolicy", "Deny")], {}, Word.NOT_JUDGED, "ValidatingPolicy 'cost'"),
     ("a policy of Kyverno in CEL that audits", [in_cel("ValidatingPolicy", "Audit")], {}, Word.PROVED, ""),
     ("a policy of Kyverno that deletes pods", [in_cel("DeletingPolicy", "Deny")], {}, Word.NOT_JUDGED, "deletes its jobs"),
@@ -197,6 +212,14 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a plain runtime class", [made(RUNTIME, "fast")], CLASSED, Word.PROVED, ""),
     ("a toleration that ends", [], BRIEFLY, Word.NOT_JUDGED, "for 600 seconds"),
     ("a toleration of lost nodes", [], LOST, Word.PROVED, ""),
+    ("the default queue of the namespace", [custom("kueue.x-k8s.io/v1beta1:LocalQueue", "default")], {}, Word.NOT_JUDGED, "Kueue's queue 'default'"),
+    ("the default queue of another namespace", [custom("kueue.x-k8s.io/v1beta1:LocalQueue", "default", "web")], {}, Word.PROVED, ""),
+    ("a queue that jobs name", [custom("kueue.x-k8s.io/v1beta1:LocalQueue", "gpus")], {}, Word.PROVED, ""),
+    ("a quota of a scheduler", [custom("scheduling.x-k8s.io/v1alpha1:ElasticQuota", "gpus")], {}, Word.NOT_JUDGED, "ElasticQuota 'gpus' keeps its pods from running"),
+    ("a kind that no rule reads, of no namespace", [custom("capsule.clastix.io/v1beta2:Tenant", "ml", "")], {}, Word.NOT_JUDGED, "Tenant 'ml' keeps its pods"),
+    ("a kind that no rule reads, elsewhere", [custom("scheduling.x-k8s.io/v1alpha1:ElasticQuota", "gpus", "web")], {}, Word.PROVED, ""),
+    ("an overlay of machines", [custom("karpenter.sh/v1alpha1:NodeOverlay", "costs", "")], {}, Word.NOT_JUDGED, "NodeOverlay 'costs'"),
+    ("a monitor", [custom("monitoring.coreos.com/v1:PodMonitor", "train")], {}, Word.PROVED, ""),
     ("a DaemonSet on the same host port", [made("kubernetes:apps/v1:DaemonSet", "exporter", spec=DAEMON)], ON_PORT, Word.NOT_JUDGED, "host port 9400"),
 )  # fmt: skip
 
@@ -262,6 +285,7 @@ def test_job_in_a_queue_is_not_judged() -> None:
         ("120Gi", {}, ["default pool"], Word.PROVED),
         ("4Gi", {CAPACITY_TYPE: "on-demand"}, [], Word.PROVED),
         ("4Gi", {"team": "platform"}, [], Word.NOT_JUDGED),
+        ("4Gi", {POOL: "cpu-spot"}, [], Word.NOT_JUDGED),
     ],
 )
 def test_rayjob_is_not_proved_where_no_pool_takes_its_head(
@@ -293,10 +317,20 @@ def test_rayjob_is_not_proved_where_no_pool_takes_its_head(
 def test_class_of_the_nodes_and_the_chart_of_karpenter_decide_what_pods_may_use(
     spec: dict[str, Value], beside: Sequence[StackResource], word: Word, reason: str
 ) -> None:
-    program = [*on_ec2(**spec), *beside, declared_jobset({})]
+    program = [*on_ec2(spec), *beside, declared_jobset({})]
     (found,) = verdicts(program, PACK_DEFAULTS)
     of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
     assert (of_job.word, reason in of_job.reason) == (word, True), f"{of_job}"
+
+
+@pytest.mark.parametrize(("policy", "stops"), [("Strict", True), ("BestEffort", False)])
+def test_min_values_stop_unless_the_chart_of_karpenter_relaxes_them(policy: str, stops: bool) -> None:
+    settings: Value = {"settings": {"minValuesPolicy": policy}}
+    chart = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "karpenter", "values": settings})
+    program = [*on_ec2({}, least=2.0), chart, declared_jobset({})]
+    assert bool(stopping(program)) is stops, (
+        "Karpenter makes no node of one type alone, unless its chart relaxes that"
+    )
 
 
 @pytest.mark.parametrize("kind", ["kubeflow.org/v1:PyTorchJob", "batch/v1:CronJob"])
