@@ -23,6 +23,7 @@ from holdfast.scheduling.machines import (
     select_vm_sizes,
     with_attached,
     zones_of,
+    zones_with,
 )
 from holdfast.scheduling.machines.catalogue import aws_table, gcp_table
 
@@ -278,6 +279,17 @@ def test_zones_have_the_name_of_their_region_once_and_in_order(cloud: str) -> No
 )
 def test_zones_are_the_existing_ones(region: str, zones: tuple[str, ...]) -> None:
     assert zones_of(region) == zones, "not simply the first letters"
+
+
+def test_zones_with_gpus_are_zones_of_google_cloud() -> None:
+    every = {zone for region in regions("gcp") for zone in zones_of(region)}
+    known = {name: zones for name in machine_catalogue("gcp") if (zones := zones_with(name)) is not None}
+    assert {name for name, zones in known.items() if not zones or not zones <= every} == set(), "no such zone"
+    assert {series for series in gcp_table()["zones"]} == {name.rpartition("-")[0] for name in known}, (
+        "each series has machines"
+    )
+    assert "europe-west4-c" not in (known["a2-highgpu-8g"]), "it has A100s in a and b"
+    assert zones_with("n2-standard-8") is None, "machines without GPUs are not listed"
 
 
 @dataclass(frozen=True, kw_only=True)
