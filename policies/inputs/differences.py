@@ -70,6 +70,7 @@ _FIELDS: Final[Mapping[re.Pattern[str], Sequence[str]]] = {
     re.compile(r"azure-native:containerservice(/v\w+)?:(?:AgentPool|ManagedCluster)"): [
         "enableFIPS",
         "enableNodePublicIP",
+        "enableUltraSSD",
         "kubeletConfig",
         "kubeletDiskType",
         "linuxOSConfig",

@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.clusters import cluster_of, is_one_cluster
+from holdfast.policies.clusters import cluster_of, clusters_of, is_one_cluster
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.joining import selected_by
 from holdfast.policies.resources import (
@@ -75,8 +75,10 @@ def missing_class(node_pool: StackResource, resources: Sequence[StackResource]) 
     """Yield that Karpenter makes no node, if the stack has node classes, but not the one that the NodePool names."""
     group, kind, name = _reference(node_pool)
     made = _node_classes(resources).get((group, kind), {})
-    # EKS Auto Mode and AKS make a class of this name themselves.
-    is_made_by_cloud = name == "default" and not is_on_aws(node_pool)
+    # EKS Auto Mode, unless its own pools are off, and AKS make a class of this name themselves.
+    clusters = clusters_of(node_pool, "aws", resources)
+    off = any(at(each.props, "computeConfig", "nodePools") == [] for each in clusters)
+    is_made_by_cloud = name == "default" and not is_on_aws(node_pool) and not off
     if group and kind and name and made and not {name, UNKNOWN} & made.keys() and not is_made_by_cloud:
         yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
 

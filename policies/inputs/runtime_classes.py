@@ -6,13 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.clusters import clusters_of, is_same_cluster
 from holdfast.policies.fields import unread
 from holdfast.policies.resources import StackResource, Value, at, is_object, items_at, named, text_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability.shape import MOVED_LABELS
 
 _CLASS: Final = "kubernetes:node.k8s.io/v1:RuntimeClass"
+#: GKE makes this class on clusters with sandboxed pools.
+_SANDBOX: Final = "gvisor"
+_OF_SANDBOX: Final[Mapping[str, Value]] = {
+    "nodeSelector": {"sandbox.gke.io/runtime": _SANDBOX},
+    "tolerations": [
+        {"key": "sandbox.gke.io/runtime", "operator": "Equal", "value": _SANDBOX, "effect": "NoSchedule"}
+    ],
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,22 +37,29 @@ def with_runtime_class(spec: Value, job: StackResource, resources: Sequence[Stac
     if not name or not is_object(spec):
         return ClassedPod(spec=spec)
     made = [each for each in named(resources, _CLASS, name) if is_same_cluster(each, job, resources) is True]
+    if not made and name == _SANDBOX and clusters_of(job, "gcp", resources):
+        return ClassedPod(spec=_with_scheduling(spec, _OF_SANDBOX))
     if not made:
         shown = "?" if name is UNKNOWN else name
         reason = f"whether its RuntimeClass {shown} exists, and adds selectors, is not known: this program does not make it"
         return ClassedPod(spec=spec, open=(reason,))
     props = made[0].props
     selector = at(props, "scheduling", "nodeSelector")
-    tolerations, own = items_at(props, "scheduling", "tolerations"), items_at(spec, "tolerations")
-    merged = {
-        **spec,
-        "nodeSelector": _merged(at(spec, "nodeSelector"), selector),
-        "tolerations": UNKNOWN if tolerations is UNKNOWN or own is UNKNOWN else [*own, *tolerations],
-        "overhead": at(props, "overhead", "podFixed") or at(spec, "overhead"),
-    }
+    merged = _with_scheduling(spec, at(props, "scheduling"))
+    merged["overhead"] = at(props, "overhead", "podFixed") or at(spec, "overhead")
     moved = sorted({*MOVED_LABELS} & {*(selector if is_object(selector) else ())})
     keeps = f"its RuntimeClass {name} selects {', '.join(moved)}, which no move of the job changes"
     return ClassedPod(spec=merged, open=(*((keeps,) if moved else ()), *unread(made[0])))
+
+
+def _with_scheduling(spec: Mapping[str, Value], scheduling: Value) -> dict[str, Value]:
+    """Return a pod specification with the selector and the tolerations of a class."""
+    tolerations, own = items_at(scheduling, "tolerations"), items_at(spec, "tolerations")
+    return {
+        **spec,
+        "nodeSelector": _merged(at(spec, "nodeSelector"), at(scheduling, "nodeSelector")),
+        "tolerations": UNKNOWN if tolerations is UNKNOWN or own is UNKNOWN else [*own, *tolerations],
+    }
 
 
 def _merged(own: Value, added: Value) -> Value:

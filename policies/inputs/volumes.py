@@ -6,6 +6,7 @@ pod and outlives it: a lower tier may have no nodes there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -22,6 +23,7 @@ from holdfast.policies.resources import (
     known_items,
     named,
     of_type,
+    of_types,
     text_at,
     texts_at,
 )
@@ -34,6 +36,8 @@ _CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
 _VOLUME: Final = "kubernetes:core/v1:PersistentVolume"
 _CLASS: Final = "kubernetes:storage.k8s.io/v1:StorageClass"
 _NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+_AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")
+_ULTRA: Final = "UltraSSD"
 _MOUNT_TARGET: Final = "aws:efs/mountTarget:MountTarget"
 
 #: The labels by which drivers say in which zone a volume is. Karpenter's providers treat them as the zone of a node.
@@ -186,8 +190,16 @@ class _Program:
         )
 
     def _not_attached(self, storage_class: StackResource) -> Iterator[str]:
-        """Yield that machines of a pool on GKE attach Hyperdisk only, and the volumes of a class are Persistent Disks."""
+        """Yield that machines of a pool do not attach the volumes of a class: Persistent Disks on GKE, Ultra Disks on AKS."""
         disk = text_at(storage_class.props, "parameters", "type")
+        sku = text_at(storage_class.props, "parameters", "skuName") or text_at(
+            storage_class.props, "parameters", "skuname"
+        )
+        for each in of_types(self.resources, _AGENT_POOL) if str(sku).startswith(_ULTRA) else ():
+            is_pool = at(each.props, "nodeLabels", POOL) is not None
+            is_short = is_pool and at(each.props, "enableUltraSSD") in (None, False)
+            if is_short and is_same_cluster(each, self.job, self.resources) is not False:
+                yield f"machines of agent pool {each.logical_name!r} attach no Ultra Disks (`enableUltraSSD`), and the volumes of its pods are {sku}"
         for each in of_type(self.resources, _NODE_POOL) if str(disk).startswith("pd-") else ():
             name = str(text_at(each.props, "nodeConfig", "machineType"))
             machine = machine_catalogue("gcp").get(name)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.job_ends import failure_policy_replaced
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
+from holdfast.policies.resources import at
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
+from holdfast.scheduling.labels import FOLLOWS_VALUE, MAX_COST, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.elsewhere import check_images
@@ -87,7 +88,8 @@ def job_verdicts(
             continue
         found = _of_followers(job, followers, ladder, pools)
         replaced = failure_policy_replaced(job.resource, _failures(ladder), resources)
-        yield replace(found, assumed=tuple(replaced) if job.kind == JobKind.JOB_SET else ())
+        policy = tuple(replaced) if job.kind == JobKind.JOB_SET else ()
+        yield replace(found, assumed=(*policy, *_within_cost(job)))
     spot = [
         each
         for each in ladder.pools
@@ -97,6 +99,13 @@ def job_verdicts(
         templates = () if job.templates is UNKNOWN else job.templates
         if any(each.selects_spot or each.selected(POOL) in spot for each in templates):
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
+
+
+def _within_cost(job: DeclaredJob) -> Iterator[str]:
+    """Yield that the controller moves a job to no tier that would cost more than the rest of its budget."""
+    most = at(job.resource.props, "metadata", "annotations", MAX_COST)
+    if most is not None:
+        yield f"`{MAX_COST}: {most}` is enough for the time that it needs there"
 
 
 def _of_followers(

@@ -14,7 +14,7 @@ from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import VOLUME_CLAIMS, ZONE
 from tests.support.builders.program_jobs import JOB_SET, declared, declared_jobset, job_program, requesting
-from tests.support.builders.stack_resources import resource
+from tests.support.builders.stack_resources import aks_pool, resource
 
 MOUNTED: Json = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 SHARED: list[Value] = ["ReadWriteMany"]
@@ -209,3 +209,19 @@ def test_file_system_is_mounted_in_the_zones_of_its_mount_targets(
     assert found == VolumeZones(zones=None if zones is None else frozenset(zones)), (
         "pods elsewhere do not mount it"
     )
+
+
+@pytest.mark.parametrize(
+    ("sku", "pool", "named"),
+    [
+        ("UltraSSD_LRS", {}, True),
+        ("UltraSSD_LRS", {"enableUltraSSD": True}, False),
+        ("Premium_LRS", {}, False),
+    ],
+)
+def test_ultra_disk_is_not_attached_to_machines_of_a_pool_without_them(
+    sku: str, pool: dict[str, Value], named: bool
+) -> None:
+    fast = storage_class(provisioner="disk.csi.azure.com", parameters={"skuName": sku})
+    found = zones_of([fast, aks_pool("on-demand", **pool)], OWN)
+    assert any("attach no Ultra Disks" in each for each in found.open) is named, str(found)

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from holdfast.policies.inputs import declared_pools
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
@@ -209,6 +210,7 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a runtime class with overhead", [made(RUNTIME, "fast", overhead={"podFixed": {"cpu": "2"}})], CLASSED, Word.BROKEN, "fits a pod of 5 CPU"),
     ("a runtime class that selects spot", [made(RUNTIME, "fast", scheduling={"nodeSelector": {CAPACITY_TYPE: "spot"}})], CLASSED, Word.NOT_JUDGED, "which no move of the job changes"),
     ("a runtime class of another program", [], CLASSED, Word.NOT_JUDGED, "RuntimeClass fast"),
+    ("the sandbox of GKE", [resource("gcp:container/cluster:Cluster", "c", {"name": "c", "removeDefaultNodePool": True})], {"runtimeClassName": "gvisor"}, Word.BROKEN, "sandbox.gke.io/runtime=gvisor"),
     ("a plain runtime class", [made(RUNTIME, "fast")], CLASSED, Word.PROVED, ""),
     ("a toleration that ends", [], BRIEFLY, Word.NOT_JUDGED, "for 600 seconds"),
     ("a toleration of lost nodes", [], LOST, Word.PROVED, ""),
@@ -268,6 +270,25 @@ def test_job_is_not_proved_where_its_namespace_rejects_its_pods(
     assert (of_job.word, reason in of_job.reason) == (Word.NOT_JUDGED if reason else Word.PROVED, True), str(
         of_job
     )
+
+
+def test_job_with_a_cost_limit_is_assumed_to_have_enough_left() -> None:
+    job = declared_jobset({}, metadata={"annotations": {"fallback.holdfast.dev/max-cost": "15"}})
+    (found,) = verdicts(job_program(job), PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert (of_job.word, "max-cost: 15" in of_job.reason) == (Word.ASSUMED, True), str(of_job)
+
+
+@pytest.mark.parametrize(("own_pools", "named"), [([], True), (["system"], False)])
+def test_class_that_auto_mode_does_not_make_is_named(own_pools: Value, named: bool) -> None:
+    cluster = resource(
+        "aws:eks/cluster:Cluster", "c", {"computeConfig": {"enabled": True, "nodePools": own_pools}}
+    )
+    other = resource("kubernetes:eks.amazonaws.com/v1:NodeClass", "own", {"metadata": {"name": "own"}})
+    reference: Value = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+    pools = declared_pools([cluster, other, cpu_pool("cpu", "on-demand", nodeClassRef=reference)])
+    told = [each for pool in pools for each in pool.facts.unmodeled if "NodeClass 'default'" in each]
+    assert bool(told) is named, "EKS makes it with its own pools"
 
 
 def test_job_in_a_queue_is_not_judged() -> None:
