@@ -9,6 +9,7 @@ from typing import Final
 
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.ec2_quotas import beyond_quotas
 from holdfast.policies.inputs.egress import closed_on_ec2
 from holdfast.policies.inputs.node_classes import open_user_data
 from holdfast.policies.inputs.node_roles import missing_rights, role_of_group
@@ -86,6 +87,8 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
     image = str(text_at(props, "amiType") or "")
     machines, subnets = _machines(group, resources), _subnets(group, resources)
     taints = items_at(props, "taints")
+    kinds = frozenset({SPOT, ON_DEMAND} if given is UNKNOWN else {kind})
+    limits = Limits(nodes=count(at(props, "scalingConfig", "maxSize")), set_by="scalingConfig.maxSize")
     return DeclaredPool(
         resource=group,
         profile=group.props,
@@ -99,13 +102,13 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
         facts=PoolFacts(
             name=label if isinstance(label, str) else group.logical_name,
             title=f"node group {name!r}",
-            capacity_types=frozenset({SPOT, ON_DEMAND} if given is UNKNOWN else {kind}),
+            capacity_types=kinds,
             is_decided=given is not UNKNOWN,
             labels=labels_at(props, "labels"),
             taints=UNKNOWN if taints is UNKNOWN else known_taints([_taint(each) for each in taints]),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
-            limits=Limits(nodes=count(at(props, "scalingConfig", "maxSize")), set_by="scalingConfig.maxSize"),
+            limits=limits,
             unmodeled=(
                 *((WINDOWS,) if image.startswith("WINDOWS") else ()),
                 *unread(group),
@@ -113,6 +116,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
                 *closed_on_ec2(subnets, resources),
                 *_unsold(machines, subnets),
                 *_from_zero(group, resources),
+                *beyond_quotas(machines.capacities, kinds, limits, resources),
                 *missing_rights(role_of_group(group, resources), resources),
             ),
             unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),

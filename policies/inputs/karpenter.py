@@ -8,6 +8,7 @@ from typing import Final
 
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.ec2_quotas import beyond_quotas
 from holdfast.policies.inputs.joining import faults_of_class, hindered_machines
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
@@ -127,6 +128,7 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
     on_ec2 = node_class if is_on_aws(node_pool) else None
     settings = kubelet_of(node_pool, node_class, resources)
     machines, zones = _machines(read, cloud, provisioner, settings, efa=adapters), _zones(read, provisioner)
+    limits = _limits(node_pool, machines)
     return DeclaredPool(
         resource=node_pool,
         profile=node_pool.props,
@@ -150,12 +152,13 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             unsatisfiable=machines.unsatisfiable,
             min_values={} if read is UNKNOWN or relaxes_min_values(node_pool, resources) else read.min_values,
             is_static=at(node_pool.props, "spec", "replicas") is not None,
-            limits=_limits(node_pool, machines),
+            limits=limits,
             zones=zones,
             faults=tuple(faults_of_class(node_pool, on_ec2, resources)) if on_ec2 else (),
             unmodeled=(
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
+                *(beyond_quotas(machines.capacities, kinds, limits, resources) if cloud == "aws" else ()),
                 *open_settings(node_pool, node_class, zones, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
                 *_short_life(node_pool),

@@ -89,7 +89,7 @@ def job_verdicts(
         found = _of_followers(job, followers, ladder, pools)
         replaced = failure_policy_replaced(job.resource, _failures(ladder), resources)
         policy = tuple(replaced) if job.kind == JobKind.JOB_SET else ()
-        yield replace(found, assumed=(*policy, *_within_cost(job)))
+        yield replace(found, assumed=(*policy, *_within_cost(job), *_heads_on_spot(job)))
     spot = [
         each
         for each in ladder.pools
@@ -106,6 +106,12 @@ def _within_cost(job: DeclaredJob) -> Iterator[str]:
     most = at(job.resource.props, "metadata", "annotations", MAX_COST)
     if most is not None:
         yield f"`{MAX_COST}: {most}` is enough for the time that it needs there"
+
+
+def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
+    """Yield that admission takes the head of a RayJob off spot: no move changes what a head selects."""
+    if any(each.selects_spot for each in job.heads):
+        yield "admission removes from its head that it selects spot, which moves leave there"
 
 
 def _of_followers(

@@ -7,11 +7,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from holdfast.infra import labels
-from holdfast.infra.aws.preflight.checks import Quota, increase_command, quota_demands, quota_of
+from holdfast.infra.aws.preflight.checks import increase_command, quota_demands
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.machines.ec2_quotas import quota_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight.checks import QuotaDemand
     from holdfast.infra.bootstrap.command import Runner
+    from holdfast.scheduling.machines.ec2_quotas import Quota
 
 _SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"
 

@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.infra.aws.preflight.checks import preflight_problems, quota_demands, quota_of
+from holdfast.infra.aws.preflight.checks import preflight_problems, quota_demands
 from holdfast.infra.aws.preflight.reservations import Ec2Reservation, read_reservation
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.machines.ec2_quotas import quota_of
 from tests.support.builders.configurations import Document, aws_platform, entry
 from tests.support.fakes.aws_account import account
 

@@ -307,6 +307,7 @@ def test_job_in_a_queue_is_not_judged() -> None:
         ("4Gi", {CAPACITY_TYPE: "on-demand"}, [], Word.PROVED),
         ("4Gi", {"team": "platform"}, [], Word.NOT_JUDGED),
         ("4Gi", {POOL: "cpu-spot"}, [], Word.NOT_JUDGED),
+        ("4Gi", {CAPACITY_TYPE: "spot"}, [], Word.ASSUMED),
     ],
 )
 def test_rayjob_is_not_proved_where_no_pool_takes_its_head(

@@ -1,0 +1,52 @@
+"""Reads the quotas of EC2 that a program sets itself: beyond one, EC2 starts no further machine of a pool.
+
+A quota may be larger than what the program asks for, so nothing here stops a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from holdfast.policies.resources import StackResource, at, of_type
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ON_DEMAND, CapacityType
+from holdfast.scheduling.machines.ec2_quotas import quota_of
+from holdfast.scheduling.reachability.facts import Limits
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+
+_QUOTA: Final = "aws:servicequotas/serviceQuota:ServiceQuota"
+_MILLIS: Final = 1000
+
+
+def beyond_quotas(
+    machines: Sequence[MachineCapacity] | Unknown,
+    kinds: frozenset[str],
+    limits: Limits,
+    resources: Sequence[StackResource],
+) -> Iterator[str]:
+    """Yield the quotas of the program that are smaller than an on-demand pool of EC2 with these machines and limits may become.
+
+    A pool with a machine type that counts against another quota, or is bought on spot, too, may go on with that.
+    """
+    if machines is UNKNOWN or kinds != {ON_DEMAND}:
+        return
+    quotas = {quota_of(each.name, CapacityType.ON_DEMAND) for each in machines}
+    for each in of_type(resources, _QUOTA):
+        value = at(each.props, "value")
+        ours = [quota for quota in quotas if quota is not None and quota.code == at(each.props, "quotaCode")]
+        if not ours or len(quotas) > 1 or not isinstance(value, int | float):
+            continue
+        sizes = [_most_vcpus(machine, limits) for machine in machines]
+        if any(size is None or size > value for size in sizes):
+            most = "any number" if None in sizes else max(size for size in sizes if size is not None)
+            yield (
+                f"this program sets the quota {ours[0].name!r} to {value:g} vCPUs, and its limits allow {most} of them: "
+                "whether what is left of the quota is enough is not judged"
+            )
+
+
+def _most_vcpus(machine: MachineCapacity, limits: Limits) -> int | None:
+    """How many vCPUs its machines of one type may have together; None for any number, and where a limit is not known."""
+    count = limits.nodes_of(machine)
+    return count * (machine.capacity.cpu_millis // _MILLIS) if isinstance(count, int) else None
