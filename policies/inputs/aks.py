@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from holdfast.policies.clusters import clusters_of
@@ -39,6 +40,7 @@ from holdfast.policies.resources import (
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
@@ -117,7 +119,7 @@ def _pool(
     most_pods = _most_pods(profile, networks)
     # As how many GPUs its nodes list the partitions of one depends on the device plugin.
     divided = at(profile, "gpuInstanceProfile") is not None
-    named = UNKNOWN if divided or UNKNOWN in sizes else [str(each or _NO_SIZE) for each in sizes]
+    named = UNKNOWN if divided or UNKNOWN in sizes else [_as_listed(str(each or _NO_SIZE)) for each in sizes]
     machines = machines_named(named, "azure", Provisioner.AKS)
     return DeclaredPool(
         resource=resource,
@@ -196,6 +198,16 @@ def _sizes(profile: Value) -> tuple[Sequence[Value], Limits]:
     known = [each for each in counts if isinstance(each, int)]
     nodes = sum(known) if len(known) == len(counts) else UNKNOWN
     return [at(each, "size") for each in listed], Limits(nodes=nodes, set_by="virtualMachinesProfile.scale")
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    return {name.lower(): name for name in machine_catalogue("azure")}
+
+
+def _as_listed(size: str) -> str:
+    """Return a size as the table of machines spells it: Azure accepts it in any case."""
+    return _spellings().get(size.lower(), size)
 
 
 def _with_most_pods(

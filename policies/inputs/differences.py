@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.policies.inputs.node_classes import class_of
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import StackResource, Value, at, is_object
+from holdfast.policies.resources import StackResource, Value, at, is_object, known_items
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.taints import REPELLING
@@ -99,6 +99,9 @@ def differences(
         yield f"agents need no label {', '.join(missing)}, which nodes of {earlier[0].title} have"
     if added:
         yield f"agents tolerate {', '.join(added)}, which nodes of {earlier[0].title} do not have"
+    waits = sorted(_startup_taints(pool) - frozenset[str]().union(*map(_startup_taints, earlier)))
+    if waits:
+        yield f"an agent removes the startup taint {', '.join(waits)}, which nodes of {earlier[0].title} do not have"
     own, others = _set_by(pool, resources), [_set_by(each, resources) for each in earlier]
     differing = [field for field in own if all(own[field] != each.get(field) for each in others)]
     if differing:
@@ -127,6 +130,12 @@ def _taints(pool: DeclaredPool) -> frozenset[str]:
         for each in taints
         if each.effect in REPELLING and not _OF_MARKET.search(f"{each.key} {each.value}")
     )
+
+
+def _startup_taints(pool: DeclaredPool) -> frozenset[str]:
+    """Return the taints that Karpenter expects an agent to remove once its nodes have started."""
+    listed = known_items(pool.profile, "spec", "template", "spec", "startupTaints")
+    return frozenset(str(at(each, "key")) for each in listed)
 
 
 def _set_by(pool: DeclaredPool, resources: Sequence[StackResource]) -> Mapping[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -19,6 +19,7 @@ from holdfast.policies.inputs.node_classes import (
     missing_class,
     open_settings,
     relaxes_min_values,
+    without_auto_mode,
 )
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
@@ -38,18 +39,20 @@ from holdfast.policies.resources import (
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
+    ARCH,
     CAPACITY_TYPE,
     EFA_NODE,
     EFA_NODE_VALUE,
     GPU_RESOURCE,
     INSTANCE_TYPE,
     ON_DEMAND,
+    OS,
     POOL,
     RESERVED,
     SPOT,
     ZONE,
 )
-from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.machines import Machine, machine_catalogue, regions, zones_of
 from holdfast.scheduling.quantities import DurationError, parse_duration
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
@@ -61,6 +64,12 @@ from holdfast.scheduling.taints import Taint
 
 #: Karpenter may launch any of these if a NodePool requires none: a NodePool without a capacity type is not on-demand.
 CAPACITY_TYPES: Final = frozenset({ON_DEMAND, SPOT, RESERVED})
+
+#: Labels of machine types whose values the table has all.
+_OF_ALL_TYPES: Final = frozenset({ARCH, OS})
+
+#: The clouds that have a table of zones.
+_WITH_ZONES: Final = frozenset({"aws", "azure"})
 
 #: In place of the key of a requirement that is not known yet.
 _UNKNOWN_KEY: Final = ""
@@ -154,13 +163,17 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             is_static=at(node_pool.props, "spec", "replicas") is not None,
             limits=limits,
             zones=zones,
-            faults=tuple(faults_of_class(node_pool, on_ec2, resources)) if on_ec2 else (),
+            faults=(
+                *(faults_of_class(node_pool, on_ec2, resources) if on_ec2 else ()),
+                *without_auto_mode(node_pool, resources),
+            ),
             unmodeled=(
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
                 *(beyond_quotas(machines.capacities, kinds, limits, resources) if cloud == "aws" else ()),
                 *open_settings(node_pool, node_class, zones, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
+                *_unknown_zones(read, cloud),
                 *_short_life(node_pool),
                 *(disallowed_sizes(machines.capacities, resources) if provisioner is Provisioner.NAP else ()),
                 *unread(node_pool),
@@ -293,6 +306,8 @@ def _machines(
     types = read.allowed.get(INSTANCE_TYPE)
     named = () if types is None or types.is_complement else types.values
     unknown_types = tuple(sorted(name for name in named if name not in table))
+    if not selected.machines and not unknown_types:
+        unknown_types = tuple(_of_no_table(read, table.values(), provisioner))
     is_empty = not selected.machines and not unknown_types
     return Machines(
         capacities=tuple(
@@ -302,6 +317,23 @@ def _machines(
         undecided_by=selected.undecided_by,
         unsatisfiable=read.contradictions(provisioner) or (_keys(read) if is_empty else ()),
     )
+
+
+def _of_no_table(
+    read: NodePoolRequirements, table: Iterable[Machine], provisioner: Provisioner
+) -> Iterator[str]:
+    """Yield the values that it requires of labels of machine types, and that no type of the table has.
+
+    Tables leave out types, such as those with other accelerators than GPUs of NVIDIA.
+    """
+    known: dict[str, set[object]] = {}
+    for machine in table:
+        for key, value in machine_labels(machine, provisioner).items():
+            known.setdefault(key, set()).add(value)
+    for key, allowed in sorted(read.allowed.items()):
+        is_named = allowed.values and not allowed.is_complement and not all(map(str.isdigit, allowed.values))
+        if is_named and key in known.keys() - _OF_ALL_TYPES and not allowed.values & known[key]:
+            yield f"machines with {key}={', '.join(sorted(allowed.values))}"
 
 
 def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provisioner) -> Iterator[str]:
@@ -317,6 +349,22 @@ def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provision
         key = at(each, "key")
         if isinstance(key, str) and key.partition("/")[0] in _KEPT_DOMAINS and key not in known:
             yield f"its node class's provider is not known to have the label {key}, on which it has a requirement"
+
+
+def _unknown_zones(read: NodePoolRequirements | Unknown, cloud: str) -> Iterator[str]:
+    """Yield the zones that it names and no table has: a typo, or a zone that is newer or not of a region."""
+    named = None if read is UNKNOWN else read.allowed.get(ZONE)
+    if named is None or named.is_complement or cloud not in _WITH_ZONES:
+        return
+    unknown = sorted(zone for zone in named.values if not _may_exist(zone, cloud))
+    if unknown:
+        yield f"there was no zone {', '.join(unknown)} when the table of machines was made"
+
+
+def _may_exist(zone: str, cloud: str) -> bool:
+    """Whether a table has a zone, or has no zones of its region."""
+    region = zone[:-1] if cloud == "aws" else zone.rpartition("-")[0]
+    return region in regions(cloud) and (not zones_of(region) or zone in zones_of(region))
 
 
 def _short_life(node_pool: StackResource) -> Iterator[str]:

@@ -27,6 +27,7 @@ from holdfast.policies.resources import (
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.reachability.machine_capacity import KubeletSettings, MachineCapacity
+from holdfast.scheduling.reachability.messages import NO_AUTO_MODE, MessageTemplate
 from holdfast.scheduling.reachability.node_labels import Provisioner
 
 #: The API group of a NodePool's node class → what makes its nodes, and on which cloud.
@@ -36,6 +37,9 @@ NODE_CLASSES: Final = {
     "karpenter.azure.com": (Provisioner.NAP, "azure"),
     "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
 }
+_AUTO_MODE: Final = "eks.amazonaws.com"
+#: The node class that clouds make themselves.
+_MADE_BY_CLOUD: Final = "default"
 _ASSIGNMENT: Final = re.compile(r"azure-native:authorization(/v\w+)?:PolicyAssignment")
 #: The parameter of Azure's own policy on the sizes of virtual machines.
 _ALLOWED_SIZES: Final = "listOfAllowedSKUs"
@@ -75,12 +79,26 @@ def missing_class(node_pool: StackResource, resources: Sequence[StackResource]) 
     """Yield that Karpenter makes no node, if the stack has node classes, but not the one that the NodePool names."""
     group, kind, name = _reference(node_pool)
     made = _node_classes(resources).get((group, kind), {})
+    if not (group and kind and name) or {name, UNKNOWN} & made.keys():
+        return
     # EKS Auto Mode, unless its own pools are off, and AKS make a class of this name themselves.
-    clusters = clusters_of(node_pool, "aws", resources)
-    off = any(at(each.props, "computeConfig", "nodePools") == [] for each in clusters)
-    is_made_by_cloud = name == "default" and not is_on_aws(node_pool) and not off
-    if group and kind and name and made and not {name, UNKNOWN} & made.keys() and not is_made_by_cloud:
+    if name == _MADE_BY_CLOUD and not is_on_aws(node_pool):
+        clusters = clusters_of(node_pool, "aws", resources)
+        if any(at(each.props, "computeConfig", "nodePools") == [] for each in clusters):
+            yield f"it names the {kind} {name!r}, which EKS makes with its own pools only, and `computeConfig.nodePools` is empty"
+    elif made:
         yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
+
+
+def without_auto_mode(
+    node_pool: StackResource, resources: Sequence[StackResource]
+) -> Iterator[MessageTemplate]:
+    """Yield that nothing makes the nodes of a NodePool for EKS Auto Mode, because its cluster does not have it on."""
+    if _reference(node_pool)[0] != _AUTO_MODE:
+        return
+    for cluster in clusters_of(node_pool, "aws", resources):
+        if at(cluster.props, "computeConfig", "enabled") in (None, False):
+            yield NO_AUTO_MODE.filled(cluster=cluster.logical_name)
 
 
 def _reference(node_pool: StackResource) -> tuple[str, str, str]:

@@ -74,6 +74,10 @@ NO_IMAGE: Final = MessageTemplate(
     reason="its node class {name} asks for Amazon Linux 2, which has no image for Kubernetes {version}",
     fix="Name another image in `amiSelectorTerms`, such as the alias of AL2023.",
 )
+NO_AUTO_MODE: Final = MessageTemplate(
+    reason="its nodes are made by EKS Auto Mode, which is off in cluster {cluster}",
+    fix="Set `computeConfig.enabled: true`, or name a node class of Karpenter.",
+)
 WRONG_DISK: Final = MessageTemplate(
     reason="its machines of type {machine} attach Hyperdisk only, and it asks for {disk}",
     fix="Set `diskType: hyperdisk-balanced`, or name a machine type that attaches Persistent Disk.",

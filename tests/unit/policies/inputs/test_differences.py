@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -84,6 +85,23 @@ def node_class(name: str, **spec: Value) -> StackResource:
 def of_class(name: str, kind: str, named: str) -> StackResource:
     reference: Value = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": named}
     return cpu_pool(name, kind, nodeClassRef=reference)
+
+
+@pytest.mark.parametrize(
+    ("of_spot", "named"), [((), True), (("example.com/agent",), False)], ids=["alone", "on both tiers"]
+)
+def test_startup_taint_of_the_last_tier_alone_is_named(of_spot: tuple[str, ...], *, named: bool) -> None:
+    taints = [
+        [{"key": key, "effect": "NoSchedule"} for key in keys] for keys in (of_spot, ("example.com/agent",))
+    ]
+    spot, last = (
+        cpu_pool(name, name, startupTaints=cast("Value", each))
+        for name, each in zip(("spot", "on-demand"), taints, strict=True)
+    )
+    found = told(spot, last)
+    assert ["removes the startup taint example.com/agent" in each for each in found] == [True] * named, (
+        f"nothing may remove it on the nodes of this tier: {found}"
+    )
 
 
 def gke(name: str, account: str) -> StackResource:

@@ -221,6 +221,65 @@ def test_pool_with_a_requirement_on_a_kept_label_that_its_provider_lacks_is_not_
     assert named is is_named, "Karpenter rejects the pool, or the requirement chooses no machine"
 
 
+def pool_of(group: str, *requirements: Value) -> PoolFacts:
+    """What is read of a NodePool with a node class of this group."""
+    pool = node_pool("a100", *requirements)
+    template = at(pool.props, "spec", "template", "spec")
+    assert isinstance(template, dict), "a NodePool"
+    template["nodeClassRef"] = {"group": group}
+    (read,) = declared_pools([pool])
+    return read.facts
+
+
+@pytest.mark.parametrize(
+    ("group", "zone", "is_named"),
+    [
+        ("karpenter.k8s.aws", "us-east-1a", False),
+        ("karpenter.k8s.aws", "us-est-1a", True),
+        ("karpenter.k8s.aws", "us-east-1z", True),
+        ("karpenter.k8s.aws", "us-west-2-lax-1a", True),
+        ("karpenter.k8s.aws", "cn-north-1a", False),
+        ("karpenter.azure.com", "eastus-1", False),
+        ("karpenter.azure.com", "eastus-9", True),
+        ("karpenter.kwok.sh", "test-zone-a", False),
+    ],
+)
+def test_zone_that_no_table_has_is_named(group: str, zone: str, *, is_named: bool) -> None:
+    only: Value = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    assert any(zone in each for each in pool_of(group, only).unmodeled) is is_named, "it may be a typo"
+
+
+@pytest.mark.parametrize(
+    ("group", "key", "value", "is_certain"),
+    [
+        ("karpenter.k8s.aws", "karpenter.k8s.aws/instance-family", "trn1", False),
+        ("karpenter.k8s.aws", "karpenter.k8s.aws/instance-accelerator-name", "trainium", False),
+        ("karpenter.azure.com", "karpenter.azure.com/sku-gpu-manufacturer", "amd", False),
+        ("karpenter.k8s.aws", "karpenter.k8s.aws/instance-gpu-count", "3", True),
+        ("karpenter.k8s.aws", "kubernetes.io/arch", "s390x", True),
+    ],
+)
+def test_requirement_on_machines_that_no_table_has_is_not_known_to_fail(
+    group: str, key: str, value: str, *, is_certain: bool
+) -> None:
+    found = pool_of(group, {"key": key, "operator": "In", "values": [value]})
+    assert bool(found.unsatisfiable) is is_certain, f"tables leave out types: {found}"
+    assert bool(found.unknown_machine_types) is not is_certain, f"what is not in them is named: {found}"
+
+
+def test_family_that_contradicts_its_machine_type_has_no_machine() -> None:
+    family: Value = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g5"]}
+    named: Value = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m7i.large"]}
+    assert pool_of("karpenter.k8s.aws", family, named).unsatisfiable, "both are in the table"
+
+
+def test_size_of_an_agent_pool_may_be_in_any_case() -> None:
+    (pool,) = aks_pools([aks_pool("a100", vmSize="standard_nc24ads_a100_v4")])
+    assert not pool.facts.unknown_machine_types, "Azure accepts it"
+    (listed,) = aks_pools([aks_pool("a100", vmSize="Standard_NC24ads_A100_v4")])
+    assert pool.facts.machines == listed.facts.machines, "it is the same machine"
+
+
 @pytest.mark.parametrize(
     ("chart", "group"),
     [("karpenter-crds", "karpenter.k8s.aws"), ("karpenter-kwok-crds", "karpenter.kwok.sh")],

@@ -9,8 +9,9 @@ from holdfast.policies.inputs import declared_pools
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL
+from holdfast.scheduling.reachability.facts import PoolFacts
 from tests.support.builders.policy_programs import findings, stopping
 from tests.support.builders.program_jobs import (
     RAY_JOB,
@@ -279,16 +280,35 @@ def test_job_with_a_cost_limit_is_assumed_to_have_enough_left() -> None:
     assert (of_job.word, "max-cost: 15" in of_job.reason) == (Word.ASSUMED, True), str(of_job)
 
 
-@pytest.mark.parametrize(("own_pools", "named"), [([], True), (["system"], False)])
-def test_class_that_auto_mode_does_not_make_is_named(own_pools: Value, named: bool) -> None:
-    cluster = resource(
-        "aws:eks/cluster:Cluster", "c", {"computeConfig": {"enabled": True, "nodePools": own_pools}}
-    )
-    other = resource("kubernetes:eks.amazonaws.com/v1:NodeClass", "own", {"metadata": {"name": "own"}})
+def on_auto_mode(compute: Value, *made: StackResource) -> PoolFacts:
+    """What is read of a NodePool with the class `default` in a cluster with these settings of Auto Mode."""
+    cluster = resource("aws:eks/cluster:Cluster", "c", {"computeConfig": compute})
     reference: Value = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
-    pools = declared_pools([cluster, other, cpu_pool("cpu", "on-demand", nodeClassRef=reference)])
-    told = [each for pool in pools for each in pool.facts.unmodeled if "NodeClass 'default'" in each]
-    assert bool(told) is named, "EKS makes it with its own pools"
+    pools = declared_pools([cluster, *made, cpu_pool("cpu", "on-demand", nodeClassRef=reference)])
+    return next(each.facts for each in pools if each.label == "cpu")
+
+
+@pytest.mark.parametrize(("own_pools", "named"), [([], True), (["system"], False)])
+@pytest.mark.parametrize("others", [[], ["own"]], ids=["no class", "another class"])
+def test_class_that_auto_mode_does_not_make_is_named(
+    own_pools: Value, *, named: bool, others: list[str]
+) -> None:
+    made = [
+        resource("kubernetes:eks.amazonaws.com/v1:NodeClass", name, {"metadata": {"name": name}})
+        for name in others
+    ]
+    found = on_auto_mode({"enabled": True, "nodePools": own_pools}, *made).unmodeled
+    assert any("NodeClass 'default'" in each for each in found) is named, "EKS makes it with its own pools"
+
+
+@pytest.mark.parametrize(
+    ("compute", "refused"),
+    [({"enabled": True}, False), ({"enabled": False}, True), (None, True), ({"enabled": UNKNOWN}, False)],
+    ids=["on", "off", "not set", "not known"],
+)
+def test_pool_of_auto_mode_gets_no_node_where_that_is_off(compute: Value, *, refused: bool) -> None:
+    found = [each.reason for each in on_auto_mode(compute).faults]
+    assert found == ["its nodes are made by EKS Auto Mode, which is off in cluster c"] * refused, str(found)
 
 
 def test_job_in_a_queue_is_not_judged() -> None:
