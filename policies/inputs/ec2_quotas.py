@@ -29,7 +29,7 @@ def beyond_quotas(
 
     A pool with a machine type that counts against another quota, or is bought on spot, too, may go on with that.
     """
-    if machines is UNKNOWN or kinds != {ON_DEMAND}:
+    if machines is UNKNOWN or kinds != frozenset({ON_DEMAND}):
         return
     quotas = {quota_of(each.name, CapacityType.ON_DEMAND) for each in machines}
     for each in of_type(resources, _QUOTA):
