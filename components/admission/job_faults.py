@@ -137,9 +137,9 @@ def rayjob_ends_on_failure(recreate: str) -> str:
     """
     none = "object.spec.?backoffLimit.orValue(0) == 0"
     by_hand = f"object.spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
-    made_anew = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
+    recreated = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
     why = fill_sentence(messages.ENDS_ON_FAILURE)
-    return f"{_CREATION} && {none} && !({by_hand}) && !({made_anew}) ? [{why}] : []"
+    return f"{_CREATION} && {none} && !({by_hand}) && !({recreated}) ? [{why}] : []"
 
 
 def unusable_max_cost() -> str:

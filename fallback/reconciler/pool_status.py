@@ -33,19 +33,19 @@ def pool_statuses(
     return {
         tier.pool: PoolStatus(exists=tier.cluster in clusters)
         if tier.cluster
-        else _pool_status(tier.pool, caches, used, price_of(tier.pool), is_told=karpenter_makes)
+        else _pool_status(tier.pool, caches, used, price_of(tier.pool), is_listed=karpenter_makes)
         for tier in policy.tiers
     }
 
 
 def _pool_status(
-    pool: str, caches: Caches, used: UsedNodes, price: float | None, *, is_told: bool
+    pool: str, caches: Caches, used: UsedNodes, price: float | None, *, is_listed: bool
 ) -> PoolStatus:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
     # A quantity, which may be a string or a number.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
     return PoolStatus(
-        exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
+        exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_listed,
         nodes_in_use=used.count(pool),
         max_nodes=int(limit) if limit.isdecimal() else None,
         price=price,

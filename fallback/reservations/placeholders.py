@@ -31,7 +31,7 @@ _STAYS: Final = {
     "karpenter.sh/do-not-disrupt": "true",
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
-_NOBODY_UID: Final = 65534
+_UNPRIVILEGED_UID: Final = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def _placeholder(request: PlaceholderRequest, kind: int, number: int) -> Json:
             "enableServiceLinks": False,
             "securityContext": {
                 "runAsNonRoot": True,
-                "runAsUser": _NOBODY_UID,
+                "runAsUser": _UNPRIVILEGED_UID,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [

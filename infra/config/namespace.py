@@ -145,19 +145,19 @@ class NamespaceSection(Section):
 
     def as_ladder(self) -> Ladder:
         """The ladder for the rules in `scheduling`."""
-        conduct = self.fallback
+        section = self.fallback
         return Ladder(
             tiers=tuple(tier.as_tier() for tier in self.ladder),
-            failures=conduct.failures,
-            outage_window=conduct.outage_window,
-            give_up_after=conduct.give_up_after,
-            application_failures=conduct.application_failures,
-            failure_window=conduct.failure_window,
-            return_after=conduct.return_after,
-            hold_timeout=conduct.hold_timeout,
-            start_timeout=conduct.start_timeout,
-            deadline=conduct.deadline,
-            restart_cost=conduct.restart_cost,
+            failures=section.failures,
+            outage_window=section.outage_window,
+            give_up_after=section.give_up_after,
+            application_failures=section.application_failures,
+            failure_window=section.failure_window,
+            return_after=section.return_after,
+            hold_timeout=section.hold_timeout,
+            start_timeout=section.start_timeout,
+            deadline=section.deadline,
+            restart_cost=section.restart_cost,
         )
 
     def as_shapes(self) -> tuple[Shape, ...]:

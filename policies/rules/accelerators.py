@@ -53,9 +53,9 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
 
 def _smaller(ladder: DeclaredLadder, tiers: Mapping[int, Sequence[DeclaredPool]]) -> Iterator[str]:
     """Yield the tiers whose GPUs have the name of those of the first tier, and less memory."""
-    first = _memories(tiers.get(1, ()))
+    first = _gpu_memory(tiers.get(1, ()))
     for number, pools in tiers.items():
-        for kind, memory in _memories(pools).items():
+        for kind, memory in _gpu_memory(pools).items():
             if memory < first.get(kind, 0):
                 yield (
                     f"{ladder.title} starts on {kind} with {first[kind] // _GIB} GiB of memory, and tier {number} has {kind} with "
@@ -64,7 +64,7 @@ def _smaller(ladder: DeclaredLadder, tiers: Mapping[int, Sequence[DeclaredPool]]
                 )
 
 
-def _memories(pools: Sequence[DeclaredPool]) -> Mapping[str, int]:
+def _gpu_memory(pools: Sequence[DeclaredPool]) -> Mapping[str, int]:
     """Return the least memory of each kind of GPU of pools, as far as it is known."""
     found: dict[str, int] = {}
     for pool in pools:

@@ -70,7 +70,7 @@ class Rehearsal:
         self._command = command
         self._subject = subject
         self._folder = folder
-        self._stand_ins = providers
+        self._providers = providers
         self._audience = audience
         self._packs = [str(pack) for pack in subject.policy_packs]
         self._settings = [str(file) for file in subject.policy_settings]
@@ -168,7 +168,7 @@ class Rehearsal:
             return
         names = ", ".join(operation.name for operation in checkpoint.pending)
         self._audience.show(f"The previous run was killed during {names}: reading the result from the cloud.")
-        ids = find_adoptable(checkpoint, self._stand_ins.made)
+        ids = find_adoptable(checkpoint, self._providers.made)
         if ids:
             self._stack.import_stack(adopt(checkpoint, ids))
         self._run("refresh after a killed run", lambda to: self._stack.refresh(**to), CLEAR_PENDING)

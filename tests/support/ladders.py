@@ -15,7 +15,7 @@ TIERS = (
     Tier(pool="h100-spot", procurement_timeout=timedelta(seconds=45)),
     Tier(pool="a100"),
 )
-CONDUCT = Ladder(
+SETTINGS = Ladder(
     tiers=TIERS,
     failures=Failures.EVICTIONS,
     outage_window=timedelta(minutes=3),

@@ -144,7 +144,7 @@ def test_commands_of_the_emergency_page_let_jobs_in_and_are_undone(
         )
 
 
-def test_twin_that_warns_rejects_nothing(client: KubeClient, program: Path) -> None:
+def test_admission_policies_that_warn_reject_nothing(client: KubeClient, program: Path) -> None:
     assert refusal(client, job(4)), "the admission policy rejects it"
     warning = [
         each

@@ -28,7 +28,7 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
-from tests.support.ladders import CONDUCT, FACTS, MACHINES, SHAPES
+from tests.support.ladders import FACTS, MACHINES, SETTINGS, SHAPES
 from tests.support.strategies.declared_shapes import declared_shapes
 
 pytestmark = pytest.mark.cluster
@@ -38,12 +38,12 @@ A100_SPOT: Json = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": 
 A100: Json = {"pool": "a100"}
 
 
-def fallback_policy(tiers: Sequence[Json], name: str = "ladder", conduct: Json | None = None) -> Json:
+def fallback_policy(tiers: Sequence[Json], name: str = "ladder", options: Json | None = None) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name, "namespace": TRAINING_NAMESPACE},
-        "spec": {"tiers": list(tiers), **(conduct or {})},
+        "spec": {"tiers": list(tiers), **(options or {})},
     }
 
 
@@ -106,7 +106,7 @@ def test_an_invalid_ladder_is_rejected_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "conduct",
+    "options",
     [
         {},
         {"failures": "any"},
@@ -117,15 +117,15 @@ def test_an_invalid_ladder_is_rejected_with_the_reason(
         {"giveUpAfter": "24h", "startTimeout": "30m", "deadline": "48h", "applicationFailures": -1},
     ],
 )
-def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, conduct: Json) -> None:
-    stored = accepted(cluster, fallback_policy([A100_SPOT, A100], conduct=conduct))
-    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **conduct}, (
+def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, options: Json) -> None:
+    stored = accepted(cluster, fallback_policy([A100_SPOT, A100], options=options))
+    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **options}, (
         "what is left out is the controller's to choose"
     )
 
 
 @pytest.mark.parametrize(
-    ("reason", "tiers", "conduct"),
+    ("reason", "tiers", "options"),
     [
         ("Unsupported value", [A100_SPOT, A100], {"failures": "all"}),
         ("should match", [A100_SPOT, A100], {"outageWindow": "300"}),
@@ -145,14 +145,14 @@ def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, conduct:
     ],
 )
 def test_an_invalid_setting_is_rejected_with_the_reason(
-    cluster: KubeClient, reason: str, tiers: Sequence[Json], conduct: Json
+    cluster: KubeClient, reason: str, tiers: Sequence[Json], options: Json
 ) -> None:
     with pytest.raises(KubeError, match=reason):
-        accepted(cluster, fallback_policy(tiers, conduct=conduct))
+        accepted(cluster, fallback_policy(tiers, options=options))
 
 
 def test_pool_facts_are_stored_unchanged(cluster: KubeClient) -> None:
-    tiers = objects(ladder_spec(CONDUCT, {"a100-spot": FACTS})["tiers"])
+    tiers = objects(ladder_spec(SETTINGS, {"a100-spot": FACTS})["tiers"])
     stored = accepted(cluster, fallback_policy(tiers))
     assert obj(stored["spec"])["tiers"] == tiers, "labels, taints and sizes alike"
 
@@ -275,7 +275,7 @@ def accepted_shapes(cluster: KubeClient, shapes: Sequence[Json]) -> Json:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": "ladder", "namespace": TRAINING_NAMESPACE},
-        "spec": {**ladder_spec(CONDUCT), "shapes": list(shapes)},
+        "spec": {**ladder_spec(SETTINGS), "shapes": list(shapes)},
     }
     return obj(cluster.apply(manifest, field_manager="tests", dry_run=True)["spec"])
 

@@ -82,10 +82,10 @@ def _uids(cluster: LoopCluster, name: str) -> set[str]:
 
 @contextmanager
 def controllers(
-    clusters: TwoClusters, folder: Path, name: str, *tiers: Json, **conduct: str
+    clusters: TwoClusters, folder: Path, name: str, *tiers: Json, **options: str
 ) -> Generator[BothSides]:
     """Both controllers for the length of the block, with a job on the ladder of `tiers` at home."""
-    clusters.home.apply(policy(*tiers, **conduct))
+    clusters.home.apply(policy(*tiers, **options))
     clusters.there.apply(policy({"pool": POOL, "maxFailures": 3}, {"pool": "on-demand"}))
     for each in (clusters.home, clusters.there):
         each.forget_leader()

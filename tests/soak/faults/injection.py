@@ -39,13 +39,13 @@ class KillAtWrite:
     #: No request reaches the API server.
     is_partitioned: bool = False
     _left: int = 0
-    _fate: Fault = Fault.PASS
+    _fault: Fault = Fault.PASS
     _kill: Callable[[], None] | None = None
 
     def kill_at(self, write: int, kill: Callable[[], None], *, is_done: bool) -> None:
         """Call `kill` at the `write`-th write from now; with `is_done` the API server still handles it, otherwise not."""
         self._left, self._kill = write, kill
-        self._fate = Fault.LOSE_ANSWER if is_done else Fault.LOSE
+        self._fault = Fault.LOSE_ANSWER if is_done else Fault.LOSE
 
     def cancel(self) -> bool:
         """Cancel the kill; return whether it was pending."""
@@ -64,7 +64,7 @@ class KillAtWrite:
             return Fault.PASS
         self._kill = None
         kill()
-        return self._fate
+        return self._fault
 
 
 _KARPENTER: Final = "karpenter.sh/v1"
@@ -162,7 +162,7 @@ class Injector:
             self.say(f"there is no node of {POOLS[fault.tier]} to take")
             return
         node = nodes[int(fault.place * len(nodes))]
-        if fault.is_told:
+        if fault.is_announced:
             self.say(f"{node} is drained and taken")
             self.struck.add(node)
             for claim in self._claims_of(node):

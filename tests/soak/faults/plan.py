@@ -30,7 +30,7 @@ class TakeNode:
 
     tier: int
     place: float
-    is_told: bool
+    is_announced: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ def _quick_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
     return [
         KillController(write=random.randint(1, jobs // 2), is_done=random.random() < 0.5),
         _evict(random, jobs),
-        TakeNode(tier=0, place=random.random(), is_told=False),
+        TakeNode(tier=0, place=random.random(), is_announced=False),
         KillServer(with_etcd=random.random() < 0.5),
     ]
 
@@ -186,7 +186,9 @@ def _complete(random: Random, jobs: int) -> Complete:
 
 
 def _take_node(random: Random) -> TakeNode:
-    return TakeNode(tier=random.randrange(SPOT_TIERS), place=random.random(), is_told=random.random() < 0.5)
+    return TakeNode(
+        tier=random.randrange(SPOT_TIERS), place=random.random(), is_announced=random.random() < 0.5
+    )
 
 
 def _kill_controller(random: Random, jobs: int) -> KillController:

@@ -182,7 +182,7 @@ def _complete(random: Random, jobs: Sequence[int]) -> Sequence[Strike]:
 
 def _take_node(random: Random, side: Side) -> Strike:
     tier = FIRST if side is Side.HOME else ELSEWHERE
-    fault = TakeNode(tier=tier, place=random.random(), is_told=random.random() < 0.5)
+    fault = TakeNode(tier=tier, place=random.random(), is_announced=random.random() < 0.5)
     return Strike(side=side, fault=fault)
 
 

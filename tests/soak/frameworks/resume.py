@@ -75,7 +75,7 @@ def test_tensorflow_that_is_killed_again_and_again_ends_with_the_same_weights(
     assert last.weights == undisturbed.weights, f"each step was counted once: {last.said}"
 
 
-def test_tensorflow_that_is_told_to_stop_loses_nothing(tmp_path: Path, undisturbed: Attempt) -> None:
+def test_tensorflow_that_is_asked_to_stop_loses_nothing(tmp_path: Path, undisturbed: Attempt) -> None:
     training = run("train_with_tensorflow.py", tmp_path)
     stopped = training.attempt(end=signal.SIGTERM, after=23)
     assert stopped.code == 128 + signal.SIGTERM, (

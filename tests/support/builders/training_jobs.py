@@ -12,13 +12,13 @@ from tests.support.json_objects import obj, objects
 NAMESPACE = "vision"
 
 
-def ladder(*tiers: Json, namespace: str = NAMESPACE, **conduct: str) -> Json:
+def ladder(*tiers: Json, namespace: str = NAMESPACE, **options: str) -> Json:
     """A ladder of these tiers."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": "ladder", "namespace": namespace},
-        "spec": {"tiers": list(tiers), **conduct},
+        "spec": {"tiers": list(tiers), **options},
     }
 
 

@@ -252,14 +252,14 @@ class Ladder:
         self.client = client
         self._controller = controller
 
-    def says(self, *tiers: Json, **conduct: str) -> None:
+    def says(self, *tiers: Json, **options: str) -> None:
         """Put a policy of these tiers in force; a tier without a time limit gets one longer than any test."""
         listed = [*({"procurementTimeout": "2h", **each} for each in tiers[:-1]), *tiers[-1:]]
         policy: Json = {
             "apiVersion": API_VERSION,
             "kind": KIND,
             "metadata": {"name": LADDER, "namespace": NAMESPACE},
-            "spec": {"tiers": listed, **conduct},
+            "spec": {"tiers": listed, **options},
         }
         # Recreated, so that nothing of the previous policy is left.
         self.client.delete(API_VERSION, KIND, LADDER, namespace=NAMESPACE)

@@ -250,7 +250,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KubernetesStandIn:
+class KubernetesProviderSimulator:
     """Plays the one provider of a stack on the control plane of a kubeconfig."""
 
     kubeconfig: Path
@@ -305,7 +305,7 @@ class KubernetesStack:
             settings={"config": {}},
             packages=("kubernetes",),
         )
-        providers = KubernetesStandIn(kubeconfig=self.kubeconfig, faults=faults)
+        providers = KubernetesProviderSimulator(kubeconfig=self.kubeconfig, faults=faults)
         with Rehearsal.open(
             self.name, self.workspace, subject=subject, providers=providers, process=self.process
         ) as rehearsal:

@@ -383,7 +383,7 @@ def simulated_node(name: str, pool: str | None) -> Json:
     }
 
 
-def policy(*tiers: Json, within: str = NAMESPACE, **conduct: str) -> Json:
+def policy(*tiers: Json, within: str = NAMESPACE, **options: str) -> Json:
     """A ladder; without tiers it leaves each spot pool after one failure."""
     usual: Sequence[Json] = ({"pool": "spot-a", "maxFailures": 1}, {"pool": "spot-b", "maxFailures": 1})
     *others, last = tiers or (*usual, {"pool": "on-demand"})
@@ -393,7 +393,7 @@ def policy(*tiers: Json, within: str = NAMESPACE, **conduct: str) -> Json:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": LADDER, "namespace": within},
-        "spec": {"tiers": listed, **conduct},
+        "spec": {"tiers": listed, **options},
     }
 
 

@@ -28,7 +28,7 @@ DENIED: Final = {
     r"(?:comes?|came|coming) to (?:its|their|an|the) end": "finishes, ends",
     r"rungs?": "tier",
     r"untold": "undetermined",
-    r"stand-ins?|stand_ins?": "simulator, or fake in unit tests",
+    r"stand-ins?": "simulator, or fake in unit tests",
     r"rosters?": "job index",
     r"chores?": "debounced task",
     r"likeness(?:es)?": "profile",
@@ -39,10 +39,10 @@ DENIED: Final = {
     r"grounds?": "dependencies, prerequisites",
     r"witness(?:es|ed)?": "timeline",
     r"arenas?|yards?": "environment",
-    r"gave_way\w*|gives_way\w*": "yield",
+    r"conducts?": "settings",
     r"twins?": "copy, or name the object (admission policies, clone)",
     r"doubt(?:s|ed|ful|less)?": "undetermined",
-    r"way_back|way back": "failback",
+    r"way back": "failback",
     r"whither|thither|hither|thereof|therein|thereby|lest|ere|hence": "plain modern English",
     r"beneath (?:it|them)": "below",
     r"of (?:its|their|one's|our) own accord": "by itself",
@@ -50,7 +50,19 @@ DENIED: Final = {
     r"(?:is|are) of no (?:use|avail)": "has no effect",
 }
 
-TEXT: Final = (".py", ".md", ".yaml", ".yml", ".toml", ".tpl", "Makefile", "Dockerfile")
+TEXT: Final = (
+    ".py",
+    ".md",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".tpl",
+    ".css",
+    ".html",
+    ".js",
+    "Makefile",
+    "Dockerfile",
+)
 
 #: Generated files, files of other projects, the licence, and this list.
 PASSED_OVER: Final = ("components/charts/", "tools/", "LICENSE", "tests/unit/architecture/test_words.py")
@@ -72,8 +84,12 @@ EXPRESSIONS: Final = {
 DENIED_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(DENIED)})\b", re.IGNORECASE)
 
 
+#: Where the words of an identifier meet: `is_announced`, `wayBack`.
+_WITHIN_IDENTIFIERS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+
+
 def offences(path: Path) -> Iterator[str]:
-    text = path.read_text(encoding="utf-8")
+    text = _WITHIN_IDENTIFIERS.sub(" ", path.read_text(encoding="utf-8"))
     if not DENIED_PHRASE.search(text):
         return
     for number, line in enumerate(text.splitlines(), 1):

@@ -58,7 +58,7 @@ def test_training_that_is_killed_again_and_again_ends_with_the_weights_of_one_th
     assert last.weights == undisturbed.weights, f"seed {seed}: each step is counted once"
 
 
-def test_training_that_is_told_to_stop_loses_nothing(tmp_path: Path, undisturbed: Attempt) -> None:
+def test_training_that_is_asked_to_stop_loses_nothing(tmp_path: Path, undisturbed: Attempt) -> None:
     random, training = Random(7), run(tmp_path)
     taken: list[int] = []
     for _ in range(3):

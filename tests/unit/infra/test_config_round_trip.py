@@ -44,7 +44,7 @@ passing = st.fixed_dictionaries(
 )
 
 
-conducts = st.fixed_dictionaries(
+fallback_sections = st.fixed_dictionaries(
     {},
     optional={
         "failures": st.sampled_from(["any", "evictions"]),
@@ -118,7 +118,7 @@ def platforms(draw: DrawFn) -> Document:
             {
                 "name": name,
                 "ladder": cast("JsonValue", draw(ladders(pools))),
-                "fallback": draw(conducts),
+                "fallback": draw(fallback_sections),
                 "shapes": cast("JsonValue", draw(shapes)),
                 "quota": draw(quotas),
             }

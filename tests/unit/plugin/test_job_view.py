@@ -111,7 +111,7 @@ def test_record_of_another_job_is_not_shown() -> None:
     )
 
 
-def test_history_is_told_oldest_first_and_then_where_the_job_stands() -> None:
+def test_history_is_shown_oldest_first_and_then_where_the_job_stands() -> None:
     state = running(
         uid=UID,
         evictions=1,
@@ -144,7 +144,7 @@ def test_history_is_told_oldest_first_and_then_where_the_job_stands() -> None:
         (running(uid=UID, phase=Phase.GIVEN_UP), "It was given up"),
     ],
 )
-def test_each_phase_is_told_with_what_ends_it(state: JobState, words: str) -> None:
+def test_each_phase_is_shown_with_what_ends_it(state: JobState, words: str) -> None:
     lines = history_lines(job_in(state), policy(), (), T0)
     assert lines[0] == NO_EVENTS, "Events are kept for an hour"
     assert any(words in line for line in lines), lines

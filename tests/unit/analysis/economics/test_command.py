@@ -24,7 +24,7 @@ def test_the_cost_of_a_job_is_a_range(capsys: pytest.CaptureFixture[str]):
     assert "2.76 to 3.30 on-demand hours instead of 5" in capsys.readouterr().out, "the worked example again"
 
 
-def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
+def test_a_ladder_is_judged_tier_by_tier(capsys: pytest.CaptureFixture[str]):
     assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, (
         "three tiers"
     )
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
 
 
 @pytest.mark.parametrize("tier", ["a100", "a100:1:2", ":1", "a100:x", "a100:0", "a100:0.3:-1:1"])
-def test_a_rung_that_cannot_be_read_is_refused_with_the_form_it_has(
+def test_a_tier_that_cannot_be_read_is_refused_with_the_form_it_has(
     tier: str, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(SystemExit) as ended:

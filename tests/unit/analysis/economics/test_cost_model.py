@@ -201,7 +201,7 @@ def test_a_market_pays_just_below_its_break_even_rate(given_market: Market):
     assert not above.pays, "above it on-demand is"
 
 
-def test_a_rung_dearer_than_one_below_it_is_left_out():
+def test_a_tier_dearer_than_one_below_it_is_left_out():
     ladder = [
         PricedTier(pool="h100-spot", market=market(price=0.9, evictions_per_hour=1)),
         PricedTier(pool="a100-spot", market=market()),
@@ -215,7 +215,7 @@ def test_a_rung_dearer_than_one_below_it_is_left_out():
 
 
 @given(st.lists(markets, min_size=2, max_size=5))
-def test_at_the_rate_a_rung_is_given_it_costs_what_the_cheapest_below_does(given_markets: list[Market]):
+def test_at_the_rate_a_tier_is_given_it_costs_what_the_cheapest_below_does(given_markets: list[Market]):
     verdict = compare_tiers(
         [PricedTier(pool=str(place), market=each) for place, each in enumerate(given_markets)]
     )[0]

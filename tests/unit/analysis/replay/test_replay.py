@@ -124,7 +124,7 @@ def test_a_gang_that_has_some_of_its_machines_pays_for_those_and_makes_no_progre
     assert found.cost == pytest.approx(1 + SPOT_PRICE * 3 / 4 * 0.25 / 48.2), "but have their price"
 
 
-def test_the_way_back_up_lowers_the_cost_on_a_seeded_trace() -> None:
+def test_a_failback_lowers_the_cost_on_a_seeded_trace() -> None:
     pools = market(synthetic_trace(SyntheticMarket(), 11))
     one_way = replay(JOB, pools, ladder(pools, max_failures=1), AT_ONCE)
     back = replay(JOB, pools, ladder(pools, max_failures=1, return_after=HOUR), AT_ONCE)

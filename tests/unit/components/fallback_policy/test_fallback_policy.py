@@ -21,7 +21,7 @@ from holdfast.scheduling.reachability.shape import Placement
 from holdfast.scheduling.taints import GPU, SPOT, Toleration
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
-from tests.support.ladders import A100_SPOT, CONDUCT, FACTS, MACHINES, SHAPES, TIERS
+from tests.support.ladders import A100_SPOT, FACTS, MACHINES, SETTINGS, SHAPES, TIERS
 
 
 def schemas(value: JsonValue) -> Iterator[Json]:
@@ -88,7 +88,7 @@ def read(ladder: Ladder) -> Policy:
 
 
 def test_a_ladder_whose_jobs_never_return_is_parsed_as_one() -> None:
-    one_way = replace(CONDUCT, return_after=NEVER, hold_timeout=None)
+    one_way = replace(SETTINGS, return_after=NEVER, hold_timeout=None)
     assert ladder_spec(one_way)["returnAfter"] == "never", "a duration of nothing has no text form"
     assert read(one_way).return_after is None, "the controller tries no better tier"
 
@@ -102,7 +102,7 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
         architectures=("amd64",),
         same_placement=Placement.ZONE,
     )
-    written = ladder_spec(CONDUCT, shapes=(shape,))
+    written = ladder_spec(SETTINGS, shapes=(shape,))
     schema = obj(spec_schema()["properties"])
     assert written.keys() == schema.keys(), "the API server drops unknown fields"
     assert (
@@ -117,7 +117,7 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
 
 
 def test_shapes_are_written_with_their_defaults_and_ignored_by_the_controller() -> None:
-    written = ladder_spec(CONDUCT, shapes=SHAPES)
+    written = ladder_spec(SETTINGS, shapes=SHAPES)
     assert written["shapes"] == [
         {
             "name": "finetune",
@@ -131,11 +131,11 @@ def test_shapes_are_written_with_their_defaults_and_ignored_by_the_controller() 
         {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0, "efa": 0},
     ], "readers need not know the defaults"
     with_shapes = parse_policy({"spec": written})
-    assert with_shapes == parse_policy({"spec": ladder_spec(CONDUCT)}), "it moves jobs of any shape"
+    assert with_shapes == parse_policy({"spec": ladder_spec(SETTINGS)}), "it moves jobs of any shape"
 
 
 def test_the_controller_parses_all_settings_and_facts() -> None:
-    policy = read(CONDUCT)
+    policy = read(SETTINGS)
     for name in (
         "failures",
         "outage_window",
@@ -148,7 +148,7 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
         "deadline",
         "restart_cost",
     ):
-        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
+        assert getattr(policy, name) == getattr(SETTINGS, name), f"{name} has the same meaning for both"
     assert [(tier.pool, tier.max_failures, tier.procurement_timeout) for tier in policy.tiers] == [
         (tier.pool, tier.max_failures, tier.procurement_timeout) for tier in TIERS
     ], "and so do the tiers"

@@ -362,7 +362,7 @@ def on_aws(name: str, kind: str, *types: str) -> StackResource:
         (("p4d.24xlarge", "p4de.24xlarge"), ("p4d.24xlarge", "p4de.24xlarge"), False),
     ],
 )
-def test_gpus_of_one_name_with_less_memory_below_are_told(
+def test_gpus_of_one_name_with_less_memory_below_are_named(
     spot: tuple[str, ...], on_demand: tuple[str, ...], told: bool
 ) -> None:
     stack = [

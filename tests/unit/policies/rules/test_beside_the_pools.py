@@ -377,7 +377,7 @@ def test_min_values_stop_unless_the_chart_of_karpenter_relaxes_them(policy: str,
 
 @pytest.mark.parametrize("kind", ["kubeflow.org/v1:PyTorchJob", "batch/v1:CronJob"])
 @pytest.mark.parametrize(("pool", "stays"), [("cpu-spot", True), ("cpu", False)])
-def test_workload_that_nothing_moves_is_told_that_it_stays_on_spot(kind: str, pool: str, stays: bool) -> None:
+def test_workload_that_nothing_moves_is_said_to_stay_on_spot(kind: str, pool: str, stays: bool) -> None:
     spec: Value = {"parts": [{"template": {"spec": {"containers": [{"name": "a"}], "nodeSelector": {POOL: pool}}}}]}  # fmt: skip
     other = resource(f"kubernetes:{kind}", "other", {"metadata": {"name": "other", "namespace": "vision"}, "spec": spec})  # fmt: skip
     notes = [each.message for listed in findings([*job_program(), other]).values() for each in listed]

@@ -191,7 +191,7 @@ def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selec
     ],
     ids=["a label of no node", "spot by its NodePool", "on-demand by its NodePool", "nothing"],
 )
-def test_job_that_follows_no_ladder_is_told_where_its_pods_run(
+def test_job_that_follows_no_ladder_gets_a_note_where_its_pods_run(
     selector: dict[str, str], found: Word | None
 ) -> None:
     template = pod_template(selector, spec={"containers": [requesting(cpu="1")]})
@@ -210,7 +210,7 @@ def test_job_that_follows_no_ladder_is_told_where_its_pods_run(
     ],
     ids=["restarts", "too few restarts", "a lost pod ends it", "a deadline ends it"],
 )  # fmt: skip
-def test_failure_policy_that_ends_a_jobset_before_it_moves_is_told(policy: Json, found: Word) -> None:
+def test_failure_policy_that_ends_a_jobset_before_it_moves_is_named(policy: Json, found: Word) -> None:
     made = declared_jobset({})
     props = {**made.props, "spec": {**obj(made.props["spec"]), "failurePolicy": policy}}
     assert word(replace(made, props=props)) is found, "the ladder moves it after five failures"
@@ -222,7 +222,7 @@ def test_job_with_only_the_label_starts_on_the_first_tier() -> None:
     assert word(job) is Word.BROKEN, "no machine has 64 CPUs"
 
 
-def test_gpu_job_on_a_ladder_without_gpus_is_told_that_nothing_moves_it() -> None:
+def test_gpu_job_on_a_ladder_without_gpus_gets_a_note_that_nothing_moves_it() -> None:
     job = declared_jobset({"containers": [requesting(**{"nvidia.com/gpu": "1"})]})
     assert word(job) is Word.ASSUMED, "admission does not select it"
     assert any("the job requests GPUs, and no tier has any" in each for each in noted(job)), "the reason"

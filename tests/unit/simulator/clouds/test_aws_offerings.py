@@ -61,7 +61,7 @@ def test_a_region_offers_each_machine_once(aws: Provider) -> None:
     assert answer["locationTypes"] == ["region"] * len(offered), "unless told otherwise"
 
 
-def test_types_are_told_apart_by_how_they_are_bought(aws: Provider) -> None:
+def test_types_differ_by_how_they_are_bought(aws: Provider) -> None:
     names = ["m7i.large", next(name for name, one in machine_catalogue("aws").items() if not one.on_spot)]
     by_name = {"name": "instance-type", "values": names}
     region = min(regions_of(names[1]))

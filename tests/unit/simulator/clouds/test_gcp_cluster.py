@@ -47,7 +47,7 @@ def test_a_cluster_has_its_name_its_addresses_and_a_growing_version(engine: Engi
     assert made.endswith("/locations/europe-west1/clusters/train"), "names are those of a location"
 
 
-def test_clients_are_told_the_address_that_is_switched_on(engine: Engine) -> None:
+def test_clients_get_the_address_that_is_switched_on(engine: Engine) -> None:
     private = {"enablePrivateNodes": True, "enablePrivateEndpoint": True}
     made = _made(engine, privateClusterConfig=private)
     only = text(made, "privateClusterConfig", "privateEndpoint")
