@@ -18,6 +18,7 @@ from holdfast.simulator.cluster_autoscaler.scale_up import (
     needs_of,
     node_of,
     requests_of,
+    taint_of,
 )
 
 # The kubelet's message on a node that shuts down.
@@ -100,7 +101,7 @@ def _new_room(template: NodeTemplate, zone: str, name: str) -> NodeInfo:
     return NodeInfo(
         name=name,
         labels=template.labels_in(zone),
-        taints=template.taints,
+        taints=tuple(map(taint_of, template.taints)),
         free=_quantities(template.allocatable),
     )
 
@@ -112,7 +113,7 @@ def _room(node: Json, taken: Mapping[str, Resources]) -> NodeInfo:
         name=_name(node),
         labels=labels,
         # A starting node is ready soon.
-        taints=tuple(t for t in map(mapping, sequence(spec.get("taints"))) if not _is_passing(t)),
+        taints=tuple(taint_of(t) for t in map(mapping, sequence(spec.get("taints"))) if not _is_passing(t)),
         free=_quantities(mapping(mapping(node.get("status")).get("allocatable"))),
         since=moment(metadata.get("creationTimestamp")),
     )

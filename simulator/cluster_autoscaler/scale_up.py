@@ -9,6 +9,8 @@ from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, Requirement, Term, any_holds
+from holdfast.scheduling.taints import Taint, Toleration, untolerated
 
 Resources: TypeAlias = Mapping[str, Fraction]
 
@@ -28,8 +30,8 @@ class PodNeeds:
     uid: str
     requests: Resources
     selector: Mapping[str, str]
-    terms: tuple[Json, ...]
-    tolerations: tuple[Json, ...]
+    terms: tuple[Term, ...]
+    tolerations: tuple[Toleration, ...]
     unschedulable_since: datetime | None = None
 
 
@@ -44,10 +46,36 @@ def needs_of(pod: Json) -> PodNeeds:
         uid=str(metadata.get("uid")),
         requests=requests_of(pod),
         selector={key: str(value) for key, value in mapping(spec.get("nodeSelector")).items()},
-        terms=tuple(mapping(each) for each in sequence(required.get("nodeSelectorTerms"))),
-        tolerations=tuple(mapping(each) for each in sequence(spec.get("tolerations"))),
+        terms=tuple(_term(mapping(each)) for each in sequence(required.get("nodeSelectorTerms"))),
+        tolerations=tuple(_toleration(mapping(each)) for each in sequence(spec.get("tolerations"))),
         unschedulable_since=_unschedulable_since(pod),
     )
+
+
+def _term(term: Json) -> Term:
+    """Return a node selector term; `matchFields` selects an existing node by name, so no potential one matches."""
+    if term.get("matchFields"):
+        return ()
+    rules = map(mapping, sequence(term.get("matchExpressions")))
+    return tuple(
+        Requirement(
+            key=str(rule.get("key")),
+            operator=str(rule.get("operator")),
+            values=tuple(str(each) for each in sequence(rule.get("values"))),
+        )
+        for rule in rules
+    )
+
+
+def _toleration(toleration: Json) -> Toleration:
+    key, value, effect = (str(toleration.get(field) or "") for field in ("key", "value", "effect"))
+    return Toleration(key=key, value=None if toleration.get("operator") == "Exists" else value, effect=effect)
+
+
+def taint_of(taint: Json) -> Taint:
+    """Return a taint of a node."""
+    key, value, effect = (str(taint.get(field) or "") for field in ("key", "value", "effect"))
+    return Taint(key=key, value=value, effect=effect)
 
 
 def requests_of(pod: Json) -> Resources:
@@ -90,7 +118,7 @@ class NodeInfo:
 
     name: str
     labels: Mapping[str, str]
-    taints: tuple[Json, ...]
+    taints: tuple[Taint, ...]
     free: Resources
     since: datetime | None = None
 
@@ -103,59 +131,15 @@ def unschedulable_reason(pod: PodNeeds, room: NodeInfo) -> str | None:
     """Return the scheduler's reason why a pod does not fit a node; None where it fits."""
     if not _is_selected(pod, room.labels):
         return "node(s) didn't match Pod's node affinity/selector"
-    for taint in room.taints:
-        if taint.get("effect") != "PreferNoSchedule" and not _is_tolerated(taint, pod.tolerations):
-            return f"node(s) had untolerated taint {{{taint.get('key')}: {taint.get('value') or ''}}}"
+    for taint in untolerated(room.taints, pod.tolerations):
+        return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
     short = [name for name, asked in pod.requests.items() if asked and asked > room.free.get(name, 0)]
     return ", ".join(f"Insufficient {name}" for name in sorted(short)) or None
 
 
 def _is_selected(pod: PodNeeds, labels: Mapping[str, str]) -> bool:
     chosen = all(labels.get(key) == value for key, value in pod.selector.items())
-    return chosen and (not pod.terms or any(_term_holds(term, labels) for term in pod.terms))
-
-
-def _term_holds(term: Json, labels: Mapping[str, str]) -> bool:
-    # `matchFields` selects an existing node by name.
-    rules = [mapping(each) for each in sequence(term.get("matchExpressions"))]
-    return bool(rules) and not term.get("matchFields") and all(_rule_holds(rule, labels) for rule in rules)
-
-
-def _rule_holds(rule: Json, labels: Mapping[str, str]) -> bool:
-    found = labels.get(str(rule.get("key")))
-    values = [str(each) for each in sequence(rule.get("values"))]
-    match rule.get("operator"):
-        case "In":
-            return found in values
-        case "NotIn":
-            return found not in values
-        case "Exists":
-            return found is not None
-        case "DoesNotExist":
-            return found is None
-        case "Gt":
-            return _is_number(found) and int(str(found)) > int(values[0])
-        case "Lt":
-            return _is_number(found) and int(str(found)) < int(values[0])
-        case _:
-            return False
-
-
-def _is_number(text: str | None) -> bool:
-    return text is not None and text.removeprefix("-").isdecimal()
-
-
-def _is_tolerated(taint: Json, tolerations: Sequence[Json]) -> bool:
-    return any(_tolerates(each, taint) for each in tolerations)
-
-
-def _tolerates(toleration: Json, taint: Json) -> bool:
-    key, effect = toleration.get("key"), toleration.get("effect")
-    if effect and effect != taint.get("effect"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return not key or key == taint.get("key")
-    return key == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
+    return chosen and any_holds(pod.terms, {**labels, OTHERS: ABSENT}) is True
 
 
 # A pod that stays pending longer although a node fits has a constraint that is not simulated.

@@ -11,7 +11,6 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.cluster_autoscaler.scale_up import NodeInfo, Option, PodNeeds
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
-SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
 
 
 def needs(name: str = "p", *, cpu: float = 1, **overrides: Any) -> PodNeeds:

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.taints import Taint, Toleration
 from holdfast.simulator.clouds.gcp.nodes import template_of
 from holdfast.simulator.clouds.machines import Instance
 from holdfast.simulator.clouds.state import Inventory
@@ -108,13 +110,30 @@ def test_a_pod_waits_from_its_condition_on_and_needs_no_node_once_finished() -> 
 
 
 def test_selectors_affinity_and_tolerations_are_taken_over() -> None:
-    term: Json = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+    rule: Json = {"key": "a", "operator": "In", "values": ["1", "2"]}
+    by_name: Json = {"key": "metadata.name", "operator": "In", "values": ["n"]}
+    terms: list[JsonValue] = [
+        {"matchExpressions": [rule]},
+        {"matchExpressions": [rule], "matchFields": [by_name]},
+    ]
     affinity: Json = {
-        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     }
-    found = needs_of(pod(nodeSelector={"b": "c"}, affinity=affinity, tolerations=[{"operator": "Exists"}]))
-    assert (found.selector, found.terms, found.tolerations) == (
-        {"b": "c"},
-        (term,),
-        ({"operator": "Exists"},),
-    ), "each is a condition of its own"
+    tolerations: list[JsonValue] = [
+        {"operator": "Exists"},
+        {"key": "k", "value": "v", "effect": "NoExecute"},
+        {"key": "k", "operator": "Equal"},
+    ]
+    found = needs_of(pod(nodeSelector={"b": "c"}, affinity=affinity, tolerations=tolerations))
+    assert found.selector == {"b": "c"}, "the node selector"
+    assert found.terms == ((Requirement(key="a", operator="In", values=("1", "2")),), ()), (
+        "a term by name matches no node that does not exist yet"
+    )
+    assert found.tolerations == (
+        Toleration(),
+        Toleration(key="k", value="v", effect="NoExecute"),
+        Toleration(key="k", value=""),
+    ), "the operator is Equal by default"
+    wish: Json = {"key": "k", "effect": "PreferNoSchedule"}
+    (seen,) = node_infos([node(spec={"taints": [wish]})], [])
+    assert seen.taints == (Taint(key="k", value="", effect="PreferNoSchedule"),), "as the node has it"

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.taints import GKE_SPOT_TAINT, Toleration
 from holdfast.simulator.cluster_autoscaler.scale_up import FULL, IN_BACKOFF, plan, unschedulable_reason
-from tests.support.builders.autoscaling_objects import NOW, SPOT_TAINT, needs, offer, room
+from tests.support.builders.autoscaling_objects import NOW, needs, offer, room
 
-SPOT = offer("spot", room=room(taints=(SPOT_TAINT,), since=None), hourly_price=0.1)
-TOLERATES = ({"key": SPOT_TAINT["key"], "operator": "Exists"},)
+SPOT = offer("spot", room=room(taints=(GKE_SPOT_TAINT,), since=None), hourly_price=0.1)
+TOLERATES = (Toleration(key=GKE_SPOT_TAINT.key),)
 
 
 def test_a_fitting_node_prevents_a_purchase_unless_the_pod_stays_pending() -> None:
@@ -77,72 +78,42 @@ def test_limits_and_capacities_hold_and_each_pod_is_planned(cpus: list[int], spa
 UNSELECTED = "node(s) didn't match Pod's node affinity/selector"
 
 
-def test_a_pod_without_tolerations_fits_only_nodes_without_taints() -> None:
+def test_only_pods_that_tolerate_and_select_a_node_fit_it() -> None:
     assert unschedulable_reason(needs(), room()) is None, "nothing is in the way"
-    told = unschedulable_reason(needs(), room(taints=(SPOT_TAINT,)))
+    told = unschedulable_reason(needs(), room(taints=(GKE_SPOT_TAINT,)))
     assert told == "node(s) had untolerated taint {cloud.google.com/gke-spot: true}", "the taint says so"
-    taint: Json = {"key": "k", "effect": "PreferNoSchedule"}
-    assert unschedulable_reason(needs(), room(taints=(taint,))) is None, "it is a wish"
-
-
-@pytest.mark.parametrize(
-    ("toleration", "is_let_in"),
-    [
-        ({"key": SPOT_TAINT["key"], "operator": "Equal", "value": "true", "effect": "NoSchedule"}, True),
-        ({"key": SPOT_TAINT["key"], "value": "true"}, True),
-        ({"key": SPOT_TAINT["key"], "operator": "Exists"}, True),
-        ({"operator": "Exists"}, True),
-        ({"key": SPOT_TAINT["key"], "operator": "Equal", "value": "false"}, False),
-        ({"key": SPOT_TAINT["key"], "operator": "Exists", "effect": "NoExecute"}, False),
-        ({"key": "nvidia.com/gpu", "operator": "Exists"}, False),
-    ],
-)
-def test_tolerations_match_as_in_kubernetes(toleration: Json, is_let_in: bool) -> None:
-    found = unschedulable_reason(needs(tolerations=(toleration,)), room(taints=(SPOT_TAINT,)))
-    assert (found is None) is is_let_in, f"{toleration}: {found}"
-
-
-def test_all_labels_and_one_whole_term_must_match() -> None:
+    assert unschedulable_reason(needs(tolerations=TOLERATES), room(taints=(GKE_SPOT_TAINT,))) is None, (
+        "it tolerates it"
+    )
     pod = needs(selector={"a": "1", "b": "2"})
     assert unschedulable_reason(pod, room(labels={"a": "1", "b": "2", "c": "3"})) is None, "all are"
     assert unschedulable_reason(pod, room(labels={"a": "1"})) == UNSELECTED, "one is not"
-    has, lacks = {"key": "a", "operator": "Exists"}, {"key": "x", "operator": "Exists"}
-    assert unschedulable_reason(needs(terms=(_term(lacks), _term(has))), room(labels={"a": "1"})) is None, (
-        "the second does"
-    )
-    assert unschedulable_reason(needs(terms=(_term(has, lacks),)), room(labels={"a": "1"})) == UNSELECTED, (
-        "half a term does not"
-    )
-    named = _term(has, matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n"]}])
-    assert unschedulable_reason(needs(terms=(named,)), room(labels={"a": "1"})) == UNSELECTED, "not by name"
 
 
 @pytest.mark.parametrize(
-    ("rule", "holds"),
+    ("terms", "holds"),
     [
-        ({"key": "a", "operator": "In", "values": ["1", "2"]}, True),
-        ({"key": "a", "operator": "In", "values": ["2"]}, False),
-        ({"key": "a", "operator": "NotIn", "values": ["2"]}, True),
-        ({"key": "x", "operator": "NotIn", "values": ["2"]}, True),
-        ({"key": "a", "operator": "NotIn", "values": ["1"]}, False),
-        ({"key": "a", "operator": "Exists"}, True),
-        ({"key": "x", "operator": "Exists"}, False),
-        ({"key": "x", "operator": "DoesNotExist"}, True),
-        ({"key": "a", "operator": "DoesNotExist"}, False),
-        ({"key": "a", "operator": "Gt", "values": ["0"]}, True),
-        ({"key": "a", "operator": "Gt", "values": ["1"]}, False),
-        ({"key": "a", "operator": "Lt", "values": ["2"]}, True),
-        ({"key": "x", "operator": "Lt", "values": ["2"]}, False),
-        ({"key": "a", "operator": "Resembles", "values": ["1"]}, False),
+        ([[("a", "Exists")]], True),
+        ([[("x", "Exists")]], False),
+        ([[("x", "NotIn", "2")]], True),
+        ([[("topology.kubernetes.io/zone", "In", "a")]], False),
+        ([[("x", "Exists")], [("a", "Gt", "0")]], True),
+        ([[("a", "Exists"), ("x", "Exists")]], False),
+        ([[("a", "Resembles", "1")]], False),
+        ([[]], False),
     ],
 )
-def test_a_rule_of_an_affinity_holds_as_in_kubernetes(rule: Json, holds: bool) -> None:
-    found = unschedulable_reason(needs(terms=({"matchExpressions": [rule]},)), room(labels={"a": "1"}))
-    assert (found is None) is holds, f"{rule}: {found}"
-
-
-def _term(*rules: JsonValue, **more: JsonValue) -> Json:
-    return {"matchExpressions": list(rules), **more}
+def test_an_affinity_holds_for_the_labels_that_a_node_has_and_no_others(
+    terms: list[list[tuple[str, ...]]], holds: bool
+) -> None:
+    given = tuple(
+        tuple(
+            Requirement(key=key, operator=operator, values=tuple(values)) for key, operator, *values in term
+        )
+        for term in terms
+    )
+    found = unschedulable_reason(needs(terms=given), room(labels={"a": "1"}))
+    assert (found is None) is holds, f"{terms}: {found}"
 
 
 def test_missing_resources_are_named() -> None:
