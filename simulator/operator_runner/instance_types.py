@@ -1,63 +1,56 @@
 """The instance types of AWS and Azure in the format of Karpenter's kwok provider."""
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, RESERVATION_ID, ZONE, CapacityType
+from holdfast.scheduling.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    EFA_RESOURCE,
+    GPU_RESOURCE,
+    INSTANCE_TYPE,
+    OS,
+    RESERVATION_ID,
+    ZONE,
+    CapacityType,
+)
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue, zones_of
+from holdfast.scheduling.reachability.node_labels import Provisioner, machine_labels
 from holdfast.simulator.clouds.reservations import EC2_RESERVATION, reservations
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 
-EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
+_OF_KUBERNETES: Final = frozenset({INSTANCE_TYPE, ARCH, OS})
 
 # Like in the cost model, a spot machine costs a tenth.
 _PRICE: Final = {CapacityType.ON_DEMAND: 1.0, CapacityType.SPOT: 0.1}
-
-_LABELS: Final = "karpenter.k8s.aws"
-# m7i-flex.large, u-3tb1.56xlarge: category, optional memory size, generation and options.
-_FAMILY: Final = re.compile(r"^(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+).*\.")
 
 
 def instance_types(
     machines: Iterable[Machine],
     zones: Sequence[str],
-    labels: Callable[[Machine], Mapping[str, str]] | None = None,
+    provisioner: Provisioner = Provisioner.EKS,
     reserved: Mapping[str, Json] | None = None,
 ) -> str:
     """The instance types: each machine in each zone, on demand and, if offered, on spot; and what is reserved.
 
-    `reserved` are EC2's capacity reservations by id. `labels` returns the node labels of the cloud provider for a machine; the default is AWS.
+    `reserved` are EC2's capacity reservations by id.
     """
-    labelled = labels or machine_labels
     by_name = sorted(machines, key=lambda machine: machine.name)
     offered = [_reserved_offering(*each) for each in (reserved or {}).items()]
-    types = [_instance_type(machine, zones, labelled(machine), offered) for machine in by_name]
+    types = [_instance_type(machine, zones, _labels(machine, provisioner), offered) for machine in by_name]
     return json.dumps(types, separators=(",", ":"), sort_keys=True)
 
 
-def machine_labels(machine: Machine) -> Mapping[str, str]:
-    """The known node labels that the AWS provider of Karpenter sets for a machine."""
-    family, _, size = machine.name.partition(".")
-    labels = {
-        "instance-family": family,
-        "instance-size": size,
-        "instance-cpu": str(machine.vcpus),
-        "instance-memory": str(machine.memory_mib),
+def _labels(machine: Machine, provisioner: Provisioner) -> Mapping[str, str]:
+    """The labels of its nodes whose values are known; Karpenter sets those of Kubernetes itself."""
+    return {
+        name: value
+        for name, value in machine_labels(machine, provisioner).items()
+        if isinstance(value, str) and name not in _OF_KUBERNETES
     }
-    named = _FAMILY.match(machine.name)
-    if named:
-        labels |= {"instance-category": named["category"], "instance-generation": named["generation"]}
-    if machine.gpus and machine.accelerator:
-        labels |= {
-            "instance-gpu-name": machine.accelerator,
-            "instance-gpu-manufacturer": "nvidia",
-            "instance-gpu-count": str(machine.gpus),
-        }
-    return {f"{_LABELS}/{name}": value for name, value in labels.items()}
 
 
 def _reserved_offering(reservation: str, inputs: Json) -> tuple[str, Json]:
@@ -114,12 +107,6 @@ def _offering(machine: Machine, capacity: CapacityType, zone: str) -> Json:
     }
 
 
-_AZURE_LABELS: Final = "karpenter.azure.com"
-# Standard_NC24ads_A100_v4: family, subfamily, vCPUs, options and version.
-_SIZE: Final = re.compile(r"^Standard_(?P<family>[A-Z])(?P<more>[A-Z]*)\d+[-\d]*(?P<rest>\w*)$", re.ASCII)
-_VERSION: Final = re.compile(r"_v(?P<version>\d+)$")
-
-
 def azure_instance_types(cluster: CloudObject) -> str:
     """The instance types in the location of a cluster. Raises CannotRunError for an unknown location."""
     location = str(cluster.outputs.get("location"))
@@ -129,28 +116,7 @@ def azure_instance_types(cluster: CloudObject) -> str:
             f"the machine catalog has no machine for the location of the cluster, {location}"
         )
     # AKS uses this zone in a location without zones.
-    return instance_types(machines, zones_of(location) or ("0",), labels=azure_machine_labels)
-
-
-def azure_machine_labels(machine: Machine) -> Mapping[str, str]:
-    """The known node labels that the Azure provider of Karpenter sets for a machine."""
-    labels = {
-        "sku-name": machine.name,
-        "sku-cpu": str(machine.vcpus),
-        "sku-memory": str(machine.memory_mib),
-        "sku-gpu-count": str(machine.gpus),
-    }
-    named = _SIZE.match(machine.name)
-    if named:
-        version = _VERSION.search(machine.name)
-        labels |= {
-            "sku-family": named["family"],
-            "sku-series": f"{named['family']}{named['more']}{named['rest']}",
-            "sku-version": version["version"] if version else "1",
-        }
-    if machine.gpus and machine.accelerator:
-        labels |= {"sku-gpu-name": machine.accelerator, "sku-gpu-manufacturer": "nvidia"}
-    return {f"{_AZURE_LABELS}/{name}": value for name, value in labels.items()}
+    return instance_types(machines, zones_of(location) or ("0",), Provisioner.NAP)
 
 
 REGION: Final = "topology.kubernetes.io/region"

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
+from holdfast.scheduling.reachability.node_labels import Provisioner
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.instance_types import (
     Ec2InstanceTypes,
     azure_instance_types,
-    azure_machine_labels,
     instance_types,
-    machine_labels,
 )
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 from tests.support.builders.aks_objects import aks_cluster
@@ -57,24 +56,18 @@ def test_plain_machine_has_no_gpu_label_and_a_spot_price_of_a_tenth() -> None:
     found = (mapping(offering)["Price"] for offering in sequence(entry["offerings"]))
     spot, on_demand = sorted(price for price in found if isinstance(price, float))
     assert spot == pytest.approx(on_demand / 10, abs=1e-6), "like in the cost model"
-    assert not any("gpu" in label for label in machine_labels(plain)), "pods select GPUs by label"
+    assert not any("gpu" in label for label in mapping(entry["labels"])), "pods select GPUs by label"
 
 
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
-        (
-            "p4d.24xlarge",
-            {"family": "p4d", "size": "24xlarge", "category": "p", "generation": "4", "gpu-name": "a100"},
-        ),
-        ("m7i-flex.large", {"family": "m7i-flex", "size": "large", "category": "m", "generation": "7"}),
-        ("u-3tb1.56xlarge", {"family": "u-3tb1", "category": "u", "generation": "1"}),
-    ],
-)
-def test_node_has_the_labels_of_the_aws_provider(name: str, labels: dict[str, str]) -> None:
-    found = machine_labels(machine_catalogue("aws")[name])
-    wanted = {f"karpenter.k8s.aws/instance-{label}": value for label, value in labels.items()}
-    assert wanted.items() <= found.items(), "node selectors must match like on EKS"
+def test_nodes_have_the_known_labels_of_the_provider_and_not_those_of_kubernetes() -> None:
+    (aws,) = entries(instance_types([machine_catalogue("aws")["p4d.24xlarge"]], ZONES))
+    labels = mapping(aws["labels"])
+    assert labels["karpenter.k8s.aws/instance-gpu-name"] == "a100", "NodePools may select them"
+    assert {name.partition("/")[0] for name in labels} == {"karpenter.k8s.aws"}, "kwok sets the others"
+    assert "karpenter.k8s.aws/instance-ebs-bandwidth" not in labels, "no table has its value"
+    size = machine_catalogue("azure")["Standard_NC24ads_A100_v4"]
+    (azure,) = entries(instance_types([size], ("eastus2-1",), Provisioner.NAP))
+    assert mapping(azure["labels"])["karpenter.azure.com/sku-version"] == "4", "those of the Azure provider"
 
 
 def node(region: str | None) -> Json:
@@ -112,11 +105,6 @@ def test_machines_are_offered_in_zones_with_a_subnet_or_in_three(cloud: CloudSta
     assert zones() == {"us-east-1b", "us-east-1d"}, "machines need a network"
 
 
-azure_machines = st.sampled_from(
-    sorted(machine_catalogue("azure").values(), key=lambda machine: machine.name)
-)
-
-
 def zones_of(entry: Json) -> set[str]:
     requirements = [
         mapping(each)
@@ -141,22 +129,3 @@ def test_machines_of_a_location_are_offered_in_its_zones() -> None:
     assert zones_of(entries[0]) == {"0"}, "the zone label of AKS"
     with pytest.raises(CannotRunError, match="for the location of the cluster, atlantis"):
         azure_instance_types(aks_cluster(location="atlantis"))
-
-
-@pytest.mark.parametrize(
-    ("name", "family", "series", "version"),
-    [("Standard_D4ds_v5", "D", "Dds_v5", "5"), ("Standard_NC24ads_A100_v4", "N", "NCads_A100_v4", "4")],
-)
-def test_node_has_the_labels_of_the_azure_provider(name: str, family: str, series: str, version: str) -> None:
-    labels = azure_machine_labels(machine_catalogue("azure")[name])
-    parts = [labels[f"karpenter.azure.com/sku-{part}"] for part in ("name", "family", "series", "version")]
-    assert parts == [name, family, series, version], "NodePools may select them"
-
-
-@given(azure_machines)
-def test_azure_machine_has_labels_for_its_resources(machine: Machine) -> None:
-    labels = azure_machine_labels(machine)
-    assert labels["karpenter.azure.com/sku-cpu"] == str(machine.vcpus), "in vCPUs"
-    assert labels["karpenter.azure.com/sku-memory"] == str(machine.memory_mib), "in MiB"
-    assert labels["karpenter.azure.com/sku-gpu-count"] == str(machine.gpus), "also for zero GPUs"
-    assert ("karpenter.azure.com/sku-gpu-name" in labels) is bool(machine.gpus), "only with GPUs"
