@@ -39,7 +39,7 @@ from holdfast.rehearsal.timeline.recorder import JOBSET
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
-from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, ScaleSets
+from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, InstanceGroups, ScaleSets
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -268,13 +268,14 @@ def provisioner_for(stack: Stack, client: KubeClient) -> Provisioner:
     match stack.subject.cloud:
         case "gcp":
             cloud = stack.simulators(Faults()).clouds.state(GCP)
-            return Gke(client=client, cloud=cloud, nodes=ClusterNodes(stack.kubeconfig, GCP))
+            nodes = ClusterNodes(stack.kubeconfig, GCP)
+            return Gke(client=client, groups=InstanceGroups(cloud), nodes=nodes)
         case "azure":
             cloud = stack.simulators(Faults()).clouds.state(AZURE)
             if provisioned_cluster(cloud) is not None:
                 return NodeAutoProvisioning(client)
             nodes = ClusterNodes(stack.kubeconfig, AZURE)
-            return AksScaleSets(client=client, scale_sets=ScaleSets(cloud), nodes=nodes)
+            return AksScaleSets(client=client, groups=ScaleSets(cloud), nodes=nodes)
         case _:
             return Karpenter(client)
 

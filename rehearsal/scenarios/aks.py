@@ -4,19 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.rehearsal.scenarios.karpenter import Karpenter, wait_until_gone
-from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, NodeDrain, lose_node
-from holdfast.rehearsal.scenarios.provisioning import Interruption
+from holdfast.rehearsal.scenarios.karpenter import Karpenter
+from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, asked_grace, lose_node
+from holdfast.rehearsal.scenarios.placement import name_of
+from holdfast.rehearsal.scenarios.provisioning import AutoscaledPools
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
-from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, ScaleSets
-from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from holdfast.simulator.stacks.cluster_nodes import drain, evictable
 
 # Azure gives up to 30 s on a best-effort basis, and often less than 10 s.
 NOTICE_SECONDS: Final = 8.0
+# The taint that AKS sets on a node it drains.
+_DRAINED: Final[Json] = {"key": "remediator.kubernetes.azure.com/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True)
@@ -31,40 +30,22 @@ class NodeAutoProvisioning(Karpenter):
         """The pod garbage collector deletes the pods of a node that is gone."""
         return ORPHANED
 
-    def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare the eviction of a spot node."""
-        return EvictionWithoutNotice(client=self.client, node=node, claim=self.claim_of(node), say=say)
+    def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
+        """Return the eviction of a spot node without notice.
+
+        Azure deletes the machine, AKS deletes the node that has no machine, and Karpenter removes its finalizer from it.
+        """
+
+        def evict() -> None:
+            say(f"eviction: node {node} is gone at once, without notice to its pods")
+            lose_node(self.client, node)
+
+        return evict
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvictionWithoutNotice:
-    """An eviction of a spot node without notice.
-
-    Azure deletes the machine, AKS deletes the node that has no machine, and Karpenter removes its finalizer from it.
-    """
-
-    client: KubeClient
-    node: str
-    claim: str
-    say: Callable[[str], None]
-
-    def interrupt(self) -> None:
-        """Evict it."""
-        self.say(f"eviction: node {self.node} is gone at once, without notice to its pods")
-        lose_node(self.client, self.node)
-
-    def wait_until_gone(self) -> None:
-        """Wait until its NodeClaim is gone."""
-        wait_until_gone(self.client, self.claim)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AksScaleSets:
+class AksScaleSets(AutoscaledPools):
     """AKS's cluster autoscaler makes nodes for the node pools of a cluster, as instances of scale sets."""
-
-    client: KubeClient
-    scale_sets: ScaleSets
-    nodes: ClusterNodes
 
     @property
     def disruption(self) -> str:
@@ -79,51 +60,24 @@ class AksScaleSets:
         """Return the fields of a pod's spec that select on-demand."""
         return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
-    def has_plain_spot(self) -> bool:
-        """Whether there is a spot pool without GPUs."""
-        return any(seen.template.is_spot and not _has_gpus(seen) for seen in self.scale_sets.groups())
+    def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
+        """Return the eviction of a spot node with as little notice as Azure often gives.
 
-    def has_gpus_on_demand(self) -> bool:
-        """Whether there is an on-demand pool with GPUs."""
-        return any(not seen.template.is_spot and _has_gpus(seen) for seen in self.scale_sets.groups())
+        AKS gets the notice and drains the node until the time is over; then the machine and the node are deleted. The
+        scale set shrinks by one, and the autoscaler makes another node when pods are pending.
+        """
+        self.spot_pool_of(node)
 
-    def release_empty_nodes(self) -> None:
-        """Delete every empty node at once; the autoscaler would do so after ten minutes."""
-        empty = empty_nodes(self.client.list("v1", "Node"), self.client.list("v1", "Pod"))
-        if self.scale_sets.end(empty):
-            self.nodes.keep(self.scale_sets.machines)
+        def evict() -> None:
+            say(f"eviction: node {node} is evicted with {NOTICE_SECONDS:.0f} s of notice")
+            with self.nodes.held():
+                for pod in evictable(self.client.list("v1", "Pod"), node):
+                    if (asked := asked_grace(pod)) > NOTICE_SECONDS:
+                        say(f"{name_of(pod)} gets {NOTICE_SECONDS:.0f} s of its grace period of {asked} s")
+                left = drain(self.client, node, seconds=NOTICE_SECONDS, taint=_DRAINED)
+                if left:
+                    say(f"node {node} is gone with {', '.join(map(name_of, left))} still on it")
+                lose_node(self.client, node)
+                self.groups.take(node)
 
-    def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare the eviction of a spot node."""
-        spot = [seen for seen in self.scale_sets.groups() if seen.template.is_spot]
-        if not any(one.name == node for seen in spot for one in seen.instances):
-            raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
-        return DrainedEviction(aks=self, node=node, say=say)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DrainedEviction:
-    """An eviction with as little notice as Azure often gives.
-
-    AKS gets the notice and drains the node until the time is over; then the machine and the node are deleted. The scale
-    set shrinks by one, and the autoscaler makes another node when pods are pending.
-    """
-
-    aks: AksScaleSets
-    node: str
-    say: Callable[[str], None]
-
-    def interrupt(self) -> None:
-        """Evict it."""
-        self.say(f"eviction: node {self.node} is evicted with {NOTICE_SECONDS:.0f} s of notice")
-        with self.aks.nodes.held():
-            NodeDrain(client=self.aks.client, node=self.node, seconds=NOTICE_SECONDS, say=self.say).run()
-            lose_node(self.aks.client, self.node)
-            self.aks.scale_sets.take(self.node)
-
-    def wait_until_gone(self) -> None:
-        """Do nothing: the machine is gone when `interrupt` returns."""
-
-
-def _has_gpus(seen: NodeGroup) -> bool:
-    return GPU_RESOURCE in seen.template.capacity
+        return evict

@@ -256,9 +256,9 @@ class _Trip:
     def _evict(self) -> datetime:
         with self.recorders[0].frozen():
             node = min(pod.node for pod in self._trace(self.home).alive())
-        interruption = self.home.platform.provisioner.interruption(node, self.home.platform.say)
+        interrupt = self.home.platform.provisioner.interruption(node, self.home.platform.say)
         at = datetime.now(UTC)
-        interruption.interrupt()
+        interrupt()
         return at
 
     def _train(self, site: Site, pool: str) -> Training:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.rehearsal.scenarios.node_termination import EVICTED
 from holdfast.rehearsal.scenarios.placement import name_of, node_of
-from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Interruption
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.errors import RehearsalError
@@ -23,7 +24,7 @@ class Karpenter:
     @property
     def disruption(self) -> str:
         """Its pods are evicted with the Eviction API."""
-        return "EvictionByEvictionAPI"
+        return EVICTED
 
     def on_spot(self) -> Json:
         """Return the fields of a pod's spec that select spot."""
@@ -49,11 +50,23 @@ class Karpenter:
         for claim in empty:
             self.client.delete(_VERSION, "NodeClaim", claim)
         for claim in empty:
-            wait_until_gone(self.client, claim)
+            _wait_until_gone(self.client, claim)
 
-    def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare the interruption of a node."""
-        return SpotInterruption(client=self.client, node=node, claim=self.claim_of(node), say=say)
+    def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
+        """Return the spot interruption of a node.
+
+        On AWS, Karpenter reads the interruption notice from a queue and deletes the NodeClaim. From there the code is the
+        same: Karpenter taints the node, evicts its pods and terminates the machine. So the deletion simulates the notice.
+        Not simulated: the cloud ends the machine after two minutes, also with pods on it.
+        """
+        claim = self.claim_of(node)
+
+        def interrupt() -> None:
+            say(f"spot interruption: node {node} is interrupted")
+            if not self.client.delete(_VERSION, "NodeClaim", claim):
+                raise RehearsalError(f"node {node} was gone before its interruption: run the scenario again")
+
+        return interrupt
 
     def claim_of(self, node: str) -> str:
         """Return the NodeClaim of a node; waits while the claim of a new node has no node name yet."""
@@ -77,31 +90,6 @@ class Karpenter:
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpotInterruption:
-    """A spot interruption.
-
-    On AWS, Karpenter reads the interruption notice from a queue and deletes the NodeClaim. From there the code is the
-    same: Karpenter taints the node, evicts its pods and terminates the machine. So the deletion simulates the notice.
-    Not simulated: the cloud ends the machine after two minutes, also with pods on it.
-    """
-
-    client: KubeClient
-    node: str
-    claim: str
-    say: Callable[[str], None]
-
-    def interrupt(self) -> None:
-        """Delete the NodeClaim."""
-        self.say(f"spot interruption: node {self.node} is interrupted")
-        if not self.client.delete(_VERSION, "NodeClaim", self.claim):
-            raise RehearsalError(f"node {self.node} was gone before its interruption: run the scenario again")
-
-    def wait_until_gone(self) -> None:
-        """Wait until the machine is gone."""
-        wait_until_gone(self.client, self.claim)
-
-
 def _template(pool: Json) -> Json:
     return mapping(mapping(mapping(pool.get("spec")).get("template")).get("spec"))
 
@@ -110,7 +98,7 @@ def _node_of_claim(claim: Json) -> str:
     return str(mapping(claim.get("status")).get("nodeName") or "")
 
 
-def wait_until_gone(client: KubeClient, claim: str) -> None:
+def _wait_until_gone(client: KubeClient, claim: str) -> None:
     """Wait until a NodeClaim is gone."""
     client.wait_for(
         _VERSION,

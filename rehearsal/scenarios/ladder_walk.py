@@ -236,9 +236,9 @@ class _Walk:
     def _evict(self) -> datetime:
         with self.recorder.frozen():
             node = min(pod.node for pod in self.trace.alive())
-        interruption = self.platform.provisioner.interruption(node, self.platform.say)
+        interrupt = self.platform.provisioner.interruption(node, self.platform.say)
         at = datetime.now(UTC)
-        interruption.interrupt()
+        interrupt()
         return at
 
     def _wait_counted(self, evictions: int) -> None:

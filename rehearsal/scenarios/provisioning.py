@@ -1,24 +1,19 @@
-"""The protocols of what makes and interrupts a platform's nodes: Karpenter or the cluster autoscaler of a cloud."""
+"""What makes and interrupts a platform's nodes: Karpenter or the cluster autoscaler of a cloud."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, NodeGroups
+from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
 # How long a scenario waits for one condition: Karpenter batches pods for up to 10 s; the rest is for a busy computer.
 WAIT_SECONDS: Final = 180.0
-
-
-class Interruption(Protocol):
-    """The interruption of one spot node."""
-
-    def interrupt(self) -> None:
-        """Interrupt the node."""
-        ...
-
-    def wait_until_gone(self) -> None:
-        """Wait until the node is gone."""
-        ...
 
 
 class Provisioner(Protocol):
@@ -52,6 +47,43 @@ class Provisioner(Protocol):
         """
         ...
 
-    def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare the interruption of a spot node, as its cloud does it. Raises RehearsalError if it is not a spot node."""
+    def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
+        """Return the interruption of a spot node, as its cloud does it. Raises RehearsalError if it is not a spot node."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoscaledPools:
+    """The node pools of a cluster, whose machines the cluster autoscaler of its cloud buys.
+
+    `groups` are in the simulated cloud; `nodes` registers machines as nodes.
+    """
+
+    client: KubeClient
+    groups: NodeGroups
+    nodes: ClusterNodes
+
+    def has_plain_spot(self) -> bool:
+        """Whether there is a spot pool without GPUs."""
+        return self._has_pool(is_spot=True, has_gpus=False)
+
+    def has_gpus_on_demand(self) -> bool:
+        """Whether there is an on-demand pool with GPUs."""
+        return self._has_pool(is_spot=False, has_gpus=True)
+
+    def release_empty_nodes(self) -> None:
+        """Delete every empty node at once; the autoscaler would do so after ten minutes."""
+        empty = empty_nodes(self.client.list("v1", "Node"), self.client.list("v1", "Pod"))
+        if self.groups.end(empty):
+            self.nodes.keep(self.groups.machines)
+
+    def spot_pool_of(self, node: str) -> NodeGroup:
+        """Return the node pool of a spot node. Raises RehearsalError if it is not one."""
+        for seen in self.groups.groups():
+            if seen.template.is_spot and any(one.name == node for one in seen.instances):
+                return seen
+        raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
+
+    def _has_pool(self, *, is_spot: bool, has_gpus: bool) -> bool:
+        templates = [seen.template for seen in self.groups.groups()]
+        return any((each.is_spot, GPU_RESOURCE in each.capacity) == (is_spot, has_gpus) for each in templates)

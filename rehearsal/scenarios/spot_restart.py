@@ -60,9 +60,9 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
     selector = _pods_of(jobset)
     with applied(platform, jobset):
         before = _wait_until_it_runs(platform, jobset)
-        interrupted = before[0].node
+        lost = before[0]
         begin = time.monotonic()
-        history = _interrupt_and_watch(platform, selector, interrupted, pods)
+        history = _interrupt_and_watch(platform, selector, lost, pods)
         seconds = time.monotonic() - begin
         after = placements(history.successors(), platform.nodes())
         restarts = _restarts(platform, name)
@@ -74,7 +74,7 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
     return SpotRestart(
         jobset=name,
         before=before,
-        interrupted=interrupted,
+        interrupted=lost.node,
         evicted=tuple(sorted(history.evicted)),
         after=after,
         restarts=restarts,
@@ -103,8 +103,8 @@ def _pods_of(jobset: Json) -> str:
     return f"jobset.sigs.k8s.io/jobset-name={name_of(jobset)}"
 
 
-def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> ObservedPods:
-    interruption = platform.provisioner.interruption(node, platform.say)
+def _interrupt_and_watch(platform: Platform, selector: str, lost: PodPlacement, pods: int) -> ObservedPods:
+    interrupt = platform.provisioner.interruption(lost.node, platform.say)
     history: ObservedPods | None = None
     known = frozenset(uid_of(pod) for pod in platform.pods(selector))
     for what, pod in platform.client.watch(
@@ -113,14 +113,26 @@ def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int
         if history is None:
             # Only after the watch has started: evicted pods exist only for a moment.
             history = ObservedPods(known=known, disruption=platform.provisioner.disruption)
-            interruption.interrupt()
+            interrupt()
         history.record(what, pod)
         if len(history.successors()) == pods:
-            interruption.wait_until_gone()
-            platform.say(f"node {node} is gone")
+            _wait_until_gone(platform, lost)
+            platform.say(f"node {lost.node} is gone")
             return history
     raise RehearsalError(
-        f"the pods selected by {selector} did not run again within {WAIT_SECONDS:.0f} s of the interruption of {node}"
+        f"the pods selected by {selector} did not run again within {WAIT_SECONDS:.0f} s of the interruption of {lost.node}"
+    )
+
+
+def _wait_until_gone(platform: Platform, lost: PodPlacement) -> None:
+    """Wait until a node is gone; a later one may have its name."""
+    platform.client.wait_for(
+        "v1",
+        "Node",
+        lost.node,
+        timeout_seconds=WAIT_SECONDS,
+        condition=lambda found: found is None or uid_of(found) != lost.host,
+        what=f"node {lost.node} is gone",
     )
 
 

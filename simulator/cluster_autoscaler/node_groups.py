@@ -105,6 +105,17 @@ class NodeGroups(ABC):
                         spare, ended = spare - 1, ended + 1
         return ended
 
+    def take(self, node: str) -> None:
+        """Preempt the machine of a node."""
+        with self._cloud.changing() as inventory:
+            for group in self._groups_in(inventory):
+                for instance in group.instances:
+                    if instance.name == node:
+                        self._take(group, instance, inventory)
+
+    @abstractmethod
+    def _take(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None: ...
+
     @abstractmethod
     def group_of(self, group: NodeGroup, instance: Instance, /) -> str:
         """Return the name that events give the group of a machine."""
@@ -176,6 +187,9 @@ class InstanceGroups(NodeGroups):
             "Pod is at risk of not being scheduled."
         )
 
+    def _take(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
+        self.register.record(group.pool, replace(instance, state=State.TERMINATED), inventory)
+
     def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]:
         for pool in inventory.of_type(gcp_nodes.NODE_POOL):
             yield pool, gcp_nodes.template_of(pool, inventory)
@@ -191,20 +205,15 @@ class ScaleSets(NodeGroups):
         """Do nothing."""
         return False, []
 
-    def take(self, node: str) -> None:
-        """Preempt the machine of a node."""
-        with self._cloud.changing() as inventory:
-            for group in self._groups_in(inventory):
-                for instance in group.instances:
-                    if instance.name == node:
-                        self._drop(group, instance, inventory)
-
     def group_of(self, _group: NodeGroup, instance: Instance, /) -> str:
         """Return the name of a machine's scale set, which is the prefix of the machine's own."""
         return instance.name[: -azure_instances.NUMBER]
 
     def out_of_stock(self, _zone: str, /) -> None:
         """Return None: AKS sends no event when a pool is out of stock."""
+
+    def _take(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
+        self._drop(group, instance, inventory)
 
     def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]:
         for pool in azure_nodes.pools_in(inventory):

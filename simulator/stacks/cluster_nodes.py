@@ -1,12 +1,14 @@
 """Registers the machines of a simulated cloud as nodes of the control plane, and drains removed ones."""
 
 import fcntl
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.machines import MachineSource, SimulatedMachine
+from holdfast.simulator.cluster_autoscaler.scale_up import is_daemons, node_of
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
@@ -98,37 +100,38 @@ def _is_ready(node: Json) -> bool:
 
 
 def _remove(client: KubeClient, node: str) -> None:
-    """Drain and remove a node: cordon it, evict its pods, and delete it with the remaining pods."""
-    client.merge_patch("v1", "Node", node, {"spec": {"unschedulable": True}})
-    for pod in _pods_on(client, node):
-        if not _is_daemons(pod):
-            _evict(client, pod)
+    """Drain a node, and delete it with its remaining pods."""
+    drain(client, node, seconds=_DRAIN_SECONDS)
+    client.delete("v1", "Node", node, propagation="Background")
+    # The garbage collector would delete them a minute later.
+    for pod in client.list("v1", "Pod"):
+        if mapping(pod.get("spec")).get("nodeName") == node:
+            namespace, name = _place(pod)
+            client.delete("v1", "Pod", name, namespace=namespace, propagation="Background", grace_seconds=0)
+
+
+def evictable(pods: Iterable[Json], node: str) -> list[Json]:
+    """Return the unfinished pods of a node that a drain evicts: all but those of DaemonSets."""
+    return [pod for pod in pods if node_of(pod) == node and not is_daemons(pod)]
+
+
+def drain(client: KubeClient, node: str, *, seconds: float, taint: Json | None = None) -> list[Json]:
+    """Cordon a node, with a taint if the cloud sets one, and evict its pods; return those that are left after `seconds`."""
+    deadline = time.monotonic() + seconds
+    found = client.get("v1", "Node", node) or {}
+    taints = [*sequence(mapping(found.get("spec")).get("taints")), *([taint] if taint else [])]
+    client.merge_patch("v1", "Node", node, {"spec": {"unschedulable": True, "taints": taints}})
+    for pod in evictable(client.list("v1", "Pod"), node):
+        _evict(client, pod)
     with suppress(KubeTimeout):
         client.wait_list(
             "v1",
             "Pod",
-            timeout_seconds=_DRAIN_SECONDS,
-            condition=lambda pods: not any(_is_on(pod, node) and not _is_daemons(pod) for pod in pods),
+            timeout_seconds=max(0.1, deadline - time.monotonic()),
+            condition=lambda pods: not evictable(pods, node),
             what=f"node {node} is drained",
         )
-    client.delete("v1", "Node", node, propagation="Background")
-    # The garbage collector would delete them a minute later.
-    for pod in _pods_on(client, node):
-        namespace, name = _place(pod)
-        client.delete("v1", "Pod", name, namespace=namespace, propagation="Background", grace_seconds=0)
-
-
-def _pods_on(client: KubeClient, node: str) -> list[Json]:
-    return [pod for pod in client.list("v1", "Pod") if _is_on(pod, node)]
-
-
-def _is_on(pod: Json, node: str) -> bool:
-    return mapping(pod.get("spec")).get("nodeName") == node
-
-
-def _is_daemons(pod: Json) -> bool:
-    owners = map(mapping, sequence(mapping(pod.get("metadata")).get("ownerReferences")))
-    return any(owner.get("kind") == "DaemonSet" for owner in owners)
+    return evictable(client.list("v1", "Pod"), node)
 
 
 def _evict(client: KubeClient, pod: Json) -> None:
@@ -136,7 +139,7 @@ def _evict(client: KubeClient, pod: Json) -> None:
     try:
         client.evict(namespace, name)
     except KubeError as error:
-        # 429: a PodDisruptionBudget blocks the eviction; 404: the pod no longer exists.
+        # 429: a PodDisruptionBudget blocks the eviction, and a cloud does not wait for that; 404: it no longer exists.
         if error.status not in (404, 429):
             raise
 

@@ -114,7 +114,7 @@ def test_pods_of_an_evicted_machine_are_drained_within_the_notice(aks: AksInUse)
     aks.running_on("hopeful")
     told: list[str] = []
     try:
-        aks.machines.interruption(node, told.append).interrupt()
+        aks.machines.interruption(node, told.append)()
         for name in ("modest", "hopeful"):
             pod = aks.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
             assert _disruption(pod) == "EvictionByEvictionAPI", "AKS drains the node"
@@ -140,7 +140,7 @@ def test_a_pod_that_needs_longer_than_the_notice_is_killed_with_its_machine(aks:
     aks.autoscaler.step()
     node = str(labels_of(aks.running_on("slow"))["kubernetes.io/hostname"])
     told: list[str] = []
-    aks.machines.interruption(node, told.append).interrupt()
+    aks.machines.interruption(node, told.append)()
     assert f"node {node} is gone with slow still on it" in told, told
     assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
 
@@ -187,11 +187,9 @@ def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(provisionin
     told: list[str] = []
     name = name_of(node)
     machines = NodeAutoProvisioning(provisioning.charts.client)
-    interruption = machines.interruption(name, told.append)
-    reasons = _reasons_after(provisioning, "trains", interruption.interrupt)
-    interruption.wait_until_gone()
+    reasons = _reasons_after(provisioning, "trains", machines.interruption(name, told.append))
+    wait_until(lambda: provisioning.charts.client.get("v1", "Node", name) is None, "the node is gone")
     assert machines.disruption in reasons, "the pod got no notice; its node is gone"
-    assert provisioning.charts.client.get("v1", "Node", name) is None, "the node is gone"
     assert told == [f"eviction: node {name} is gone at once, without notice to its pods"], told
 
     provisioning.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")

@@ -232,7 +232,7 @@ def test_preempted_pods_fail_by_the_kubelet_and_the_machine_is_recreated(gke: Gk
         gke.running_on(name)
     node = name_of(before)
     told: list[str] = []
-    gke.machines.interruption(node, told.append).interrupt()
+    gke.machines.interruption(node, told.append)()
     assert gke.nodes("cpu-spot") == [], "the machine is off, and its node is there"
     pods = {
         name: gke.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
@@ -261,7 +261,7 @@ def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse
     labels = labels_of(gke.running_on("trains"))
     with gke.stack.cloud().changing() as console:
         REGISTER.sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
-    gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).interrupt()
+    gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None)()
     gke.client.delete("v1", "Pod", "trains", namespace="default", grace_seconds=0)
     gke.apply(_on_spot("trains-again", cpu="3"))
     gke.left_pending("trains-again")

@@ -148,12 +148,12 @@ class GkeInUse(AutoscaledCluster):
             for one in console.all():
                 console.remove(one.type, one.id)
         client, clock = stack.client(), Clock()
-        nodes = ClusterNodes(workspace.kubeconfig(GKE_STACK), "gcp")
+        nodes, groups = ClusterNodes(workspace.kubeconfig(GKE_STACK), "gcp"), InstanceGroups(stack.cloud())
         return cls(
             stack=stack,
             client=client,
-            autoscaler=Autoscaler(client, InstanceGroups(stack.cloud()), nodes, clock=clock),
-            machines=Gke(client=client, cloud=stack.cloud(), nodes=nodes),
+            autoscaler=Autoscaler(client, groups, nodes, clock=clock),
+            machines=Gke(client=client, groups=groups, nodes=nodes),
             clock=clock,
         )
 
@@ -215,7 +215,7 @@ class AksInUse(AutoscaledCluster):
             cloud=cloud,
             nodes=nodes,
             autoscaler=Autoscaler(client, scale_sets, nodes, clock=clock),
-            machines=AksScaleSets(client=client, scale_sets=scale_sets, nodes=nodes),
+            machines=AksScaleSets(client=client, groups=scale_sets, nodes=nodes),
             clock=clock,
         )
 
@@ -224,7 +224,7 @@ class AksInUse(AutoscaledCluster):
         with self.cloud.changing() as console:
             for one in objects:
                 console.put(one)
-        self.nodes.keep(self.machines.scale_sets.machines)
+        self.nodes.keep(self.machines.groups.machines)
 
     def nodes_of(self, pool: str) -> list[Json]:
         """The nodes of one pool."""

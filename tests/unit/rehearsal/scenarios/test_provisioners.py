@@ -72,7 +72,7 @@ def aks(folder: Path, *pools: CloudObject) -> AksScaleSets:
         for one in (aks_cluster(), *pools):
             console.put(one)
     nodes = ClusterNodes(folder / "kubeconfig", "azure-native")
-    return AksScaleSets(client=AKS_CLIENT, scale_sets=ScaleSets(cloud), nodes=nodes)
+    return AksScaleSets(client=AKS_CLIENT, groups=ScaleSets(cloud), nodes=nodes)
 
 
 @pytest.mark.parametrize(

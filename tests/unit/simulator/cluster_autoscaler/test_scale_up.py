@@ -1,6 +1,7 @@
 """What is bought for waiting pods: the cheapest that takes them, as few as will do, none beyond a limit."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -100,11 +101,11 @@ def test_only_pods_that_tolerate_and_select_a_node_fit_it() -> None:
         ([[("x", "Exists")], [("a", "Gt", "0")]], True),
         ([[("a", "Exists"), ("x", "Exists")]], False),
         ([[("a", "Resembles", "1")]], False),
-        ([[]], False),
+        ([()], False),
     ],
 )
 def test_an_affinity_holds_for_the_labels_that_a_node_has_and_no_others(
-    terms: list[list[tuple[str, ...]]], holds: bool
+    terms: Sequence[Sequence[tuple[str, ...]]], holds: bool
 ) -> None:
     given = tuple(
         tuple(
