@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import yaml
 
@@ -28,31 +28,47 @@ class HelmError(RehearsalError):
     """Helm failed; the message is the error of Helm."""
 
 
+# The boolean inputs of a release, and the flags of helm that they set.
+_ON_INSTALL: Final = {
+    "createNamespace": "--create-namespace",
+    "disableWebhooks": "--no-hooks",
+    "skipCrds": "--skip-crds",
+}
+_ON_UPGRADE: Final = {
+    "cleanupOnFail": "--cleanup-on-fail",
+    "disableCRDHooks": "--no-hooks",
+    "forceUpdate": "--force-replace",
+    "resetValues": "--reset-values",
+    "reuseValues": "--reuse-values",
+}
+_ON_BOTH: Final = {
+    "atomic": "--rollback-on-failure",
+    "dependencyUpdate": "--dependency-update",
+    "disableOpenapiValidation": "--disable-openapi-validation",
+    "renderSubchartNotes": "--render-subchart-notes",
+}
+FLAGS: Final = frozenset({*_ON_INSTALL, *_ON_UPGRADE, *_ON_BOTH, "skipAwait", "waitForJobs"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class HelmOptions:
-    """The options of a release. `timeout` is in seconds; None is the default of Helm."""
+    """The options of a release; `flags` are its boolean inputs that are set.
+
+    `timeout` is in seconds; None is the default of Helm.
+    """
 
     name: str
     namespace: str
     chart: Path
     timeout: float | None = None
-    create_namespace: bool = False
-    skip_crds: bool = False
-    skip_await: bool = False
-    wait_for_jobs: bool = False
-    atomic: bool = False
-    cleanup_on_fail: bool = False
-    force_update: bool = False
-    reset_values: bool = False
-    reuse_values: bool = False
-    dependency_update: bool = False
-    disable_install_hooks: bool = False
-    disable_upgrade_hooks: bool = False
-    disable_openapi_validation: bool = False
-    render_subchart_notes: bool = False
+    flags: frozenset[str] = frozenset()
     description: str | None = None
     max_history: int | None = None
     label: str | None = None
+
+    def of(self, flags: Mapping[str, str]) -> list[str]:
+        """Return the flags of helm for the inputs that are set."""
+        return [flag for name, flag in flags.items() if name in self.flags]
 
 
 def install_arguments(plan: HelmOptions) -> list[str]:
@@ -60,9 +76,7 @@ def install_arguments(plan: HelmOptions) -> list[str]:
     return [
         *("install", plan.name, str(plan.chart), "--server-side=false"),
         *_common(plan),
-        *_flag("--create-namespace", plan.create_namespace),
-        *_flag("--skip-crds", plan.skip_crds),
-        *_flag("--no-hooks", plan.disable_install_hooks),
+        *plan.of(_ON_INSTALL),
         *_option("--labels", plan.label),
     ]
 
@@ -72,11 +86,7 @@ def upgrade_arguments(plan: HelmOptions) -> list[str]:
     return [
         *("upgrade", plan.name, str(plan.chart), "--server-side=false"),
         *_common(plan),
-        *_flag("--cleanup-on-fail", plan.cleanup_on_fail),
-        *_flag("--force-replace", plan.force_update),
-        *_flag("--reset-values", plan.reset_values),
-        *_flag("--reuse-values", plan.reuse_values),
-        *_flag("--no-hooks", plan.disable_upgrade_hooks),
+        *plan.of(_ON_UPGRADE),
         *("--history-max", str(plan.max_history or 0)),
     ]
 
@@ -86,8 +96,8 @@ def template_arguments(plan: HelmOptions, *, kube_version: str) -> list[str]:
     return [
         *("template", plan.name, str(plan.chart), "--namespace", plan.namespace, "--values", "-"),
         *("--kube-version", kube_version),
-        *_flag("--include-crds", not plan.skip_crds),
-        *_flag("--dependency-update", plan.dependency_update),
+        *([] if "skipCrds" in plan.flags else ["--include-crds"]),
+        *plan.of({"dependencyUpdate": _ON_BOTH["dependencyUpdate"]}),
     ]
 
 
@@ -105,25 +115,20 @@ def rollback_arguments(plan: HelmOptions, *, revision: int) -> list[str]:
 
 
 def _common(plan: HelmOptions) -> list[str]:
+    for_jobs = "waitForJobs" in plan.flags and "skipAwait" not in plan.flags
     return [
         *("--namespace", plan.namespace, "--values", "-"),
         *_waits(plan),
-        *_flag("--wait-for-jobs", plan.wait_for_jobs and not plan.skip_await),
-        *_flag("--rollback-on-failure", plan.atomic),
-        *_flag("--dependency-update", plan.dependency_update),
-        *_flag("--disable-openapi-validation", plan.disable_openapi_validation),
-        *_flag("--render-subchart-notes", plan.render_subchart_notes),
+        *(["--wait-for-jobs"] if for_jobs else []),
+        *plan.of(_ON_BOTH),
         *_option("--description", plan.description),
     ]
 
 
 def _waits(plan: HelmOptions) -> list[str]:
     timeout = [] if plan.timeout is None else ["--timeout", f"{plan.timeout:.0f}s"]
-    return [*_flag("--wait=legacy", plan.atomic or not plan.skip_await), *timeout]
-
-
-def _flag(name: str, is_set: bool) -> list[str]:
-    return [name] if is_set else []
+    skips = "skipAwait" in plan.flags and "atomic" not in plan.flags
+    return [*([] if skips else ["--wait=legacy"]), *timeout]
 
 
 def _option(name: str, value: str | None) -> list[str]:

@@ -15,6 +15,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_provider.apply import manager_for
 from holdfast.simulator.kubernetes_provider.helm import (
+    FLAGS,
     OWNER_LABEL,
     Chart,
     ChartMirror,
@@ -232,24 +233,8 @@ class Releases:
 
 # The default of Helm, which the plugin writes into the state.
 _TIMEOUT_SECONDS = 300
-_FLAGS = {
-    "atomic": "atomic",
-    "cleanupOnFail": "cleanup_on_fail",
-    "createNamespace": "create_namespace",
-    "dependencyUpdate": "dependency_update",
-    "disableCRDHooks": "disable_upgrade_hooks",
-    "disableOpenapiValidation": "disable_openapi_validation",
-    "disableWebhooks": "disable_install_hooks",
-    "forceUpdate": "force_update",
-    "renderSubchartNotes": "render_subchart_notes",
-    "resetValues": "reset_values",
-    "reuseValues": "reuse_values",
-    "skipAwait": "skip_await",
-    "skipCrds": "skip_crds",
-    "waitForJobs": "wait_for_jobs",
-}
 _KNOWN = {
-    *_FLAGS,
+    *FLAGS,
     *(
         "chart",
         "description",
@@ -310,7 +295,6 @@ def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> Hel
     """Return the helm options of a release with known inputs, without its values."""
     plain = {name: reveal(value) for name, value in inputs.items() if name in _KNOWN and name != "values"}
     timeout, history = plain.get("timeout"), plain.get("maxHistory")
-    flags = {field: plain.get(name) is True for name, field in _FLAGS.items()}
     return HelmOptions(
         name=str(plain["name"]),
         namespace=str(plain["namespace"]),
@@ -319,7 +303,7 @@ def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> Hel
         description=str(plain["description"]) if plain.get("description") else None,
         max_history=int(history) if isinstance(history, int | float) else None,
         label=label,
-        **flags,
+        flags=frozenset(name for name in FLAGS if plain.get(name) is True),
     )
 
 

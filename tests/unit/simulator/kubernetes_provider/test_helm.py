@@ -38,9 +38,9 @@ def test_options_of_the_release_reach_helm() -> None:
         assert "--server-side=false" in arguments, "changes by a controller would conflict with an upgrade"
         assert arguments[arguments.index("--values") + 1] == "-", "the process list would show secrets"
     shown = template_arguments(PLAN, kube_version="v1.36.3")
-    hidden = template_arguments(replace(PLAN, skip_crds=True), kube_version="v1.36.3")
+    hidden = template_arguments(replace(PLAN, flags=frozenset({"skipCrds"})), kube_version="v1.36.3")
     assert ("--include-crds" in shown, "--include-crds" in hidden) == (True, False), "skipCrds"
-    plan = replace(PLAN, create_namespace=True, label="a=b")
+    plan = replace(PLAN, flags=frozenset({"createNamespace"}), label="a=b")
     assert "--create-namespace" in install_arguments(plan), "the namespace does not exist yet"
     assert "--create-namespace" not in upgrade_arguments(plan), "helm refuses the flag in an upgrade"
     assert "--ignore-not-found" in uninstall_arguments(PLAN), "a second destroy would fail"
@@ -48,8 +48,10 @@ def test_options_of_the_release_reach_helm() -> None:
 
 def test_skip_await_disables_the_wait_unless_atomic() -> None:
     for arguments in (install_arguments, upgrade_arguments, uninstall_arguments):
-        assert "--wait=legacy" not in arguments(replace(PLAN, skip_await=True)), "skipAwait"
-        assert "--wait=legacy" in arguments(replace(PLAN, skip_await=True, atomic=True)), "atomic needs it"
+        skipped = replace(PLAN, flags=frozenset({"skipAwait"}))
+        assert "--wait=legacy" not in arguments(skipped), "skipAwait"
+        atomic = replace(PLAN, flags=frozenset({"skipAwait", "atomic"}))
+        assert "--wait=legacy" in arguments(atomic), "atomic needs it"
 
 
 OCI = "oci://registry.example/charts/jobset"
