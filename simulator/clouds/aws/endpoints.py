@@ -37,13 +37,6 @@ def _same_service(request: ResourceRequest) -> Iterator[CloudObject]:
     )
 
 
-def _service_elsewhere(request: ResourceRequest) -> str | None:
-    service = text(request.inputs, "serviceName")
-    if f".{place(request)}." not in service:
-        return f"InvalidServiceName: The Vpc Endpoint Service '{service}' does not exist"
-    return None
-
-
 def _second_gateway_route(request: ResourceRequest) -> str | None:
     taken = {table for one in _same_service(request) for table in named(one.inputs, "routeTableIds")}
     table = next((one for one in named(request.inputs, "routeTableIds") if one in taken), None)
@@ -94,7 +87,7 @@ def _name_taken(request: ResourceRequest) -> str | None:
     )
 
 
-_REFUSALS = (_service_elsewhere, _second_gateway_route, _two_in_one_zone, _no_names_in_vpc, _name_taken)
+_REFUSALS = (_second_gateway_route, _two_in_one_zone, _no_names_in_vpc, _name_taken)
 
 ENDPOINTS: Mapping[str, Rules] = {
     _ENDPOINT: Rules(

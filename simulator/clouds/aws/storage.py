@@ -136,23 +136,12 @@ def _prefix(request: ResourceRequest) -> str:
     return str(request.inputs.get("ecrRepositoryPrefix"))
 
 
-def _secret_elsewhere(request: ResourceRequest) -> str | None:
-    """Secrets of the account are not simulated; one of another account or region is refused."""
-    secret = request.inputs.get("credentialArn")
-    here = f"arn:{PARTITION}:secretsmanager:{place(request)}:{ACCOUNT}:secret:"
-    if secret is None or str(secret).startswith(here):
-        return None
-    return f"SecretNotFoundException: The ARN of the secret specified in the pull through cache rule was not found: {secret}"
-
-
 RESOURCES: Mapping[str, Rules] = {
     _CACHE_RULE: Rules(
         name_property="ecrRepositoryPrefix",
         identify=_prefix,
         computed={"registryId": lambda _: ACCOUNT},
         taken="PullThroughCacheRuleAlreadyExistsException: A pull through cache rule with the prefix {name} already exists",
-        refuse_create=(_secret_elsewhere,),
-        refuse_update=(_secret_elsewhere,),
     ),
     _BUCKET: Rules(
         longest_name=63,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from holdfast.simulator.clouds.azure import api_server, cluster, iam, network, node_pools, storage
 from holdfast.simulator.clouds.azure.api_server import refuse_connection, where_from
-from holdfast.simulator.clouds.azure.instances import machines_of
+from holdfast.simulator.clouds.azure.instances import machines_of, system_machines_of
 from holdfast.simulator.clouds.azure.names import RESOURCE_GROUP, group_id, subscription
-from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, system_machines_of
+from holdfast.simulator.clouds.azure.nodes import AGENT_POOL
 from holdfast.simulator.clouds.catalogue import Autonaming, Catalogue, Messages, ResourceRequest, Rules
 
 

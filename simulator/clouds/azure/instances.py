@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
+from holdfast.scheduling.json import Json, mapping, sequence
+from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, NodePool, pool_of, template_of
 from holdfast.simulator.clouds.machines import Group, Register, SimulatedMachine, key_of
-from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -37,8 +38,32 @@ REGISTER: Final = Register(
 def machines_of(group: Group) -> Sequence[SimulatedMachine]:
     """Return the machines of a node pool; none where its cluster does not exist."""
     pool = pool_of(group.target, group.inventory)
-    if pool is None:
-        return []
+    return [] if pool is None else _machines(pool, group.inventory)
+
+
+def system_machines_of(group: Group) -> Sequence[SimulatedMachine]:
+    """Return the machines of a cluster's own (system) pools."""
+    cluster = group.target
+    return [
+        machine
+        for profile in map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
+        for machine in _machines(_own_pool(cluster, profile), group.inventory)
+    ]
+
+
+def _own_pool(cluster: CloudObject, profile: Json) -> NodePool:
+    name = str(profile.get("name"))
+    target = CloudObject(
+        type=AGENT_POOL,
+        id=f"{cluster.id}/agentPools/{name}",
+        urn="",
+        inputs={"count": 1, **profile, "agentPoolName": name},
+        digest=f"{cluster.digest}/{name}",
+    )
+    return NodePool(target=target, cluster=cluster)
+
+
+def _machines(pool: NodePool, inventory: Inventory) -> list[SimulatedMachine]:
     template = template_of(pool)
-    instances = REGISTER.instances_of(pool.target, template, group.inventory)
+    instances = REGISTER.instances_of(pool.target, template, inventory)
     return [template.machine(one.name, one.zone) for one in instances]

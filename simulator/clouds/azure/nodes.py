@@ -1,6 +1,6 @@
 """The nodes of a node pool: labels, taints, capacity, and what the cloud reserves of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -9,11 +9,10 @@ from typing import Final
 from holdfast.scheduling import machines
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
-from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import same_id
-from holdfast.simulator.clouds.machines import REGION, Group, NodeTemplate, SimulatedMachine
+from holdfast.simulator.clouds.machines import REGION, NodeTemplate
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
@@ -213,59 +212,3 @@ def _node_group(pool: NodePool) -> str:
 
 def _number(value: JsonValue) -> int:
     return int(value) if isinstance(value, int | float) else 0
-
-
-#: The minimum size of a system pool, for unknown VM sizes.
-_system_smallest: Final[Mapping[str, str]] = {"cpu": "4", "memory": "16384Mi"}
-#: AKS's default with an overlay network.
-_system_pods: Final = "250"
-
-
-def system_machines_of(group: Group) -> Sequence[SimulatedMachine]:
-    """Return the machines of a cluster's own (system) pools, round robin over their zones."""
-    profiles = map(mapping, sequence(group.target.inputs.get("agentPoolProfiles")))
-    return [
-        _system_machine(group, profile, index) for profile in profiles for index in range(_count(profile))
-    ]
-
-
-def _count(profile: Json) -> int:
-    wanted = profile.get("count", 1)
-    return int(wanted) if isinstance(wanted, int | float) else 0
-
-
-def _system_machine(group: Group, profile: Json, index: int) -> SimulatedMachine:
-    cluster = group.target
-    region, pool = str(cluster.inputs.get("location")), str(profile.get("name"))
-    scale_set = f"aks-{pool}-{int(cluster.digest[:8] or '0', 16) % 10**8:08}-vmss"
-    resources = str(cluster.inputs.get("nodeResourceGroup"))
-    zones = [str(zone) for zone in sequence(profile.get("availabilityZones"))]
-    name = f"{scale_set}{index:06}"
-    return SimulatedMachine(
-        name=name,
-        provider_id=(
-            f"azure:///subscriptions/{cluster.id.split('/')[2]}/resourceGroups/{resources}/providers/"
-            f"Microsoft.Compute/virtualMachineScaleSets/{scale_set}/virtualMachines/{index}"
-        ),
-        labels={
-            "kubernetes.io/hostname": name,
-            ARCH: "amd64",
-            OS: "linux",
-            # Without zones AKS sets the fault domain.
-            ZONE: f"{region}-{zones[index % len(zones)]}" if zones else "0",
-            "topology.kubernetes.io/region": region,
-            INSTANCE_TYPE: str(profile.get("vmSize")),
-            "agentpool": pool,
-            "kubernetes.azure.com/agentpool": pool,
-            "kubernetes.azure.com/cluster": resources,
-            "kubernetes.azure.com/mode": str(profile.get("mode") or "User").lower(),
-            **{key: str(value) for key, value in mapping(profile.get("nodeLabels")).items()},
-        },
-        capacity={**_system_capacity(str(profile.get("vmSize"))), "pods": _system_pods},
-        taints=tuple(_taint(str(each)) for each in sequence(profile.get("nodeTaints"))),
-    )
-
-
-def _system_capacity(vm_size: str) -> Mapping[str, str]:
-    known = machine_catalogue("azure").get(vm_size)
-    return {"cpu": str(known.vcpus), "memory": f"{known.memory_mib}Mi"} if known else _system_smallest

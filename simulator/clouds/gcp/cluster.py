@@ -9,7 +9,6 @@ from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, no_account, project
-from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
 from holdfast.simulator.clouds.gcp.nodes import IMMUTABLE_NODE_FIELDS, NODE_POOL
 from holdfast.simulator.errors import RehearsalError
 
@@ -111,23 +110,6 @@ def _labels(request: ResourceRequest) -> JsonValue:
     return {"goog-pulumi-provisioned": "true", **mapping(defaults), **mapping(own)}
 
 
-def _no_such_range(request: ResourceRequest) -> str | None:
-    """A subnetwork that is not in the state is skipped. Equal names: gruntwork-io/terraform-google-gke issue 118."""
-    policy = mapping(request.inputs.get("ipAllocationPolicy"))
-    pods, services = (policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services"))
-    if pods is not None and pods == services:
-        return (
-            f"googleapi: Error 400: Pod secondary range name ({pods}) should not be the same as service secondary "
-            "range name., badRequest"
-        )
-    subnetwork = request.inventory.find(SUBNETWORK, path_of(request.inputs.get("subnetwork")))
-    known = secondary_ranges(subnetwork) if subnetwork else None
-    if known is not None and pods is not None and pods not in known:
-        where = f'network "{request.inputs.get("network")}", subnetwork "{request.inputs.get("subnetwork")}"'
-        return f'googleapi: Error 400: Pod secondary range "{pods}" not found in {where}., badRequest'
-    return None
-
-
 def _key_not_granted(request: ResourceRequest) -> str | None:
     key = mapping(request.inputs.get("databaseEncryption")).get("keyName")
     wanted: Json = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": _AGENT}
@@ -192,7 +174,7 @@ RESOURCES: Mapping[str, Rules] = {
             "selfLink": _link,
         },
         taken="googleapi: Error 409: Already exists: {name}., alreadyExists",
-        refuse_create=(_no_such_range, no_account, _key_not_granted),
+        refuse_create=(no_account, _key_not_granted),
         refuse_update=(_key_not_granted,),
         refuse_delete=(_protected,),
     )

@@ -17,15 +17,9 @@ from holdfast.simulator.pulumi.values import Properties
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 
 
-def path_of(reference: JsonValue) -> str:
+def _path_of(reference: JsonValue) -> str:
     """Return the id in a reference, which is an id or a self link."""
     return str(reference or "").partition("/compute/v1/")[2] or str(reference or "")
-
-
-def secondary_ranges(subnetwork: CloudObject) -> Mapping[str, str]:
-    """Return the secondary ranges of a subnetwork by their names."""
-    found = map(mapping, sequence(subnetwork.inputs.get("secondaryIpRanges")))
-    return {str(one.get("rangeName")): str(one.get("ipCidrRange")) for one in found}
 
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -74,26 +68,6 @@ def _shrunk(old: Properties, new: Properties) -> frozenset[str]:
     return frozenset() if grown else frozenset({"ipCidrRange"})
 
 
-def _range_in_use(request: ResourceRequest) -> str | None:
-    """The secondary ranges of a cluster cannot change. The provider plans such a change as an update."""
-    current = request.inventory.find(request.type, request.id)
-    if current is None:
-        return None
-    asked = CloudObject(type=request.type, id=request.id, urn="", inputs=request.inputs)
-    before, after = secondary_ranges(current), secondary_ranges(asked)
-    for cluster in request.inventory.of_type(_CLUSTER):
-        policy = mapping(cluster.inputs.get("ipAllocationPolicy"))
-        used = [policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services")]
-        for name, cidr in before.items():
-            in_it = path_of(cluster.inputs.get("subnetwork")) == request.id
-            if in_it and name in used and after.get(name) != cidr:
-                return (
-                    f"googleapi: Error 400: The secondary range {name} ({cidr}) of subnetwork '{request.id}' is in use "
-                    f"by '{cluster.id}' and cannot be changed., resourceInUseByAnotherResource"
-                )
-    return None
-
-
 def _subnetwork(call: Call) -> Json:
     region = call.arguments.get("region") or call.configuration.get("region")
     name = call.arguments.get("name")
@@ -132,7 +106,7 @@ def _users(
             named = one.inputs.get(field)
             # A NAT references subnetworks in a list of objects.
             several = [mapping(each).get("name") for each in sequence(named)] or [named]
-            if any(path_of(each) in names for each in several):
+            if any(_path_of(each) in names for each in several):
                 yield one
 
 
@@ -170,7 +144,6 @@ RESOURCES: Mapping[str, Rules] = {
             "purpose": lambda request: request.inputs.get("purpose") or "PRIVATE",
             "stackType": lambda request: request.inputs.get("stackType") or "IPV4_ONLY",
         },
-        refuse_update=(_range_in_use,),
         refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
     ),
     _FIREWALL: Rules(

@@ -86,21 +86,6 @@ def test_a_version_goes_up_one_at_a_time(console: EksConsole) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("bootstrapSelfManagedAddons", True),
-        ("accessConfig", {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}),
-        ("kubernetesNetworkConfig", {"serviceIpv4Cidr": "10.100.0.0/16"}),
-    ],
-)
-def test_what_eks_reads_only_once_replaces_the_cluster(console: EksConsole, name: str, value: Value) -> None:
-    inputs = console.cluster_inputs()
-    answer = console.engine(CLUSTER).diff(inputs, {**inputs, name: value})
-    assert answer.replaces, f"a change of {name} is one of the cluster itself"
-    assert answer.deleteBeforeReplace, "two clusters cannot bear one name"
-
-
-@pytest.mark.parametrize(
     ("token", "inputs"),
     [
         (
@@ -189,9 +174,3 @@ def test_a_service_account_has_one_association_with_a_role(association: Engine, 
     second = Engine(provider=aws, type=_ASSOCIATION, name="two")
     second.refuses_create(_INPUTS, f"ResourceInUseException: Association already exists: {made}")
     assert second.create({**_INPUTS, "namespace": "tabular"})[0], "another namespace's is another"
-
-
-def test_a_role_changes_in_place_and_whose_it_is_does_not(association: Engine) -> None:
-    assert list(association.diff(_INPUTS, {**_INPUTS, "roleArn": "arn:other"}).replaces) == [], "in place"
-    for name in ("clusterName", "namespace", "serviceAccount"):
-        assert list(association.diff(_INPUTS, {**_INPUTS, name: "other"}).replaces) == [name], "it is fixed"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.azure.nodes import system_machines_of
+from holdfast.simulator.clouds.azure.instances import system_machines_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
@@ -132,14 +132,6 @@ def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
     after = engine.update(CLUSTER, {**listed, "kubernetesVersion": "1.37"})
     assert after["currentKubernetesVersion"] == "1.37.0", "it was upgraded"
     assert after["resourceUID"] == before["resourceUID"], "it is the same cluster"
-
-
-@pytest.mark.parametrize("immutable", ["dnsPrefix", "nodeResourceGroup", "location", "diskEncryptionSetID"])
-def test_an_immutable_field_replaces_a_cluster(console: AzureConsole, engine: Engine, immutable: str) -> None:
-    prerequisites = console.prerequisites()
-    answer = engine.diff(prerequisites, {**prerequisites, immutable: "another"})
-    assert list(answer.replaces) == [immutable], "everything in the cluster would be lost"
-    assert answer.deleteBeforeReplace, "two clusters cannot have one name"
 
 
 def test_maintenance_is_a_clusters(console: AzureConsole) -> None:

@@ -114,11 +114,3 @@ def test_a_credential_trusts_a_service_account_once(azure: Provider, identity: s
 
 def test_a_credential_needs_its_identity(azure: Provider) -> None:
     credential(azure).refuses_create(trusting("vision:trainer"), "The parent user-assigned identity")
-
-
-@pytest.mark.parametrize(
-    "field", ["resourceName", "resourceGroupName", "federatedIdentityCredentialResourceName"]
-)
-def test_a_credential_of_another_identity_or_name_is_another(azure: Provider, field: str) -> None:
-    old = trusting("vision:trainer")
-    assert list(credential(azure).diff(old, {**old, field: "other"}).replaces) == [field], "it is replaced"

@@ -59,13 +59,6 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
     Engine(provider=azure, type=_ACCOUNT).refuses_create(_INPUTS, "Resource group 'kept' could not be found.")
 
 
-@pytest.mark.parametrize(
-    "change", [{"location": "northeurope"}, {"resourceGroupName": "another"}, {"isHnsEnabled": True}]
-)
-def test_what_an_account_is_made_as_it_stays(account: Engine, change: Properties) -> None:
-    assert list(account.diff(_INPUTS, {**_INPUTS, **change}).replaces) == list(change), "it is replaced"
-
-
 def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
     made, _ = account.create(_INPUTS)
     changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}

@@ -58,29 +58,6 @@ def test_clients_get_the_address_that_is_switched_on(engine: Engine) -> None:
     assert "publicEndpoint" not in mapping(made, "privateClusterConfig"), "nor a public one"
 
 
-def test_ranges_that_the_subnetwork_does_not_have_are_refused(gcp: Provider, engine: Engine) -> None:
-    ranges = {"gke-pods": "10.44.0.0/14", "gke-services": "10.40.16.0/20"}
-    secondary: Value = [{"rangeName": name, "ipCidrRange": cidr} for name, cidr in ranges.items()]
-    inputs: Properties = {
-        "name": "nodes",
-        "network": "train",
-        "region": "europe-west4",
-        "ipCidrRange": "10.40.0.0/20",
-    }
-    nodes = Engine(provider=gcp, type="gcp:compute/subnetwork:Subnetwork")
-    subnetwork, _ = nodes.create({**inputs, "secondaryIpRanges": secondary})
-
-    def in_subnetwork(pods: str) -> dict[str, Value]:
-        policy: Value = {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": "gke-services"}
-        return {"network": "train", "subnetwork": subnetwork, "ipAllocationPolicy": policy}
-
-    missing = 'googleapi: Error 400: Pod secondary range "pods" not found in network'
-    engine.refuses_create(_inputs(**in_subnetwork("pods")), missing)
-    shared = "should not be the same as service secondary range name"
-    engine.refuses_create(_inputs(**in_subnetwork("gke-services")), shared)
-    _made(engine, **in_subnetwork("gke-pods"))
-
-
 def test_nodes_of_an_account_that_is_not_there_are_refused(gcp: Provider, engine: Engine) -> None:
     nodes: Value = {"serviceAccount": "nodes-account@rehearsal.iam.gserviceaccount.com"}
     engine.refuses_create(_inputs(nodeConfig=nodes), "does not exist., badRequest")
@@ -97,30 +74,6 @@ def test_a_key_that_gkes_agent_may_not_use_is_refused(gcp: Provider, engine: Eng
     grant = Engine(provider=gcp, type="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember")
     grant.create({"cryptoKeyId": _KEY, "role": role, "member": agent})
     _made(engine, databaseEncryption=encrypted)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "replaced"),
-    [
-        ("location", "europe-west4-a", True),
-        ("subnetwork", "other", True),
-        ("datapathProvider", "ADVANCED_DATAPATH", True),
-        ("ipAllocationPolicy", {"clusterSecondaryRangeName": "other"}, True),
-        ("initialNodeCount", 2, True),
-        ("nodeConfig", {"serviceAccount": "other@ml.iam.gserviceaccount.com"}, True),
-        ("minMasterVersion", "1.37", False),
-        ("releaseChannel", {"channel": "STABLE"}, False),
-        ("deletionProtection", True, False),
-        ("nodeLocations", ["europe-west4-a"], False),
-        ("controlPlaneEndpointsConfig", {"dnsEndpointConfig": {"allowExternalTraffic": True}}, False),
-        ("databaseEncryption", {"state": "DECRYPTED"}, False),
-    ],
-)
-def test_immutable_fields_replace_a_cluster(
-    engine: Engine, name: str, value: Value, *, replaced: bool
-) -> None:
-    answer = engine.diff(_inputs(), {**_inputs(), name: value})
-    assert bool(answer.replaces) is replaced, f"a change of {name} was taken for another"
 
 
 @pytest.mark.parametrize("protection", [{}, {"deletionProtection": True}])

@@ -55,12 +55,6 @@ def test_an_identity_pool_needs_a_cluster_with_workload_identity(grant: Engine, 
     assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), "without a cluster"
 
 
-@pytest.mark.parametrize("path", ["accountId", "project"])
-def test_another_id_or_project_is_another_account(gcp: Provider, path: str) -> None:
-    account = Engine(provider=gcp, type=_ACCOUNT)
-    assert list(account.diff(_NODES, {**_NODES, path: "another-one"}).replaces) == [path], "it is replaced"
-
-
 def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engine) -> None:
     member = given(f"serviceAccount:{_EMAIL}")
     grant.refuses_create(member, f"Error 400: Service account {_EMAIL} does not exist., badRequest")
@@ -93,12 +87,6 @@ def test_the_same_grant_twice_is_one_grant(gcp: Provider, grant: Engine, state_f
     assert other_stack.create(inputs)[0] == made, "a policy holds it once"
     other_stack.delete(made)
     assert CloudState(state_file).read().of_type(_ON_PROJECT) == [], "although the first stack needs it"
-
-
-def test_no_part_of_a_grant_changes_in_place(grant: Engine) -> None:
-    inputs = given("group:trainers@example.com")
-    for path in ("member", "role", "project"):
-        assert list(grant.diff(inputs, {**inputs, path: "other"}).replaces) == [path], "it is replaced"
 
 
 def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: Path) -> None:

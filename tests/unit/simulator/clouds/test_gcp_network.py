@@ -1,8 +1,5 @@
 """Simulated Google Cloud networks are created, changed and deleted like real ones."""
 
-import grpc
-import pytest
-
 from holdfast.simulator.pulumi.values import Value
 from tests.support.clusters.provider_calls import Engine, Provider
 
@@ -86,21 +83,3 @@ def test_a_subnetwork_grows_in_place_and_is_replaced_when_it_shrinks_or_moves(gc
     assert not replaced("10.40.0.0/19"), "the provider expands a range"
     assert replaced("10.40.0.0/21"), "some addresses would be lost"
     assert replaced("10.41.0.0/20"), "all of them would be"
-
-
-def test_a_range_of_a_cluster_is_planned_as_an_update_and_refused(gcp: Provider) -> None:
-    subnetwork = Engine(provider=gcp, type=_SUBNETWORK)
-    subnetwork.create(_subnetwork())
-    moved = _subnetwork(secondaryIpRanges=[{"rangeName": "pods", "ipCidrRange": "10.48.0.0/14"}])
-    assert not subnetwork.diff(_subnetwork(), moved).replaces, "the plan looks harmless"
-    subnetwork.update(_NODES_ID, moved)
-    Engine(provider=gcp, type="gcp:container/cluster:Cluster").create(
-        {
-            "name": "train",
-            "location": "europe-west4",
-            "subnetwork": _NODES_ID,
-            "ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"},
-        }
-    )
-    with pytest.raises(grpc.RpcError, match="resourceInUseByAnotherResource"):
-        subnetwork.update(_NODES_ID, _subnetwork())

@@ -80,32 +80,6 @@ def test_disks_that_a_machine_brings_show_as_if_they_had_been_asked_for(console:
         assert bool(answer.detailedDiff) is bool(replaces), "otherwise there is no difference"
 
 
-@pytest.mark.parametrize(
-    ("change", "replaced"),
-    [
-        ({"nodeConfig": {"machineType": "n2-standard-16"}}, False),
-        ({"nodeConfig": {"taints": [SPOT_TAINT]}}, False),
-        ({"nodeConfig": {"labels": {"team": "vision"}}}, False),
-        ({"nodeConfig": {"diskSizeGb": 200}}, False),
-        ({"nodeConfig": {"spot": True}}, True),
-        ({"nodeConfig": {"serviceAccount": "other@elsewhere.iam.gserviceaccount.com"}}, True),
-        ({"nodeConfig": {"guestAccelerators": GPUS}}, True),
-        ({"placementPolicy": {"type": "COMPACT"}}, True),
-        ({"initialNodeCount": 1}, True),
-        ({"nodeLocations": ["europe-west4-c"]}, False),
-        ({"autoscaling": {"totalMaxNodeCount": 3}}, False),
-    ],
-)
-def test_what_a_change_of_a_pool_costs(
-    console: GkeConsole, change: dict[str, dict[str, Value]], *, replaced: bool
-) -> None:
-    inputs = console.inputs("cpu", **change.get("nodeConfig", {}))
-    others = {name: value for name, value in change.items() if name != "nodeConfig"}
-    answer = console.engine("cpu").diff(console.inputs("cpu"), {**inputs, **others})
-    assert bool(answer.replaces) is replaced, "as the provider's own description of the resource has it"
-    assert answer.deleteBeforeReplace is replaced, "a name can be had once"
-
-
 def test_a_pool_needs_the_account_of_its_nodes(console: GkeConsole) -> None:
     account = "missing@holdfast-test.iam.gserviceaccount.com"
     missing = f'Service account "{account}" does not exist.'
