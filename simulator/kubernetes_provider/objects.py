@@ -85,17 +85,52 @@ class Objects:
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
         """Return the planned outputs. Raises RehearsalError if `create` would refuse the object."""
-        return plan_create(operation, inputs)
+        if has_unknown(inputs) or is_patch(operation.token, str(inputs.get("kind"))):
+            return inputs
+        obj = to_object(inputs)
+        manager = manager_of(operation, obj)
+        existing = existing_of(operation, obj)
+        # In a preview of a replacement, the old object still exists, even if another manager changed it.
+        if existing is not None and not operation.has_predecessor:
+            refuse_foreign_object(operation, existing, manager=manager)
+        return _dry_run(operation, obj, inputs, manager=manager, force=True)
 
     def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
         """Return the planned outputs of an update."""
-        return plan_update(operation, inputs, outputs)
+        if has_unknown(inputs):
+            return inputs
+        obj = to_object(inputs)
+        manager = field_manager(obj) or manager_in(outputs, operation.urn)
+        return _dry_run(operation, obj, inputs, manager=manager, force=forces(operation, obj))
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> ResourceState:
-        """Return the live object; GONE if it does not exist."""
-        return read(operation, resource_id, outputs, inputs)
+        """Return the live object, GONE if it does not exist.
+
+        Its inputs are the last-applied inputs with changes by others, or for an import, all fields that a program can
+        set. Raises InitFailedError for a workload that is not ready.
+        """
+        kind = kind_of(operation.token)
+        namespace, name = namespace_and_name(resource_id)
+        api_version, named = (
+            str(inputs.get(field) or outputs.get(field) or default)
+            for field, default in (("apiVersion", kind.api_version), ("kind", kind.kind))
+        )
+        try:
+            live = operation.client.get(api_version, named, name, namespace)
+        except NoSuchKind:
+            return GONE
+        if live is None:
+            return GONE
+        manager = manager_in(outputs, operation.urn)
+        now = _inputs_now(operation, live, inputs, manager=manager)
+        outcome = ResourceState(
+            id=resource_id, outputs=object_outputs(live, now, manager=manager), inputs=now
+        )
+        if inputs:
+            _refuse_unready(operation, live, outcome)
+        return outcome
 
     def create(self, operation: Operation, inputs: Properties) -> ResourceState:
         """Create an object and wait until it is ready.
@@ -230,28 +265,6 @@ def _is_namespaced(operation: Operation, news: Properties) -> bool:
         return True
 
 
-def plan_create(operation: Operation, inputs: Properties) -> Properties:
-    """Return the planned outputs of an object. Raises RehearsalError if `create` would refuse it."""
-    if has_unknown(inputs) or is_patch(operation.token, str(inputs.get("kind"))):
-        return inputs
-    obj = to_object(inputs)
-    manager = manager_of(operation, obj)
-    existing = existing_of(operation, obj)
-    # In a preview of a replacement, the old object still exists, even if another manager changed it.
-    if existing is not None and not operation.has_predecessor:
-        refuse_foreign_object(operation, existing, manager=manager)
-    return _dry_run(operation, obj, inputs, manager=manager, force=True)
-
-
-def plan_update(operation: Operation, inputs: Properties, olds: Properties) -> Properties:
-    """Return the planned outputs of an update."""
-    if has_unknown(inputs):
-        return inputs
-    obj = to_object(inputs)
-    manager = field_manager(obj) or manager_in(olds, operation.urn)
-    return _dry_run(operation, obj, inputs, manager=manager, force=forces(operation, obj))
-
-
 def _dry_run(operation: Operation, obj: Json, inputs: Properties, *, manager: str, force: bool) -> Properties:
     """Return the outputs of a dry run, or the inputs if the dry run cannot succeed yet."""
     try:
@@ -271,31 +284,6 @@ def _is_inconclusive(error: KubeError) -> bool:
     """
     messages = ("field is immutable", "does not support dry run", "failed calling webhook")
     return error.status in (403, 404) or any(each in error.message for each in messages)
-
-
-def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> ResourceState:
-    """Return the live object, GONE if it does not exist.
-
-    Its inputs are the last-applied inputs with changes by others, or for an import, all fields that a program can set.
-    Raises InitFailedError for a workload that is not ready.
-    """
-    kind = kind_of(operation.token)
-    namespace, name = namespace_and_name(resource_id)
-    api_version = str(inputs.get("apiVersion") or olds.get("apiVersion") or kind.api_version)
-    try:
-        live = operation.client.get(
-            api_version, str(inputs.get("kind") or olds.get("kind") or kind.kind), name, namespace
-        )
-    except NoSuchKind:
-        return GONE
-    if live is None:
-        return GONE
-    manager = manager_in(olds, operation.urn)
-    now = _inputs_now(operation, live, inputs, manager=manager)
-    outcome = ResourceState(id=resource_id, outputs=object_outputs(live, now, manager=manager), inputs=now)
-    if inputs:
-        _refuse_unready(operation, live, outcome)
-    return outcome
 
 
 def _inputs_now(operation: Operation, live: Json, inputs: Properties, *, manager: str) -> Properties:
