@@ -14,13 +14,14 @@ from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.timeline.picture import Picture, picture_of
-from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder, WatchTarget, WatchThread
+from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import Event
+from holdfast.simulator.kubernetes_client.watch import Event, Selection
+from holdfast.simulator.kubernetes_client.watch_thread import WatchThread
 
 NAMESPACE: Final = "training-demo"
 EVICTIONS: Final = 3
@@ -277,8 +278,8 @@ class _Walk:
 def events_printed(platform: Platform) -> Generator[None]:
     """Print the controller's Events while the block runs."""
     cancellation = Cancellation()
-    events = WatchTarget(api_version="v1", kind="Event", namespace=platform.namespace)
-    follower = WatchThread(platform.client.under(cancellation), events, _printer(platform.say))
+    client, selection = platform.client.under(cancellation), Selection(namespace=platform.namespace)
+    follower = WatchThread(client, "v1", "Event", _printer(platform.say), selection)
     follower.start()
     follower.wait_begun()
     try:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,72 +10,9 @@ from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, overlap
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
-
-BEGUN: Final[Event] = ("BEGUN", {})
-"""Precedes the list at the start of each connection."""
-
-_SECONDS: Final = 24 * 3600.0
-# A killed API server is back within seconds.
-_RETRY_SECONDS: Final = 0.3
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchTarget:
-    """The objects to watch."""
-
-    api_version: str
-    kind: str
-    namespace: str | None
-
-
-class WatchThread(threading.Thread):
-    """Passes each watch event to `take` until the client is cancelled.
-
-    Each connection begins with BEGUN, every object as ADDED, and SYNCED: after a broken connection, an object that is not
-    listed was deleted in the meantime.
-    """
-
-    def __init__(self, client: KubeClient, target: WatchTarget, take: Callable[[Event], None]) -> None:
-        super().__init__(name=f"follow {target.kind}", daemon=True)
-        self._client = client
-        self._target = target
-        self._take = take
-        self._begun = threading.Event()
-
-    def wait_begun(self) -> None:
-        """Wait until the first list is complete."""
-        self._begun.wait()
-
-    def run(self) -> None:
-        """Watch until cancelled; called by `start`."""
-        pause = threading.Event()
-        while True:
-            try:
-                self._watch()
-            except KubeCancelled:
-                self._begun.set()
-                return
-            except RehearsalError:
-                pause.wait(_RETRY_SECONDS)
-
-    def _watch(self) -> None:
-        self._take(BEGUN)
-        is_listing = True
-        for event in self._client.watch(
-            self._target.api_version,
-            self._target.kind,
-            namespace=self._target.namespace,
-            timeout_seconds=_SECONDS,
-            marks_lists=True,
-        ):
-            if event != SYNCED or is_listing:
-                self._take(event)
-            if event == SYNCED:
-                is_listing = False
-                self._begun.set()
-
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 
 JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 RAYJOB: Final = ("ray.io/v1", "RayJob")
@@ -107,7 +43,7 @@ class JobTimelineRecorder:
         cancellation = Cancellation()
         client = self._client.under(cancellation)
         threads = [
-            WatchThread(client, self._target(*kind), self._locked(take))
+            WatchThread(client, *kind, self._locked(take), Selection(namespace=self._namespace))
             for kind, take in (*((kind, self._on_job) for kind in self._kinds), (("v1", "Pod"), self._on_pod))
         ]
         for each in threads:
@@ -136,9 +72,6 @@ class JobTimelineRecorder:
     def job(self, name: str) -> JobTrace:
         """Return the trace of a job, which may be empty."""
         return self.jobs.setdefault(name, JobTrace(name=name))
-
-    def _target(self, api_version: str, kind: str) -> WatchTarget:
-        return WatchTarget(api_version=api_version, kind=kind, namespace=self._namespace)
 
     def _locked(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
         def guarded(event: Event) -> None:

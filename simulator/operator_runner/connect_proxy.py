@@ -15,39 +15,6 @@ HEAD_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head:
-    """The request line and the headers by lower-case name."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str]
-
-
-async def read_head(reader: asyncio.StreamReader) -> Head:
-    """Read a request up to the empty line. Raises ValueError, EOFError or TimeoutError for an incomplete head."""
-    async with asyncio.timeout(HEAD_SECONDS):
-        try:
-            raw = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError as error:
-            raise ValueError("the head of the request is longer than 64 KiB") from error
-    return parse_head(raw.decode("latin-1"))
-
-
-def parse_head(text: str) -> Head:
-    """Parse the head of a request. Raises ValueError for an invalid one."""
-    first, *lines = text.split("\r\n")
-    parts = first.split(" ")
-    if len(parts) != 3:
-        raise ValueError(f"invalid request line: {first!r}")
-    pairs = [line.partition(":") for line in lines if line]
-    return Head(
-        method=parts[0],
-        target=parts[1],
-        headers={name.strip().lower(): value.strip() for name, _, value in pairs},
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Backend:
     """A pod with a process: `ports` maps container ports to local ports while the process runs."""
 
@@ -127,27 +94,26 @@ class ConnectProxy:
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._forward(reader, writer)
-        except (OSError, EOFError, TimeoutError, ValueError) as error:
+        except (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError) as error:
             _log.info("a connection from the API server failed: %s", error)
         finally:
             writer.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await read_head(reader)
-        host, _, port = head.target.rpartition(":")
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
+        method, target, _ = head.decode("latin-1").split(" ", 2)
+        host, _, port = target.rpartition(":")
         route = (
-            await self._router(host.strip("[]"), int(port))
-            if head.method == "CONNECT"
-            else Route(reason=head.method)
+            await self._router(host.strip("[]"), int(port)) if method == "CONNECT" else Route(reason=method)
         )
         if route.port is None:
-            _log.warning("no route to %s: %s", head.target, route.reason)
+            _log.warning("no route to %s: %s", target, route.reason)
             await _answer(writer, f"502 {route.reason}")
             return
         try:
             upstream = await asyncio.open_connection(LOOPBACK, route.port)
         except OSError as error:
-            _log.warning("no route to %s: %s", head.target, error)
+            _log.warning("no route to %s: %s", target, error)
             await _answer(writer, f"502 {error}")
             return
         await _answer(writer, "200 Connection established")

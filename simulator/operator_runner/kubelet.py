@@ -9,15 +9,15 @@ import logging
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-
-import psutil
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import Cluster, read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
 from holdfast.simulator.operator_runner.controllers import (
     CONTROLLERS,
@@ -27,7 +27,7 @@ from holdfast.simulator.operator_runner.controllers import (
 )
 from holdfast.simulator.operator_runner.operator_pod import OperatorPod
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, RunnerRecord
-from holdfast.simulator.operator_runner.pod_files import Watched, Watcher
+from holdfast.simulator.operator_runner.pod_files import on_this_loop
 from holdfast.simulator.operator_runner.pod_spec import APP, identity_of, should_run
 from holdfast.simulator.operator_runner.ray_dashboard import RayDashboards
 
@@ -59,6 +59,7 @@ class Kubelet:
         self._cluster = read_cluster(layout.kubeconfig)
         self._pods: dict[str, OperatorPod] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._listed = set[str]()
         self._known = asyncio.Event()
 
     async def run(self) -> None:
@@ -69,16 +70,12 @@ class Kubelet:
         shutil.rmtree(self._layout.pods, ignore_errors=True)
         self._layout.pods.mkdir(parents=True, mode=0o700)
         cancellation = Cancellation()
-        dashboards, self._cluster_proxy = await RayDashboards(self._client).serve()
+        dashboards = RayDashboards(self._client)
+        self._cluster_proxy = dashboards.address
         proxy = await ConnectProxy(self._route).serve(self._layout.egress_socket)
-        Watcher(
-            self._client,
-            Watched(kind="Pod", label_selector=f"{APP} in ({','.join(CONTROLLERS)})"),
-            cancellation,
-            changed=self._changed,
-            gone=self._gone,
-            listed=self._listed,
-        )
+        selection = Selection(label_selector=f"{APP} in ({','.join(CONTROLLERS)})")
+        client = self._client.under(cancellation)
+        WatchThread(client, "v1", "Pod", on_this_loop(self._on_pod), selection).start()
         announcing = asyncio.create_task(self._announce())
         try:
             await stopping.wait()
@@ -86,19 +83,24 @@ class Kubelet:
             announcing.cancel()
             cancellation.cancel()
             await self._end_all()
-            for server in (proxy, dashboards):
-                server.close()
+            proxy.close()
             for path in (self._layout.record, self._layout.egress_socket):
                 path.unlink(missing_ok=True)
 
-    def _listed(self, pods: Sequence[Json]) -> None:
-        """Handle a complete list of pods: end the processes of pods that no longer exist."""
-        there = {identity_of(pod).uid for pod in pods}
-        for uid in [uid for uid in self._pods if uid not in there]:
-            self._end(uid)
-        for pod in pods:
+    def _on_pod(self, event: Event) -> None:
+        what, pod = event
+        if event == BEGUN:
+            self._listed.clear()
+        elif event == SYNCED:
+            # The other pods were deleted while the watch was down.
+            for uid in [uid for uid in self._pods if uid not in self._listed]:
+                self._end(uid)
+            self._known.set()
+        elif what == "DELETED":
+            self._end(identity_of(pod).uid)
+        else:
+            self._listed.add(identity_of(pod).uid)
             self._changed(pod)
-        self._known.set()
 
     async def _announce(self) -> None:
         """Record that the runner is ready when the existing pods are ready, or after READY_SECONDS.
@@ -111,7 +113,7 @@ class Kubelet:
             if asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
-        RunnerRecord.of(psutil.Process(), self._cluster.server, ready=True).write(self._layout.record)
+        RunnerRecord(server=self._cluster.server, ready=True).write(self._layout.record)
 
     def _changed(self, pod: Json) -> None:
         uid = identity_of(pod).uid
@@ -122,9 +124,6 @@ class Kubelet:
             self._pods[uid].pod = pod
         else:
             self._begin(uid, pod, controller)
-
-    def _gone(self, pod: Json) -> None:
-        self._end(identity_of(pod).uid)
 
     def _begin(self, uid: str, pod: Json, controller: SimulatedController) -> None:
         context = RunnerContext(

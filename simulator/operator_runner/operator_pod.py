@@ -1,19 +1,21 @@
 """Runs the process of one pod while the pod exists, and reports the status of the pod."""
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.controllers import (
+    LOOPBACK,
     Prepared,
     RunnerContext,
     SimulatedController,
@@ -93,26 +95,21 @@ def _container_state(state: ProcessState) -> Json:
 ANSWER_SECONDS = 2.0
 
 
+# Neither the proxy of the user nor that of the cluster.
+_OPENER = build_opener(ProxyHandler({}))
+
+
 async def answers(port: int, path: str) -> bool:
-    """Whether an HTTP GET of `path` on a loopback port succeeds by the rules of a kubelet."""
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            status = await _status(port, path)
-    except (OSError, TimeoutError, ValueError, IndexError):
-        return False
-    return 200 <= status < 400
+    """Whether an HTTP GET of `path` on a loopback port succeeds."""
 
+    def get() -> bool:
+        try:
+            with _OPENER.open(f"http://{LOOPBACK}:{port}{path}", timeout=ANSWER_SECONDS):
+                return True
+        except (OSError, HTTPException):
+            return False
 
-async def _status(port: int, path: str) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
-        await writer.drain()
-        return int((await reader.readline()).split()[1])
-    finally:
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+    return await asyncio.to_thread(get)
 
 
 PROBE_SECONDS = 0.3

@@ -1,4 +1,4 @@
-"""Starts and stops the operator runner of a stack; defines its paths and the record of its process."""
+"""Starts and stops the operator runner of a stack; defines its paths and its record."""
 
 import json
 import os
@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import psutil
 
 from holdfast.simulator.control_plane.configuration import Layout, read_cluster
 from holdfast.simulator.control_plane.processes import (
@@ -50,7 +48,7 @@ class RunnerLayout:
 
     @property
     def record(self) -> Path:
-        """The record of the running process."""
+        """The record of the running runner."""
         return self.folder / "runner.json"
 
     @property
@@ -69,36 +67,12 @@ class RunnerLayout:
         return self.logs / "operator-runner.log"
 
 
-# The start time of a process depends on the boot time, which shifts when the clock is adjusted.
-CLOCK_DRIFT_SECONDS = 2.0
-
-
 @dataclass(frozen=True, kw_only=True)
 class RunnerRecord:
-    """The process of a runner, the API server that it uses, and whether it is ready.
+    """The API server that a runner uses, and whether the runner is ready."""
 
-    `started` is the start time of the process in seconds since the epoch: another process may reuse the pid.
-    """
-
-    pid: int
-    started: float
     server: str
     ready: bool
-
-    @classmethod
-    def of(cls, process: psutil.Process, server: str, *, ready: bool) -> "RunnerRecord":
-        """The record of a running process."""
-        return cls(pid=process.pid, started=process.create_time(), server=server, ready=ready)
-
-    def process(self) -> psutil.Process | None:
-        """The recorded process; None if it has exited."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < CLOCK_DRIFT_SECONDS
-            ended = process.status() == psutil.STATUS_ZOMBIE
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            return None
-        return process if same and not ended else None
 
     def write(self, path: Path) -> None:
         """Write the record atomically."""
@@ -111,12 +85,7 @@ def read_record(path: Path) -> RunnerRecord | None:
     """The record at `path`; None if it is missing or invalid."""
     try:
         fields = json.loads(path.read_text())
-        return RunnerRecord(
-            pid=int(fields["pid"]),
-            started=float(fields["started"]),
-            server=str(fields["server"]),
-            ready=bool(fields["ready"]),
-        )
+        return RunnerRecord(server=str(fields["server"]), ready=bool(fields["ready"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -166,7 +135,7 @@ class OperatorRunner:
     def running(self) -> bool:
         """Whether the runner runs and is ready."""
         record = read_record(self._layout.record)
-        return record is not None and record.ready and record.process() is not None
+        return record is not None and record.ready and bool(python_modules_in(self._layout.folder, MODULE))
 
     def _serves(self, server: str) -> bool:
         record = read_record(self._layout.record)
@@ -179,6 +148,7 @@ class OperatorRunner:
         self._layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         packages = str(Path(__file__).resolve().parents[2])
         root = str(self._workspace.project_root.resolve())
+        RunnerRecord(server=server, ready=False).write(self._layout.record)
         with open_log(self._layout.log) as log:
             runner = subprocess.Popen(
                 [sys.executable, "-m", MODULE, self._layout.stack, root],
@@ -189,7 +159,6 @@ class OperatorRunner:
                 stderr=log,
                 start_new_session=True,
             )
-        RunnerRecord.of(psutil.Process(runner.pid), server, ready=False).write(self._layout.record)
         # A parent that lives longer than the runner must not keep a zombie.
         threading.Thread(target=runner.wait, name="operator runner", daemon=True).start()
         return runner

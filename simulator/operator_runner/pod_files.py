@@ -5,7 +5,6 @@ import base64
 import logging
 import os
 import shutil
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ from tempfile import mkdtemp
 
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.control_plane.configuration import Cluster, render_kubeconfig
-from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+from holdfast.simulator.kubernetes_client.watch import Event, Selection
+from holdfast.simulator.kubernetes_client.watch_thread import WatchThread
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError, Volume
 
 CURRENT = "..data"
@@ -136,85 +136,20 @@ def object_data(source: Json) -> Mapping[str, bytes]:
     return {**{key: str(value).encode() for key, value in mapping(source.get("data")).items()}, **binary}
 
 
-A_DAY_SECONDS = 86_400.0
-RETRY_SECONDS = 1.0
-
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Watched:
-    """Selects objects of one core kind by namespace (None: all), name and labels."""
+def on_this_loop(handle: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return what passes the events of a watch to `handle` in the running event loop."""
+    loop = asyncio.get_running_loop()
 
-    kind: str
-    namespace: str | None = None
-    name: str | None = None
-    label_selector: str | None = None
-
-
-class Watcher:
-    """Watches objects in a thread and calls back in the event loop, until `cancellation` is canceled.
-
-    Calls `changed` for each existing, added or modified object, `gone` for each deleted object, and `listed` with all
-    objects whenever the watch restarts, so that no change between two watches is lost.
-    """
-
-    def __init__(
-        self,
-        client: KubeClient,
-        watched: Watched,
-        cancellation: Cancellation,
-        *,
-        changed: Callable[[Json], None],
-        gone: Callable[[Json], None] = lambda _: None,
-        listed: Callable[[Sequence[Json]], None] = lambda _: None,
-    ) -> None:
-        self._client = client.under(cancellation)
-        self._cancellation = cancellation
-        self._watched = watched
-        self._changed = changed
-        self._gone = gone
-        self._listed = listed
-        self._loop = asyncio.get_running_loop()
-        threading.Thread(target=self._follow, name=f"watch {watched.kind}", daemon=True).start()
-
-    def _follow(self) -> None:
+    def take(event: Event) -> None:
         try:
-            while True:
-                self._follow_until_lost()
-                self._cancellation.pause(RETRY_SECONDS)
-        except KubeCancelled:
-            return
-
-    def _follow_until_lost(self) -> None:
-        try:
-            self._follow_once()
-        except KubeCancelled:
-            raise
-        except RehearsalError as error:
-            _log.warning("watching %s: %s", self._watched.kind, error)
-
-    def _follow_once(self) -> None:
-        watched = self._watched
-        objects = self._client.list(
-            "v1", watched.kind, namespace=watched.namespace, label_selector=watched.label_selector
-        )
-        self._tell(self._listed, objects)
-        for what, obj in self._client.watch(
-            "v1",
-            watched.kind,
-            namespace=watched.namespace,
-            name=watched.name,
-            label_selector=watched.label_selector,
-            timeout_seconds=A_DAY_SECONDS,
-        ):
-            self._tell(self._gone if what == "DELETED" else self._changed, obj)
-
-    def _tell(self, listener: Callable[..., None], news: object) -> None:
-        try:
-            self._loop.call_soon_threadsafe(listener, news)
+            loop.call_soon_threadsafe(handle, event)
         except RuntimeError:
             raise KubeCancelled from None  # the event loop is closed, because the runner stops
+
+    return take
 
 
 class PodSources:
@@ -263,14 +198,15 @@ class PodSources:
             self._missing[volume.name] = volume
         if volume.kind == "Empty":
             return
-        Watcher(
-            self._client,
-            Watched(kind=volume.kind, namespace=self._namespace, name=volume.source),
-            cancellation,
-            changed=lambda source: self._show(volume, source),
-        )
+        selection = Selection(namespace=self._namespace, name=volume.source)
+        client = self._client.under(cancellation)
+        take = on_this_loop(lambda event: self._show(volume, event))
+        WatchThread(client, "v1", volume.kind, take, selection).start()
 
-    def _show(self, volume: Volume, source: Json) -> None:
+    def _show(self, volume: Volume, event: Event) -> None:
+        what, source = event
+        if what not in ("ADDED", "MODIFIED"):
+            return
         if self._files.show(volume, source):
             _log.info("%s %s/%s: files updated", volume.kind, self._namespace, volume.source)
         self._missing.pop(volume.name, None)

@@ -6,17 +6,18 @@ when the head has the annotation `holdfast.dev/complete: "true"`, and fails with
 with `holdfast.dev/silent: "true"` does not answer.
 """
 
-import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
 from urllib.parse import urlsplit
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.connect_proxy import Head, read_head
 from holdfast.simulator.operator_runner.controllers import LOOPBACK
 
 COMPLETE = "holdfast.dev/complete"
@@ -24,7 +25,6 @@ FAIL = "holdfast.dev/fail"
 SILENT = "holdfast.dev/silent"
 DASHBOARD_PORT = 8265
 JOBS = "/api/jobs"
-LARGEST_BODY_BYTES = 4_000_000
 
 # Maps the name and the namespace of a Service to its pods.
 HeadPods = Callable[[str, str], Sequence[Json]]
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Response:
     """An HTTP response with a JSON body."""
 
-    status: str
+    status: int
     body: JsonValue
 
 
@@ -45,20 +45,20 @@ def answer(method: str, url: str, body: Json, heads: HeadPods) -> Response:
     parts = urlsplit(url)
     names = (parts.hostname or "").split(".")
     if parts.port != DASHBOARD_PORT or names[2:3] != ["svc"]:
-        return Response(status="502 Bad Gateway", body={"error": f"{url} is not the dashboard of a Ray head"})
+        return Response(status=502, body={"error": f"{url} is not the dashboard of a Ray head"})
     running = [pod for pod in heads(names[0], names[1]) if _answers(pod)]
     if not running:
-        return Response(status="502 Bad Gateway", body={"error": f"{parts.hostname} has no running Ray head"})
+        return Response(status=502, body={"error": f"{parts.hostname} has no running Ray head"})
     submission = parts.path.removeprefix(JOBS).strip("/") if parts.path.startswith(JOBS) else None
     if submission is None:
-        return Response(status="200 OK", body={})
+        return Response(status=200, body={})
     if method == "POST" and not submission:
         return Response(
-            status="200 OK", body={key: body.get("submission_id") for key in ("job_id", "submission_id")}
+            status=200, body={key: body.get("submission_id") for key in ("job_id", "submission_id")}
         )
     if method == "GET":
-        return Response(status="200 OK", body=_job(submission, running[0]) if submission else [])
-    return Response(status="200 OK", body={})
+        return Response(status=200, body=_job(submission, running[0]) if submission else [])
+    return Response(status=200, body={})
 
 
 def _answers(head: Json) -> bool:
@@ -89,31 +89,17 @@ def _job(submission: str, head: Json) -> Json:
     }
 
 
-class RayDashboards:
-    """Serves the dashboards as an HTTP proxy on a free loopback port."""
+class RayDashboards(ThreadingHTTPServer):
+    """Serves the dashboards as an HTTP proxy on a free loopback port, until the process ends."""
 
     def __init__(self, client: KubeClient) -> None:
+        super().__init__((LOOPBACK, 0), _Handler)
         self._client = client
+        self.address = f"http://{LOOPBACK}:{self.server_port}"
+        threading.Thread(target=self.serve_forever, name="Ray dashboards", daemon=True).start()
 
-    async def serve(self) -> tuple[asyncio.Server, str]:
-        """Start the server; returns it and its proxy address."""
-        server = await asyncio.start_server(self._handle, LOOPBACK, 0)
-        port = server.sockets[0].getsockname()[1]
-        return server, f"http://{LOOPBACK}:{port}"
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await read_head(reader)
-            body = await _body(head, reader)
-            response = await asyncio.to_thread(answer, head.method, head.target, body, self._heads)
-            writer.write(_render(response))
-            await writer.drain()
-        except (OSError, EOFError, TimeoutError, ValueError, RehearsalError) as error:
-            _log.info("a request to a Ray dashboard failed: %s", error)
-        finally:
-            writer.close()
-
-    def _heads(self, service: str, namespace: str) -> Sequence[Json]:
+    def heads(self, service: str, namespace: str) -> Sequence[Json]:
+        """Return the pods of a Service."""
         found = self._client.get("v1", "Service", service, namespace)
         selector = mapping(mapping((found or {}).get("spec")).get("selector"))
         if not selector:
@@ -122,18 +108,24 @@ class RayDashboards:
         return self._client.list("v1", "Pod", namespace=namespace, label_selector=labels)
 
 
-async def _body(head: Head, reader: asyncio.StreamReader) -> Json:
-    length = int(head.headers.get("content-length") or 0)
-    if not 0 < length <= LARGEST_BODY_BYTES:
-        return {}
-    parsed: JsonValue = json.loads(await reader.readexactly(length))
-    return mapping(parsed)
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body: JsonValue = json.loads(text or b"{}")
+        try:
+            response = answer(
+                self.command, self.path, mapping(body), cast("RayDashboards", self.server).heads
+            )
+        except RehearsalError as error:
+            response = Response(status=502, body={"error": str(error)})
+        shown = json.dumps(response.body).encode()
+        self.send_response(response.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(shown)))
+        self.end_headers()
+        self.wfile.write(shown)
 
+    do_POST = do_DELETE = do_GET  # noqa: N815 - the base class calls these names
 
-def _render(response: Response) -> bytes:
-    body = json.dumps(response.body).encode()
-    head = (
-        f"HTTP/1.1 {response.status}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode() + body
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's signature
+        _log.debug(format, *args)

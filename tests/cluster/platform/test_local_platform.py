@@ -3,8 +3,6 @@
 The tests run in the order they stand in, on one platform; each leaves it as it found it, the last one takes it down.
 """
 
-import os
-import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -25,9 +23,10 @@ from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
-from holdfast.simulator.operator_runner.operator_runner import read_record
+from holdfast.simulator.operator_runner.operator_runner import MODULE
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
 from tests.support.clusters.control_plane import CHECKOUT, processes_of
@@ -180,10 +179,9 @@ def test_a_scenario_leaves_nothing_and_can_run_again(platform: Platform) -> None
 
 def test_operators_restart_after_a_kill_of_the_operator_runner(stack: Stack, platform: Platform) -> None:
     runner = OperatorRunner(stack.workspace, stack.name, report=lambda _: None)
-    record = read_record(runner.layout.record)
-    assert record is not None, "the runner is known"
-    controllers = psutil.Process(record.pid).children()
-    os.kill(record.pid, signal.SIGKILL)
+    (running,) = python_modules_in(runner.layout.folder, MODULE)
+    controllers = running.process.children()
+    running.process.kill()
     _, alive = psutil.wait_procs(controllers, timeout=10)
     assert alive == [], "a controller without its runner would go on unseen"
     assert not runner.running(), "the runner is gone"

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.reservations.reserved_capacity import reserved_for
-from holdfast.rehearsal.timeline.recorder import BEGUN, WatchTarget, WatchThread
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +117,10 @@ class NodeRecorder:
         threads = [
             WatchThread(
                 self._client.under(cancellation),
-                WatchTarget(api_version="v1", kind=kind, namespace=namespace),
+                "v1",
+                kind,
                 lambda event, kind=kind: self._take(kind, event),
+                Selection(namespace=namespace),
             )
             for kind, namespace in (("Pod", RESERVATION_NAMESPACE), ("Node", None))
         ]

@@ -5,14 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.operator_runner.connect_proxy import (
-    Backend,
-    ConnectProxy,
-    Head,
-    Route,
-    parse_head,
-    route,
-)
+from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
 from tests.support.builders.operator_pods import backend, pod, service
 
 
@@ -43,15 +36,6 @@ def test_unserved_destination_has_a_reason(host: str, port: int, behind: Backend
     found = route(host, port, [service()], [behind])
     assert found.port is None, "there is no process"
     assert reason in found.reason, "the log shows the reason"
-
-
-def test_request_head_is_parsed_if_it_is_valid() -> None:
-    head = parse_head("CONNECT 10.0.0.7:443 HTTP/1.1\r\nHost: x\r\nContent-Length:  3\r\n\r\n")
-    headers = {"host": "x", "content-length": "3"}
-    assert head == Head(method="CONNECT", target="10.0.0.7:443", headers=headers), "lower case, trimmed"
-    for text in ("", "GET /", "one two three four"):
-        with pytest.raises(ValueError, match="invalid request line"):
-            parse_head(text)
 
 
 async def through_proxy(socket: Path, answer: Route, request: bytes) -> bytes:
