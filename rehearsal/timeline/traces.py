@@ -78,7 +78,6 @@ class JobTrace:
 
     name: str
     uid: str = ""
-    created: str = ""
     changes: list[JobChange] = field(default_factory=list[JobChange])
     ledgers: list[Json] = field(default_factory=list[Json])
     pods: dict[str, PodTrace] = field(default_factory=dict[str, PodTrace])
@@ -104,7 +103,7 @@ class JobTrace:
     def record_job(self, job: Json, at: datetime) -> None:
         """Record a state of the job."""
         metadata = mapping(job.get("metadata"))
-        self.uid, self.created = str(metadata.get("uid")), str(metadata.get("creationTimestamp"))
+        self.uid = str(metadata.get("uid"))
         state = controller_state(job)
         if state.get("ledger") and (not self.ledgers or self.ledgers[-1]["ledger"] != state["ledger"]):
             self.ledgers.append(state)

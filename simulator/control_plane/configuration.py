@@ -10,9 +10,10 @@ import shutil
 import ssl
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 from urllib.error import URLError
 from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
@@ -130,8 +131,8 @@ COMPONENTS: Mapping[str, str] = {
 # kwokctl checks the health of the API server with kubectl.
 TOOLS = (*COMPONENTS.values(), "kubectl")
 _DISABLED_CONTROLLERS = ("-taint-eviction-controller", "-validatingadmissionpolicy-status-controller")
-# The port options of kwokctl, in the order of the fields of `Ports`.
-_PORT_OPTIONS = (
+#: The options of kwokctl for the ports of its listeners.
+PORT_OPTIONS: tuple[str, ...] = (
     "etcdPort",
     "etcdPeerPort",
     "kubeApiserverPort",
@@ -145,34 +146,8 @@ _PORT_OPTIONS = (
 _KWOKCTL_FLAGS = frozenset({"service-account-issuer"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ports:
-    """A free loopback port for each listener of the control plane."""
-
-    etcd: int
-    etcd_peer: int
-    api_server: int
-    controller_manager: int
-    scheduler: int
-    kwok: int
-
-    @classmethod
-    def count(cls) -> int:
-        """The number of ports of a control plane."""
-        return len(fields(cls))
-
-    @classmethod
-    def of(cls, ports: Sequence[int]) -> "Ports":
-        """Assign `ports` to the listeners in the order of the fields."""
-        etcd, etcd_peer, api_server, controller_manager, scheduler, kwok = ports
-        return cls(
-            etcd=etcd,
-            etcd_peer=etcd_peer,
-            api_server=api_server,
-            controller_manager=controller_manager,
-            scheduler=scheduler,
-            kwok=kwok,
-        )
+#: A free loopback port for each of PORT_OPTIONS.
+Ports: TypeAlias = Mapping[str, int]
 
 
 def render_configuration(
@@ -204,7 +179,7 @@ def render_configuration(
             "kubeSchedulerBinary": str(programs["kube-scheduler"]),
             "kwokControllerBinary": str(programs["kwok"]),
             "kubectlBinary": str(programs["kubectl"]),
-            **dict(zip(_PORT_OPTIONS, astuple(ports), strict=True)),
+            **ports,
         },
         "componentsPatches": [
             _extra_argument("etcd", "data-dir", str(etcd_dir), override=True),
@@ -236,9 +211,8 @@ def ports_of(configuration: str) -> Ports | None:
     options = document.get("options") if isinstance(document, Mapping) else None
     if not isinstance(options, Mapping):
         return None
-    ports = [options.get(key) for key in _PORT_OPTIONS]
-    numbers = [port for port in ports if isinstance(port, int)]
-    return Ports.of(numbers) if len(numbers) == len(_PORT_OPTIONS) else None
+    ports = {key: port for key in PORT_OPTIONS if isinstance(port := options.get(key), int)}
+    return ports if len(ports) == len(PORT_OPTIONS) else None
 
 
 def render_egress(socket: Path) -> str:
@@ -363,7 +337,7 @@ class ControlPlaneFiles:
     def server(self) -> str | None:
         """The address of the API server; None before the first start."""
         ports = ports_of(self._saved())
-        return f"https://127.0.0.1:{ports.api_server}" if ports else None
+        return f"https://127.0.0.1:{ports['kubeApiserverPort']}" if ports else None
 
     def write_kubeconfig(self) -> None:
         """Write the kubeconfig of the administrator. Only the owner can read the file, from its creation on."""

@@ -16,10 +16,10 @@ import psutil
 
 from holdfast.simulator.control_plane.configuration import (
     COMPONENTS,
+    PORT_OPTIONS,
     TOOLS,
     ControlPlaneFiles,
     Layout,
-    Ports,
     answers_ready,
 )
 from holdfast.simulator.control_plane.processes import end_processes, exclusive_lock, free_ports, processes_in
@@ -203,7 +203,8 @@ class ControlPlane:
 
     def _start_on_free_ports(self, launcher: Launcher, programs: Mapping[str, Path]) -> None:
         for _ in range(PORT_CHOICES):
-            self._files.write(programs, Ports.of(free_ports(Ports.count())))
+            ports = dict(zip(PORT_OPTIONS, free_ports(len(PORT_OPTIONS)), strict=True))
+            self._files.write(programs, ports)
             try:
                 launcher.create()
                 self._files.write_kubeconfig()

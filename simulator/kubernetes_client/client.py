@@ -56,14 +56,6 @@ class KubeClient:
         """Return the version of the server, for example `v1.30.1`."""
         return str(self._transport.request("GET", "/version")["gitVersion"])
 
-    def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the server serves a kind now."""
-        try:
-            self._discovery.find(api_version, kind)
-        except NoSuchKind:
-            return False
-        return True
-
     def namespaced(self, api_version: str, kind: str) -> bool:
         """Whether a kind is namespaced."""
         return self._discovery.find(api_version, kind).namespaced

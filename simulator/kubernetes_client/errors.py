@@ -71,8 +71,6 @@ class KubeTimeout(RehearsalError):
         seen = " | ".join(map(summarize, observed[:_OBJECTS_SHOWN])) or summarize(None)
         more = f" | and {len(observed) - _OBJECTS_SHOWN} more" if len(observed) > _OBJECTS_SHOWN else ""
         super().__init__(f"{what}: not satisfied after {seconds:.0f} s; last observed: {seen}{more}")
-        self.what = what
-        self.seconds = seconds
         self.observed = tuple(observed)
 
     @property

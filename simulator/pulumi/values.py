@@ -53,16 +53,8 @@ class Secret:
         return "Secret(…)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reference:
-    """A resource as an output of a component; sent to the engine, never received."""
-
-    urn: str
-    id: "Value"
-
-
 Value: TypeAlias = (
-    "bool | int | float | str | Unknown | Secret | Reference | Sequence[Value] | Mapping[str, Value] | None"
+    "bool | int | float | str | Unknown | Secret | Sequence[Value] | Mapping[str, Value] | None"
 )
 Properties: TypeAlias = Mapping[str, Value]
 
@@ -114,9 +106,9 @@ def strip_secrets(value: Value) -> Value:
 def reveal(value: Value) -> JsonValue:
     """Return a known value as JSON, with its secrets unwrapped.
 
-    Raises ValueError where a part is unknown or a resource.
+    Raises ValueError where a part is unknown.
     """
-    if isinstance(value, Unknown | Reference):
+    if isinstance(value, Unknown):
         raise ValueError(f"{value!r} has no JSON form")  # noqa: TRY004 - the value is wrong, not its type
     if isinstance(value, Secret):
         return reveal(value.value)
@@ -179,9 +171,6 @@ def _encode(value: Value) -> struct_pb2.Value:
     if isinstance(value, Secret):
         fields = {_SIGNATURE_KEY: struct_pb2.Value(string_value=_SECRET), "value": _encode(value.value)}
         return struct_pb2.Value(struct_value=struct_pb2.Struct(fields=fields))
-    if isinstance(value, Reference):
-        known_id = "" if value.id is UNKNOWN else value.id
-        return _encode({_SIGNATURE_KEY: _RESOURCE, "urn": value.urn, "id": known_id})
     if isinstance(value, bool):
         return struct_pb2.Value(bool_value=value)
     if isinstance(value, int | float):

@@ -232,23 +232,8 @@ TOOLS = (
 CHAINS = (("kubernetes", "karpenter"), ("pulumi", "kuberay", "actionlint"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackagedTool:
-    """One program of a locked Python package, in the folder of the interpreter."""
-
-    name: str
-    asks: tuple[str, ...]
-    accepts: Accepts
-    same_version_as: str
-
-
-#: kubectl is not built: it comes with a locked Python package.
-KUBECTL = PackagedTool(
-    name="kubectl",
-    asks=("version", "--client"),
-    accepts=Accepts.NEIGHBOR_MINOR,
-    same_version_as="kube-apiserver",
-)
+#: kubectl is not built: it comes with a locked Python package, in the folder of the interpreter.
+KUBECTL = "kubectl"
 
 
 def tool_named(name: str) -> Tool:
@@ -256,5 +241,5 @@ def tool_named(name: str) -> Tool:
     for tool in TOOLS:
         if tool.name == name:
             return tool
-    known = ", ".join(sorted((*(tool.name for tool in TOOLS), KUBECTL.name)))
+    known = ", ".join(sorted((*(tool.name for tool in TOOLS), KUBECTL)))
     raise RehearsalError(f"{name!r} is no tool of this project; use one of {known}")

@@ -69,7 +69,7 @@ def find_tool(name: str, workspace: Workspace) -> Path:
 
     Raises RehearsalError with the tool, the accepted version, the found version and the fix.
     """
-    if name == KUBECTL.name:
+    if name == KUBECTL:
         return _find_kubectl(workspace)
     tool = tool_named(name)
     on_path = good_on_path(tool, workspace)
@@ -105,11 +105,15 @@ def _seen(found: OnPath | None, *, knows_version: bool) -> str:
 
 
 def _find_kubectl(workspace: Workspace) -> Path:
-    pin = tool_named(KUBECTL.same_version_as).pin(workspace.tools_root)
-    on_path = look_on_path(KUBECTL.name, KUBECTL.asks, workspace)
-    if on_path is not None and on_path.version is not None and KUBECTL.accepts.good(on_path.version, pin):
+    pin = tool_named("kube-apiserver").pin(workspace.tools_root)
+    on_path = look_on_path(KUBECTL, ("version", "--client"), workspace)
+    if (
+        on_path is not None
+        and on_path.version is not None
+        and Accepts.NEIGHBOR_MINOR.good(on_path.version, pin)
+    ):
         return on_path.path
-    packaged = Path(sysconfig.get_path("scripts")) / KUBECTL.name
+    packaged = Path(sysconfig.get_path("scripts")) / KUBECTL
     if packaged.is_file():
         return packaged
     wanted = Accepts.NEIGHBOR_MINOR.wanted(pin)

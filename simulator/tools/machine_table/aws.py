@@ -13,14 +13,19 @@ from string import ascii_letters
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.machine_table.modules import pinned_module, run
+from holdfast.simulator.tools.machine_table.modules import (
+    letters_of,
+    pinned_module,
+    prices_by_region,
+    render,
+    run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.scheduling.json import Json, JsonValue
 
-# renovate: datasource=pypi depName=moto
 # renovate: datasource=pypi depName=moto
 MOTO: Final = "5.2.5"
 
@@ -56,11 +61,8 @@ def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
 
 
 def prices(source: str) -> Mapping[str, Mapping[str, float]]:
-    """Return the prices by region and type in a price list of Karpenter, which is Go source."""
-    return {
-        region["region"]: {found["name"]: float(found["price"]) for found in _PRICE.finditer(region["body"])}
-        for region in _REGION.finditer(source)
-    }
+    """Return the prices by region and type in a price list of Karpenter."""
+    return prices_by_region(source, _REGION, _PRICE)
 
 
 def _priced(project_root: Path) -> Mapping[str, Mapping[str, float]]:
@@ -130,37 +132,19 @@ def machine_table(described: Sequence[Json], market: Market) -> str:
     `described` are the instance types of EC2 (DescribeInstanceTypes). One letter stands for a region.
     Raises RehearsalError if there are more regions than letters.
     """
-    regions = sorted(market.types)
-    if len(regions) > len(ascii_letters):
-        raise RehearsalError(
-            f"{len(regions)} regions have no letter each: let table.py spell them with two letters"
-        )
-    letters = dict(zip(ascii_letters, regions, strict=False))
+    letters = letters_of(market.types, ascii_letters)
     usable = sorted(filter(_can_be_a_node, described), key=_name)
-    lines = [_row(machine, market, letters) for machine in usable]
     zones = {
         region: "".join(sorted(zone.removeprefix(region) for zone in market.zones.get(region, ())))
-        for region in regions
+        for region in letters.values()
     }
-    return "\n".join(
-        [
-            "{",
-            f'"columns": {json.dumps(COLUMNS)},',
-            f'"regions": {json.dumps(letters)},',
-            f'"zones": {json.dumps(zones)},',
-            '"machines": [',
-            ",\n".join(lines),
-            "]",
-            "}",
-            "",
-        ]
-    )
+    return render(COLUMNS, letters, zones, (_row(machine, market, letters) for machine in usable))
 
 
-def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> str:
+def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> list[JsonValue]:
     name = _name(machine)
     gpu = _gpu(machine)
-    cells: list[JsonValue] = [
+    return [
         name,
         _architecture(machine),
         _number(machine, "VCpuInfo", "DefaultVCpus"),
@@ -177,7 +161,6 @@ def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> str:
         market.prices.get(name),
         "".join(letter for letter, region in letters.items() if name in market.types[region]),
     ]
-    return json.dumps(cells, separators=(",", ":"))
 
 
 def _can_be_a_node(machine: Json) -> bool:

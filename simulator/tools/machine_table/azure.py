@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, cast
 import yaml
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.machine_table.modules import pinned_module
+from holdfast.simulator.tools.machine_table.modules import letters_of, pinned_module, prices_by_region, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.machines import Architecture
 
 _MIB_IN_GIB: Final = 1024
@@ -121,11 +121,8 @@ def read_azure_sources(project_root: Path) -> AzureMarket:
 
 
 def prices(source: str) -> Mapping[str, Mapping[str, float]]:
-    """Return the prices by region and VM size in the price list of Karpenter, which is Go source."""
-    return {
-        region["region"]: {found["name"]: float(found["price"]) for found in _PRICE.finditer(region["body"])}
-        for region in _REGION.finditer(source)
-    }
+    """Return the prices by region and VM size in the price list of Karpenter."""
+    return prices_by_region(source, _REGION, _PRICE)
 
 
 def zones_of(source: str) -> Mapping[str, str]:
@@ -168,34 +165,17 @@ def azure_machine_table(market: AzureMarket) -> str:
 
     Raises RehearsalError if there are more regions than characters.
     """
-    regions = sorted(market.prices)
-    characters = ascii_letters + digits
-    if len(regions) > len(characters):
-        raise RehearsalError(
-            f"{len(regions)} regions have no character each: let azure_table.py spell them with two"
-        )
-    letters = dict(zip(characters, regions, strict=False))
+    letters = letters_of(market.prices, ascii_letters + digits)
     sold = sorted({name for prices in market.prices.values() for name in prices})
     shapes = {name: shape for name in sold if (shape := shape_of(name)) and _has_drivers(name, shape, market)}
-    lines = [_row(name, shape, market, letters) for name, shape in shapes.items()]
-    return "\n".join(
-        [
-            "{",
-            f'"columns": {json.dumps(COLUMNS)},',
-            f'"regions": {json.dumps(letters)},',
-            f'"zones": {json.dumps({region: market.zones.get(region, "") for region in regions})},',
-            '"machines": [',
-            ",\n".join(lines),
-            "]",
-            "}",
-            "",
-        ]
-    )
+    zones = {region: market.zones.get(region, "") for region in letters.values()}
+    rows = (_row(name, shape, market, letters) for name, shape in shapes.items())
+    return render(COLUMNS, letters, zones, rows)
 
 
-def _row(name: str, shape: Shape, market: AzureMarket, letters: Mapping[str, str]) -> str:
+def _row(name: str, shape: Shape, market: AzureMarket, letters: Mapping[str, str]) -> list[JsonValue]:
     prices = {region: known[name] for region, known in market.prices.items() if name in known}
-    cells = [
+    return [
         name,
         shape.arch,
         shape.vcpus,
@@ -205,7 +185,6 @@ def _row(name: str, shape: Shape, market: AzureMarket, letters: Mapping[str, str
         prices.get(PRICED, min(prices.values())),
         "".join(letter for letter, region in letters.items() if region in prices),
     ]
-    return json.dumps(cells, separators=(",", ":"))
 
 
 def _has_drivers(name: str, shape: Shape, market: AzureMarket) -> bool:

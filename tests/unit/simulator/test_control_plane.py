@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.control_plane.configuration import (
     LONGEST_SOCKET_PATH,
+    PORT_OPTIONS,
     TOOLS,
     Cluster,
     ControlPlaneFiles,
@@ -42,7 +43,7 @@ from holdfast.simulator.paths import Workspace
 PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}
 
 
-PORTS = Ports.of([1, 2, 3, 4, 5, 6])
+PORTS = {option: number for number, option in enumerate(PORT_OPTIONS, start=1)}
 
 
 def configuration(ports: Ports = PORTS, *, arguments: tuple[tuple[str, str], ...] = ()) -> str:
@@ -83,7 +84,7 @@ def test_arguments_of_the_api_server_are_added_to_the_defaults() -> None:
 
 @given(st.lists(st.integers(min_value=1, max_value=65_535), min_size=6, max_size=6))
 def test_ports_are_read_back_from_the_configuration(numbers: list[int]) -> None:
-    ports = Ports.of(numbers)
+    ports = dict(zip(PORT_OPTIONS, numbers, strict=True))
     assert ports_of(configuration(ports)) == ports, "the address of the API server comes from them"
 
 
