@@ -213,7 +213,6 @@ class Stack:
         *,
         report: Callable[[str], None],
         run_as: str | None = None,
-        backend: str | None = None,
         audience: Audience | None = None,
     ) -> "Stack":
         """Return the stack with this name; `run_as` isolates it from the stack that is in use.
@@ -235,7 +234,6 @@ class Stack:
             subject=subject,
             environment=environment,
             audience=audience or Audience(),
-            backend=backend,
         )
 
     @contextmanager

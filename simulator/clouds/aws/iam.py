@@ -1,6 +1,6 @@
 """IAM: roles, policies, service-linked roles, and the permissions of the caller.
 
-To make the caller read-only, a test adds an `aws:iam/userPolicyAttachment:UserPolicyAttachment` of the user `rehearsal`
+To deny the caller a service-linked role, a test adds an `aws:iam/userPolicyAttachment:UserPolicyAttachment` of the user `rehearsal`
 and the policy READ_ONLY to the cloud's state.
 """
 
@@ -32,23 +32,14 @@ READ_ONLY: Final = f"arn:{PARTITION}:iam::aws:policy/ReadOnlyAccess"
 _USER: Final = CALLER.rpartition("/")[2]
 
 
-def writing(action: str, arn: Compute) -> Refuse:
-    """Refuse an action (`iam:CreateRole`) on an ARN to a read-only caller."""
-
-    def refuse(request: ResourceRequest) -> str | None:
-        return _denied(action, str(arn(request))) if _only_reads(request.inventory) else None
-
-    return refuse
+def _writing(action: str) -> Refuse:
+    """Refuse an action (`iam:CreateServiceLinkedRole`) to a read-only caller."""
+    return lambda request: _denied(action, role_arn(request)) if _only_reads(request.inventory) else None
 
 
-def removing(action: str) -> RefuseDeletion:
+def _removing(action: str) -> RefuseDeletion:
     """Refuse a delete action to a read-only caller."""
-
-    def refuse(deletion: Deletion) -> str | None:
-        where = str(deletion.target.outputs.get("arn", deletion.target.id))
-        return _denied(action, where) if _only_reads(deletion.inventory) else None
-
-    return refuse
+    return lambda deletion: _denied(action, deletion.target.id) if _only_reads(deletion.inventory) else None
 
 
 def _only_reads(inventory: Inventory) -> bool:
@@ -101,9 +92,9 @@ RULES: Final = Rules(
         f"InvalidInput: Service role name {_ROLES[_SPOT]} has been taken in this account, "
         "please try a different suffix."
     ),
-    refuse_create=(_unknown_service, writing("iam:CreateServiceLinkedRole", role_arn)),
-    refuse_update=(writing("iam:UpdateRole", role_arn),),
-    refuse_delete=(removing("iam:DeleteServiceLinkedRole"),),
+    refuse_create=(_unknown_service, _writing("iam:CreateServiceLinkedRole")),
+    refuse_update=(_writing("iam:UpdateRole"),),
+    refuse_delete=(_removing("iam:DeleteServiceLinkedRole"),),
 )
 
 
@@ -129,12 +120,6 @@ def _path(request: ResourceRequest) -> JsonValue:
 
 def _identify_policy(request: ResourceRequest) -> str:
     return str(_arn("policy")(request))
-
-
-def _of_role(request: ResourceRequest) -> str:
-    """The ARN of the role of a policy or attachment."""
-    role = _role_named(request.inventory, request.inputs.get("role"))
-    return str(role.outputs.get("arn")) if role else f"role {request.inputs.get('role')}"
 
 
 def _roles(inventory: Inventory) -> list[CloudObject]:
@@ -206,40 +191,26 @@ def _get_role(call: Call) -> Json:
 
 
 RESOURCES: Mapping[str, Rules] = {
-    _ATTACHMENT: Rules(
-        refuse_create=(_no_role, _no_policy, writing("iam:AttachRolePolicy", _of_role)),
-        refuse_delete=(removing("iam:DetachRolePolicy"),),
-    ),
-    _INLINE: Rules(
-        longest_name=128,
-        overwrites=True,
-        refuse_create=(_no_role, writing("iam:PutRolePolicy", _of_role)),
-        refuse_update=(writing("iam:PutRolePolicy", _of_role),),
-        refuse_delete=(removing("iam:DeleteRolePolicy"),),
-    ),
+    _ATTACHMENT: Rules(refuse_create=(_no_role, _no_policy)),
+    _INLINE: Rules(longest_name=128, overwrites=True, refuse_create=(_no_role,)),
     _POLICY: Rules(
         longest_name=128,
         identify=_identify_policy,
         computed={"arn": _arn("policy"), "path": _path},
         taken="EntityAlreadyExists: A policy called {name} already exists. Duplicate names are not allowed.",
-        refuse_create=(writing("iam:CreatePolicy", _arn("policy")),),
-        refuse_update=(writing("iam:CreatePolicyVersion", _arn("policy")),),
-        refuse_delete=(_attached, removing("iam:DeletePolicy")),
+        refuse_delete=(_attached,),
     ),
     _PROFILE: Rules(
         longest_name=128,
         computed={"arn": _arn("instance-profile"), "path": _path},
         taken="EntityAlreadyExists: Instance Profile {name} already exists.",
-        refuse_create=(_no_role, writing("iam:CreateInstanceProfile", _arn("instance-profile"))),
-        refuse_delete=(removing("iam:DeleteInstanceProfile"),),
+        refuse_create=(_no_role,),
     ),
     _ROLE: Rules(
         longest_name=64,
         computed={"arn": _arn("role"), "path": _path},
         taken="EntityAlreadyExists: Role with name {name} already exists.",
-        refuse_create=(writing("iam:CreateRole", _arn("role")),),
-        refuse_update=(writing("iam:UpdateRole", _arn("role")),),
-        refuse_delete=(_in_use, removing("iam:DeleteRole")),
+        refuse_delete=(_in_use,),
     ),
     TYPE: RULES,
 }
