@@ -14,8 +14,6 @@ from holdfast.simulator.clouds.catalogue import Call, ConnectionAttempt, Invoke
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
 
-_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
-
 
 def authority_of(cluster: CloudObject) -> str:
     """Return the certificate authority of a cluster, in base64."""
@@ -34,7 +32,7 @@ def _asked(call: Call) -> CloudObject:
         f"/subscriptions/{subscription_of(call.configuration)}/resourceGroups/{group}/providers/"
         f"Microsoft.ContainerService/managedClusters/{name}"
     )
-    for cluster in call.inventory.of_type(_CLUSTER):
+    for cluster in call.inventory.of_type(CLUSTER):
         if same_id(cluster.id, path):
             return cluster
     raise RehearsalError(

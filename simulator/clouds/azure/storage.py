@@ -6,7 +6,7 @@ from typing import Final
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.azure.cluster import identity
 from holdfast.simulator.clouds.azure.names import group_id, no_group, said
-from holdfast.simulator.clouds.catalogue import Identify, Invoke, ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import Identify, ResourceRequest, Rules
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
 
@@ -89,5 +89,3 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(_no_account,),
     ),
 }
-
-INVOKES: Mapping[str, Invoke] = {}
