@@ -23,7 +23,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import identity
+from holdfast.simulator.kubernetes_client.objects import condition, identity
 from holdfast.simulator.pulumi import CommandOutcome
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
@@ -153,8 +153,7 @@ def _ready_node(node: Json) -> Json:
 
 def _wait_until_served(client: KubeClient, definition: Json) -> None:
     def is_served(found: "Json | None") -> bool:
-        conditions = map(mapping, sequence(mapping((found or {}).get("status")).get("conditions")))
-        return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+        return condition(found or {}, "Established").get("status") == "True"
 
     name = str(mapping(definition["metadata"])["name"])
     client.wait_for(

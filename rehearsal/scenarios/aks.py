@@ -6,10 +6,10 @@ from typing import Final
 
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, asked_grace, lose_node
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.provisioning import AutoscaledPools
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from holdfast.simulator.kubernetes_client.objects import name_of
 from holdfast.simulator.stacks.cluster_nodes import drain, evictable
 
 # Azure gives up to 30 s on a best-effort basis, and often less than 10 s.

@@ -18,7 +18,6 @@ from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.ladder_walk import events_printed, short_ladder
 from holdfast.rehearsal.scenarios.manifests import pod_count
 from holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
@@ -27,6 +26,7 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FINISH_BY, LADDER, PROGRESS, WORK
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 NAMESPACE: Final = "training-deadline"
 #: The work of the job, the time until its deadline, and what each of its restarts costs.

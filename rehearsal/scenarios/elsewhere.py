@@ -10,7 +10,7 @@ from typing import Final
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.ladder_walk import events_printed
 from holdfast.rehearsal.scenarios.manifests import pod_count
-from holdfast.rehearsal.scenarios.placement import is_running, name_of, uid_of
+from holdfast.rehearsal.scenarios.placement import is_running
 from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER, Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
@@ -21,6 +21,7 @@ from holdfast.simulator.clouds.aws.iam import refused_actions
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import name_of, uid_of
 from holdfast.simulator.operator_runner.pod_spec import resolve_environment, service_account_of
 
 _POLICY: Final = ("holdfast.dev/v1alpha1", "FallbackPolicy", LADDER)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.rehearsal.scenarios.node_termination import EVICTED
-from holdfast.rehearsal.scenarios.placement import name_of, node_of
+from holdfast.rehearsal.scenarios.placement import node_of
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 _VERSION = "karpenter.sh/v1"
 

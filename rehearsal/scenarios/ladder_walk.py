@@ -10,7 +10,6 @@ from typing import Final
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.manifests import pod_count
 from holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.timeline.picture import Picture, picture_of
@@ -20,6 +19,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import name_of, namespace_of
 from holdfast.simulator.kubernetes_client.watch import Event, Selection
 from holdfast.simulator.kubernetes_client.watch_thread import WatchThread
 
@@ -69,18 +69,14 @@ class ShortLadder:
 
 def short_ladder(policies: Sequence[Json]) -> ShortLadder:
     """Return a short ladder from the first policy with enough tiers. Raises RehearsalError if there is none."""
-    for policy in sorted(policies, key=_namespace_of):
+    for policy in sorted(policies, key=namespace_of):
         tiers = [mapping(tier) for tier in sequence(mapping(policy.get("spec")).get("tiers"))]
-        if len(tiers) >= _TIERS and _namespace_of(policy) != NAMESPACE:
-            return ShortLadder(model=_namespace_of(policy), tiers=(tiers[0], tiers[1], tiers[-1]))
+        if len(tiers) >= _TIERS and namespace_of(policy) != NAMESPACE:
+            return ShortLadder(model=namespace_of(policy), tiers=(tiers[0], tiers[1], tiers[-1]))
     raise RehearsalError(
         f"no training namespace has a ladder of {_TIERS} tiers: add one under `namespaces` in the stack file, "
         "and bring the stack up again"
     )
-
-
-def _namespace_of(policy: Json) -> str:
-    return str(mapping(policy.get("metadata")).get("namespace"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 

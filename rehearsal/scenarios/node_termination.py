@@ -3,15 +3,14 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.cluster_autoscaler.observation import SHUTTING_DOWN
 from holdfast.simulator.cluster_autoscaler.scale_up import node_of
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.objects import name_of, now
 
 # As the kubelet writes them.
 TERMINATED: Final = "TerminationByKubelet"
@@ -21,14 +20,14 @@ _MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
 
 def _failed(pod: Json, exit_code: int) -> Json:
     status = mapping(pod.get("status"))
-    now = _now()
+    at = now()
     others = [
         each
         for each in map(mapping, sequence(status.get("conditions")))
         if each.get("type") not in ("Ready", "ContainersReady", "DisruptionTarget")
     ]
     not_ready = [
-        {"type": kind, "status": "False", "reason": "PodFailed", "lastTransitionTime": now}
+        {"type": kind, "status": "False", "reason": "PodFailed", "lastTransitionTime": at}
         for kind in ("Ready", "ContainersReady")
     ]
     target = {
@@ -36,9 +35,9 @@ def _failed(pod: Json, exit_code: int) -> Json:
         "status": "True",
         "reason": TERMINATED,
         "message": _MESSAGE,
-        "lastTransitionTime": now,
+        "lastTransitionTime": at,
     }
-    ended = [_terminated(mapping(each), exit_code, now) for each in sequence(status.get("containerStatuses"))]
+    ended = [_terminated(mapping(each), exit_code, at) for each in sequence(status.get("containerStatuses"))]
     return {
         "phase": "Failed",
         "reason": _REASON,
@@ -57,10 +56,6 @@ def _terminated(container: Json, exit_code: int, now: str) -> Json:
         "finishedAt": now,
     }
     return {**container, "ready": False, "started": False, "state": {"terminated": state}}
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # GKE's defaults: of the 30 s that Compute Engine gives a spot machine, the last 15 s are for critical pods.
@@ -149,7 +144,7 @@ def lose_node(client: KubeClient, node: str) -> None:
 def _silence(client: KubeClient, node: str, status: str, reason: str, message: str) -> None:
     """Stop the simulation of a node's kubelet, and set its Ready condition."""
     client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
-    ready = {"status": status, "reason": reason, "message": message, "lastTransitionTime": _now()}
+    ready = {"status": status, "reason": reason, "message": message, "lastTransitionTime": now()}
     found = mapping((client.get("v1", "Node", node) or {}).get("status"))
     conditions = [
         {**each, **ready} if each.get("type") == "Ready" else each

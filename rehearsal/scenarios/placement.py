@@ -8,6 +8,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.gcp.nodes import PROVISIONING
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +43,6 @@ def free_cpus(node: Json, pods: Sequence[Json]) -> Fraction:
     allocatable = mapping(mapping(node.get("status")).get("allocatable")).get("cpu")
     taken = sum((_requested_cpus(pod) for pod in pods if node_of(pod) == name_of(node)), Fraction(0))
     return parse_quantity(str(allocatable or "0")) - taken
-
-
-def name_of(obj: Json) -> str:
-    """The name of an object."""
-    return str(mapping(obj.get("metadata")).get("name"))
-
-
-def uid_of(obj: Json) -> str:
-    """The uid of an object."""
-    return str(mapping(obj.get("metadata")).get("uid"))
 
 
 def node_of(pod: Json) -> str:

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
-from holdfast.rehearsal.scenarios.placement import PodPlacement, name_of, placements
+from holdfast.rehearsal.scenarios.placement import PodPlacement, placements
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import identity
+from holdfast.simulator.kubernetes_client.objects import identity, name_of, namespace_of
 
 FIELD_MANAGER = "holdfast-scenarios"
 
@@ -101,7 +101,7 @@ def where_gpus_are(platform: Platform) -> Platform:
 def where_gpus_may_be(platform: Platform) -> Platform | None:
     """Return the same, or None: the quotas of other namespaces admit no pod that requests a GPU."""
     policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
-    namespaces = [_namespace_of(policy) for policy in policies if begins_with_gpus(policy)]
+    namespaces = [namespace_of(policy) for policy in policies if begins_with_gpus(policy)]
     return replace(platform, namespace=min(namespaces)) if namespaces else None
 
 
@@ -110,10 +110,6 @@ def begins_with_gpus(policy: Json) -> bool:
     tiers = sequence(mapping(policy.get("spec")).get("tiers"))
     facts = mapping(mapping(next(iter(tiers), None)).get("facts"))
     return bool(mapping(facts.get("machine")).get("gpus"))
-
-
-def _namespace_of(obj: Json) -> str:
-    return str(mapping(obj.get("metadata")).get("namespace"))
 
 
 def apply(platform: Platform, obj: Json) -> None:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, is_running, name_of, placements
+from holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, is_running, placements
 from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_may_be
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.cluster_autoscaler.scale_up import requests_of
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 SCENARIO = "holdfast.dev/scenario"
 OCCUPANT = "occupant"

@@ -4,11 +4,12 @@ import time
 from dataclasses import dataclass, field
 
 from holdfast.rehearsal.scenarios.manifests import pod_count
-from holdfast.rehearsal.scenarios.placement import PodPlacement, is_running, name_of, placements, uid_of
+from holdfast.rehearsal.scenarios.placement import PodPlacement, is_running, placements
 from holdfast.rehearsal.scenarios.platform import Platform, applied, apply
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
-from holdfast.scheduling.json import Json, mapping, sequence
+from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.objects import condition, name_of, uid_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class ObservedPods:
 
     def record(self, what: str, pod: Json) -> None:
         """Record one event of a watch."""
-        if _was_disrupted(pod, self.disruption):
+        if condition(pod, "DisruptionTarget").get("reason") == self.disruption:
             self.evicted.add(name_of(pod))
         if what != "DELETED" and is_running(pod):
             self.running[uid_of(pod)] = pod
@@ -152,8 +153,3 @@ def _restarts(platform: Platform, jobset: str) -> int:
 
 def _limit(jobset: Json) -> object:
     return mapping(mapping(jobset.get("spec")).get("failurePolicy")).get("maxRestarts", 0)
-
-
-def _was_disrupted(pod: Json, reason: str) -> bool:
-    conditions = [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
-    return any(each.get("type") == "DisruptionTarget" and each.get("reason") == reason for each in conditions)

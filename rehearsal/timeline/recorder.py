@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, overlap
-from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import name_of, uid_of
 from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
 from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 
@@ -84,7 +84,7 @@ class JobTimelineRecorder:
     def _on_job(self, event: Event) -> None:
         what, job = event
         if event not in (BEGUN, SYNCED):
-            trace = self.job(_text(job, "name"))
+            trace = self.job(name_of(job))
             trace.is_there = what != "DELETED"
             trace.record_job(job, _now())
 
@@ -96,7 +96,7 @@ class JobTimelineRecorder:
         if event == SYNCED:
             self._end_missing()
             return
-        self._listed.add(_text(pod, "uid"))
+        self._listed.add(uid_of(pod))
         name = job_of_pod(pod)
         if name is None:
             return
@@ -110,10 +110,6 @@ class JobTimelineRecorder:
         """Mark pods that the list does not contain as ended: they were deleted while the watch was down."""
         for trace in self.jobs.values():
             trace.end_missing(self._listed, _now())
-
-
-def _text(obj: Json, field: str) -> str:
-    return str(mapping(obj.get("metadata")).get(field))
 
 
 def _now() -> datetime:

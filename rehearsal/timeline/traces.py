@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, cast
 
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import POOL, STATE
+from holdfast.simulator.kubernetes_client.objects import condition
 
 _JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _RAY_CLUSTER: Final = "ray.io/cluster"
@@ -181,7 +182,8 @@ def _first_seen(pod: Json, at: datetime) -> PodTrace:
 def _with_state(known: PodTrace, pod: Json, at: datetime) -> PodTrace:
     status, node = mapping(pod.get("status")), mapping(pod.get("spec")).get("nodeName")
     phase = status.get("phase")
-    lost = _disruption(status)
+    target = condition(pod, "DisruptionTarget")
+    lost = str(target.get("reason") or target["type"]) if target.get("status") == "True" else ""
     is_leaving = mapping(pod.get("metadata")).get("deletionTimestamp") is not None
     return replace(
         known,
@@ -192,18 +194,6 @@ def _with_state(known: PodTrace, pod: Json, at: datetime) -> PodTrace:
         ended_at=known.ended_at or (at if phase in _ENDED else None),
         lost=known.lost or lost,
         lost_at=known.lost_at or (at if lost else None),
-    )
-
-
-def _disruption(status: Json) -> str:
-    conditions = [mapping(each) for each in sequence(status.get("conditions"))]
-    return next(
-        (
-            str(each.get("reason") or each["type"])
-            for each in conditions
-            if each.get("type") == "DisruptionTarget" and each.get("status") == "True"
-        ),
-        "",
     )
 
 

@@ -23,6 +23,7 @@ from holdfast.simulator.cluster_autoscaler.scale_up import Purchase, plan
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError, NoSuchKind
+from holdfast.simulator.kubernetes_client.objects import now
 
 TRIGGERED: Final = "TriggeredScaleUp"
 NOT_TRIGGERED: Final = "NotTriggerScaleUp"
@@ -70,7 +71,7 @@ class Events:
 
 
 def _event(pod: PodNeeds, reason: str, message: str) -> Json:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = now()
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -87,8 +88,8 @@ def _event(pod: PodNeeds, reason: str, message: str) -> Json:
         "type": "Warning" if reason == FAILED else "Normal",
         "source": {"component": _COMPONENT},
         "reportingComponent": _COMPONENT,
-        "firstTimestamp": now,
-        "lastTimestamp": now,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
         "count": 1,
     }
 

@@ -20,6 +20,7 @@ from holdfast.simulator.cluster_autoscaler.scale_up import (
     requests_of,
     taint_of,
 )
+from holdfast.simulator.kubernetes_client.objects import name_of
 
 # The kubelet's message on a node that shuts down.
 SHUTTING_DOWN: Final = "node is shutting down"
@@ -48,7 +49,7 @@ def node_infos(nodes: Iterable[Json], pods: Sequence[Json]) -> list[NodeInfo]:
 
 def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[NodeInfo]:
     """Return the machines that have not joined the cluster yet."""
-    there = {_name(node) for node in nodes}
+    there = {name_of(node) for node in nodes}
     return [
         _new_room(seen.template, one.zone, one.name)
         for seen in pools
@@ -94,7 +95,7 @@ def class_priorities(classes: Iterable[Json]) -> dict[str, int]:
 def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
     """Return the names of the nodes that run only pods of DaemonSets."""
     busy = {node_of(pod) for pod in pods if not is_daemons(pod)}
-    return {_name(node) for node in nodes} - busy
+    return {name_of(node) for node in nodes} - busy
 
 
 def _new_room(template: NodeTemplate, zone: str, name: str) -> NodeInfo:
@@ -110,7 +111,7 @@ def _room(node: Json, taken: Mapping[str, Resources]) -> NodeInfo:
     metadata, spec = mapping(node.get("metadata")), mapping(node.get("spec"))
     labels = {key: str(value) for key, value in mapping(metadata.get("labels")).items()}
     room = NodeInfo(
-        name=_name(node),
+        name=name_of(node),
         labels=labels,
         # A starting node is ready soon.
         taints=tuple(taint_of(t) for t in map(mapping, sequence(spec.get("taints"))) if not _is_passing(t)),
@@ -133,7 +134,3 @@ def _is_passing(taint: Json) -> bool:
 
 def _quantities(resources: Mapping[str, object]) -> Resources:
     return {name: parse_quantity(str(quantity)) for name, quantity in resources.items()}
-
-
-def _name(node: Json) -> str:
-    return str(mapping(node.get("metadata")).get("name"))

@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.objects import identity
+from holdfast.simulator.kubernetes_client.objects import condition, identity
 from holdfast.simulator.kubernetes_provider.inputs import mark_secrets, to_properties
 from holdfast.simulator.kubernetes_provider.operation import (
     PATCH_FORCE,
@@ -22,7 +22,6 @@ from holdfast.simulator.kubernetes_provider.operation import (
     namespace_and_name,
     object_id,
 )
-from holdfast.simulator.kubernetes_provider.readiness import condition
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 
 # The plugin tries six times, with pauses of 1, 2, 4, 8 and 16 s.

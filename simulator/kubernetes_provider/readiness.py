@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import condition
 
 
 class ReadinessProgress(Enum):
@@ -41,13 +42,6 @@ def waiting(reason: str) -> Readiness:
 def failed(reason: str) -> Readiness:
     """Return that the object can no longer become ready."""
     return Readiness(progress=ReadinessProgress.FAILED, reason=reason)
-
-
-def condition(obj: Json, name: str) -> Json:
-    """Return a status condition of an object, empty if it has none of this type."""
-    found = [mapping(each) for each in sequence(mapping(obj.get("status")).get("conditions"))]
-    none: Json = {}
-    return next((each for each in found if each.get("type") == name), none)
 
 
 def rule_for(obj: Json) -> Rule | None:

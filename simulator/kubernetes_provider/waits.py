@@ -7,15 +7,9 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.objects import identity
+from holdfast.simulator.kubernetes_client.objects import condition, identity
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set
-from holdfast.simulator.kubernetes_provider.readiness import (
-    Readiness,
-    ReadinessProgress,
-    Rule,
-    condition,
-    rule_for,
-)
+from holdfast.simulator.kubernetes_provider.readiness import Readiness, ReadinessProgress, Rule, rule_for
 
 _CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod", "Service", "StatefulSet"})
 

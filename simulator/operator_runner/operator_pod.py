@@ -14,6 +14,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import now
 from holdfast.simulator.operator_runner.controllers import (
     LOOPBACK,
     Prepared,
@@ -34,7 +35,7 @@ from holdfast.simulator.operator_runner.pod_spec import (
     service_account_of,
     volumes_of,
 )
-from holdfast.simulator.operator_runner.process import SupervisedProcess, delay_seconds, failures_after, now
+from holdfast.simulator.operator_runner.process import SupervisedProcess, delay_seconds, failures_after
 
 _OURS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 

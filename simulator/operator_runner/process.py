@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.simulator.kubernetes_client.objects import now
 from holdfast.simulator.operator_runner import launch
 
 LONGEST_DELAY_SECONDS = 30.0
@@ -91,8 +91,3 @@ def open_log(log: Path):
     if log.exists() and log.stat().st_size > LARGEST_LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
     return log.open("a", encoding="utf-8")
-
-
-def now() -> str:
-    """The current time in the format of Kubernetes."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,6 +12,7 @@ from holdfast.simulator.cluster_autoscaler.scale_up import is_daemons, node_of
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
+from holdfast.simulator.kubernetes_client.objects import condition, name_of, namespace_of
 
 FIELD_MANAGER = "holdfast-machines"
 # The cloud of a machine; nodes without this annotation are not managed here.
@@ -57,7 +58,7 @@ class ClusterNodes:
 
     def _nodes(self, client: KubeClient) -> list[str]:
         return [
-            str(mapping(node["metadata"])["name"])
+            name_of(node)
             for node in client.list("v1", "Node")
             if mapping(mapping(node["metadata"]).get("annotations")).get(CLOUD) == self._cloud
         ]
@@ -78,7 +79,9 @@ class ClusterNodes:
     def _wait_until_ready(self, client: KubeClient, wanted: set[str]) -> None:
         def are_ready(nodes: list[Json]) -> bool:
             # A missing node was removed meanwhile.
-            return all(_is_ready(node) for node in nodes if mapping(node["metadata"])["name"] in wanted)
+            return all(
+                condition(node, "Ready").get("status") == "True" for node in nodes if name_of(node) in wanted
+            )
 
         try:
             client.wait_list(
@@ -94,11 +97,6 @@ class ClusterNodes:
             ) from timeout
 
 
-def _is_ready(node: Json) -> bool:
-    conditions = map(mapping, sequence(mapping(node.get("status")).get("conditions")))
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
 def _remove(client: KubeClient, node: str) -> None:
     """Drain a node, and delete it with its remaining pods."""
     drain(client, node, seconds=_DRAIN_SECONDS)
@@ -106,8 +104,10 @@ def _remove(client: KubeClient, node: str) -> None:
     # The garbage collector would delete them a minute later.
     for pod in client.list("v1", "Pod"):
         if mapping(pod.get("spec")).get("nodeName") == node:
-            namespace, name = _place(pod)
-            client.delete("v1", "Pod", name, namespace=namespace, propagation="Background", grace_seconds=0)
+            where = namespace_of(pod)
+            client.delete(
+                "v1", "Pod", name_of(pod), namespace=where, propagation="Background", grace_seconds=0
+            )
 
 
 def evictable(pods: Iterable[Json], node: str) -> list[Json]:
@@ -135,15 +135,9 @@ def drain(client: KubeClient, node: str, *, seconds: float, taint: Json | None =
 
 
 def _evict(client: KubeClient, pod: Json) -> None:
-    namespace, name = _place(pod)
     try:
-        client.evict(namespace, name)
+        client.evict(namespace_of(pod), name_of(pod))
     except KubeError as error:
         # 429: a PodDisruptionBudget blocks the eviction, and a cloud does not wait for that; 404: it no longer exists.
         if error.status not in (404, 429):
             raise
-
-
-def _place(pod: Json) -> tuple[str, str]:
-    metadata = mapping(pod["metadata"])
-    return str(metadata["namespace"]), str(metadata["name"])

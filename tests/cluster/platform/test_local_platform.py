@@ -16,7 +16,7 @@ from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_restart,
 )
 from holdfast.rehearsal.scenarios.manifests import load_example
-from holdfast.rehearsal.scenarios.placement import is_running, name_of, uid_of
+from holdfast.rehearsal.scenarios.placement import is_running
 from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
@@ -25,6 +25,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import name_of, uid_of
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import MODULE
 from holdfast.simulator.paths import Workspace

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
-from holdfast.rehearsal.scenarios.placement import name_of
 from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import PodTrace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.objects import name_of
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.soak.faults.manifests import NAMESPACE, POOLS, has_deadline, job_name, limits
 from tests.soak.faults.plan import (
