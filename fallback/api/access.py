@@ -12,6 +12,7 @@ from typing import Final
 
 import yaml
 
+from holdfast.fallback.api.addresses import address_fault
 from holdfast.fallback.api.objects import text
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
@@ -137,6 +138,9 @@ def from_kubeconfig(path: Path) -> ApiAccess:
     if not server.startswith(_ADDRESSES):
         allowed = "an https:// address, or http:// to this machine"
         raise _config_error("clusters[].cluster.server", server or "nothing", allowed, f"Fix {path}.")
+    if (fault := address_fault(server)) is not None:
+        allowed = "an address with a host, and a port up to 65535 if it has one"
+        raise _config_error("clusters[].cluster.server", f"{server}, {fault}", allowed, f"Fix {path}.")
     chain, key = _data(user, "client-certificate", path), _data(user, "client-key", path)
     file = text(user.get("tokenFile"))
     return ApiAccess(

@@ -13,9 +13,11 @@ from typing import Final
 
 import aiohttp
 
+from holdfast.fallback.api.addresses import address_fault
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.event_recorder import ObjectEvent
 from holdfast.fallback.state_machine.events import EventReason
+from holdfast.scheduling.errors import Problem
 
 #: The reasons of Events that people are notified about.
 NOTIFIED: Final = frozenset({EventReason.MOVED, EventReason.DEADLINE_MISSED, EventReason.GIVEN_UP})
@@ -34,6 +36,10 @@ _SUCCESS: Final = range(200, 300)
 
 #: Without TLS only on the same machine.
 _ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://localhost:")
+
+_ALLOWED: Final = (
+    "the address of a webhook, such as https://hooks.slack.com/services/..., or http:// to this machine"
+)
 
 _log = logging.getLogger(__name__)
 
@@ -87,13 +93,27 @@ class WebhookNotifier:
         self._waiting.append(said)
         self._filled.set()
 
+    def check(self) -> None:
+        """Log what is wrong with the URL at the start, before there is anything to notify about."""
+        if self._url_file is None or not self._url_file.exists():
+            return
+        try:
+            self._url()
+        except _Refused as error:
+            _log.error("people will not be notified: %s", error)
+
     async def run(self) -> None:
-        """Send until cancelled."""
+        """Send until cancelled; a notification that cannot be sent stops no other, and not the controller."""
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:
                 while self._waiting:
-                    await self._deliver(session, self._waiting.popleft())
+                    said = self._waiting.popleft()
+                    try:
+                        await self._deliver(session, said)
+                    except Exception as error:  # noqa: BLE001 - a message is worth less than any job
+                        # Not its text, which may contain the URL.
+                        self._drop(said, f"it cannot be sent ({type(error).__name__})")
                 self._filled.clear()
                 await self._filled.wait()
 
@@ -113,6 +133,9 @@ class WebhookNotifier:
             else:
                 self._sent(True)
                 return
+        self._drop(said, why)
+
+    def _drop(self, said: ObjectEvent, why: str) -> None:
         _log.warning("a notification was dropped: %s", why, extra={"reason": said.reason})
         self._sent(False)
 
@@ -138,8 +161,17 @@ class WebhookNotifier:
             raise _Refused("there is no webhook")
         try:
             url = self._url_file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            raise _Refused(f"the file of the webhook's URL cannot be read: {self._url_file}") from None
-        if not url.startswith(_ADDRESSES):
-            raise _Refused("the URL of the webhook does not begin with https://")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _Refused(
+                _url_problem(self._url_file, f"no readable text ({type(error).__name__})")
+            ) from None
+        fault = address_fault(url) if url.startswith(_ADDRESSES) else "no address that begins with https://"
+        if fault is not None:
+            raise _Refused(_url_problem(self._url_file, fault))
         return url
+
+
+def _url_problem(file: Path, value: str) -> str:
+    """Return the text of an error. The URL is a secret: `value` says what it is instead."""
+    fix = f"Correct the key url of the Secret that is mounted there: {file} is read again for each notification."
+    return str(Problem(field="--webhook-url-file", value=value, allowed=_ALLOWED, fix=fix))

@@ -118,6 +118,7 @@ class Controller:
 
     async def run(self) -> None:
         """Watch, compete for the Lease, and reconcile jobs while this replica leads, until canceled."""
+        self._notifier.check()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informers.run())
             # A leader with empty caches would only prevent another replica from leading.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.fallback.api.access import SERVICE_ACCOUNT, ApiAccess, from_kubeconfig, in_cluster
+from holdfast.fallback.api.addresses import address_fault
 from holdfast.fallback.policy.policy import is_dns_label
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 
@@ -131,6 +132,8 @@ def _own_namespace(account: Path) -> str:
 def _address(given: str) -> str:
     if not given.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{given} does not begin with http:// or https://")
+    if (fault := address_fault(given)) is not None:
+        raise argparse.ArgumentTypeError(f"{given} is {fault}")
     return given
 
 

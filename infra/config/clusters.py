@@ -19,7 +19,8 @@ from holdfast.scheduling.errors import Problem
 CLUSTERS: Final = f"{PLATFORM}.clusters"
 
 _PART: Final = r"[A-Za-z0-9_.-]+"
-_HTTPS: Final = r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*"
+_LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HTTPS: Final = rf"https://{_LABEL}(\.{_LABEL})*(:[0-9]{{1,5}})?(/[A-Za-z0-9._~-]+)*"
 
 
 def _authority(text: str) -> str:

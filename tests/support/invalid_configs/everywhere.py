@@ -85,6 +85,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "a tier in no listed cluster": wrong(".namespaces[0].ladder[1].cluster", AWAY, "Add `{name: us-east-2, stack:", at=".namespaces[0].ladder"),
     "a cluster without an address": wrong(".clusters[0]", [{"name": "us-east-2"}], "Write stack for a stack of Holdfast"),
     "a cluster with two addresses": wrong(".clusters[0].server", [{**STACK, "server": "https://203.0.113.10"}], "Leave it out.", at=".clusters"),
+    "a cluster whose server has an empty part": wrong(".clusters[0].server", [{"name": "x", "server": "https://api..example.com"}], "Write the server of the cluster's kubeconfig.", at=".clusters"),
     "a stack as a second cluster": wrong(".clusters[1].stack", [STACK, {**STACK, "name": "ohio"}], "remove this cluster", at=".clusters"),
     "a key for a certificate": wrong(".clusters[0].certificateAuthority", [{"name": "x", "server": "https://203.0.113.10", "certificateAuthority": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo="}], "Write certificate-authority-data", at=".clusters"),
     "a token for a cluster": wrong(".clusters[0].token", [{**STACK, "token": "x"}], "no credential is stored", at=".clusters"),

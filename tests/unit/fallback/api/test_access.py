@@ -83,6 +83,7 @@ def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
     [
         ({"user": {"exec": {"command": "aws"}}}, "exec"),
         ({"cluster": {"server": "http://api.example"}}, "http://api.example"),
+        ({"cluster": {"server": "https://api..example"}}, "an empty part"),
         ({"cluster": {"insecure": True}}, "https://"),
         ({"user": {"client-certificate-data": "%%%"}}, "client-certificate"),
         ({"user": {"client-certificate": "missing.pem"}}, "missing.pem"),

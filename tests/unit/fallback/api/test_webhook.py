@@ -10,6 +10,7 @@ from typing import Final, cast
 import pytest
 from aiohttp import web
 
+from holdfast.fallback.api import webhook
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.event_recorder import InvolvedObject, ObjectEvent
@@ -129,7 +130,19 @@ def test_a_server_that_does_not_answer_blocks_nothing(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("content", ["", "http://hooks.example.com/T000-B000-XXXX", "nonsense", None])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "http://hooks.example.com/T000-B000-XXXX",
+        "nonsense",
+        None,
+        "https://hooks..slack.com/T000-B000-XXXX",
+        f"https://{'a' * 64}.com/T000-B000-XXXX",
+        "https://.com/T000-B000-XXXX",
+        "https://hooks.slack.com:99999/T000-B000-XXXX",
+    ],
+)
 def test_a_missing_or_insecure_url_is_reported_without_it(
     content: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,12 +155,55 @@ def test_a_missing_or_insecure_url_is_reported_without_it(
         task = asyncio.create_task(notifier.run())
         notifier.notify(event())
         assert await sent.wait(1) == [False], "nothing is sent"
+        assert not task.done(), "the controller goes on"
         task.cancel()
         await asyncio.wait([task])
 
     asyncio.run(play())
-    assert "webhook" in caplog.text, "the log says why"
+    assert "--webhook-url-file: got " in caplog.text, "the log says why"
+    assert "allowed: the address of a webhook" in caplog.text, "and what helps"
     assert SECRET not in caplog.text, "the URL is a secret"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("https://hooks..slack.com/T000-B000-XXXX", 1),
+        ("https://hooks.slack.com/T000-B000-XXXX", 0),
+        (None, 0),
+    ],
+)
+def test_a_wrong_url_is_named_at_the_start(
+    content: str | None, said: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "url"
+    if content is not None:
+        file.write_text(content)
+    WebhookNotifier(file).check()
+    WebhookNotifier(None).check()
+    assert len(caplog.records) == said, "before the first job moves; a Secret may come later"
+    assert SECRET not in caplog.text, "the URL is a secret"
+
+
+def test_a_notification_that_raises_anything_is_dropped_and_the_next_one_sent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def message(said: ObjectEvent) -> dict[str, str]:
+        if said.message == "lost":
+            raise RuntimeError(SECRET)
+        return slack_message(said)
+
+    async def play() -> None:
+        server = Server(200)
+        async with running(server, tmp_path) as (notifier, sent):
+            notifier.notify(event(message="lost"))
+            notifier.notify(event(message="sent"))
+            assert await sent.wait(2) == [False, True], "no message ends the controller's work"
+
+    monkeypatch.setattr(webhook, "slack_message", message)
+    asyncio.run(play())
+    assert "RuntimeError" in caplog.text, "the log says what it was"
+    assert SECRET not in caplog.text, "the text of an error may contain the URL"
 
 
 def test_only_moves_lateness_and_giving_up_are_notified(tmp_path: Path) -> None:

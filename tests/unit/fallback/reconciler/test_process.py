@@ -43,6 +43,7 @@ def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_pat
         ["--port", "x"],
         ["--workers", "0"],
         ["--log-level", "loud"],
+        ["--karpenter-metrics", "http://karpenter..svc:8080/metrics"],
         ["--cluster", "us/west=/etc/west"],
         ["--cluster", "us-west-2"],
         ["x"],
