@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.jobs.deadline import finish_by_of
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
@@ -18,7 +19,7 @@ from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpose, read_state
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import FINISH_BY, FOLLOWS, FOLLOWS_VALUE, STATE, STOP
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from holdfast.scheduling.quantities import format_duration
 
 #: What is shown where there is nothing to show.
@@ -199,7 +200,7 @@ def _limits_of_ladder(state: JobState, policy: Policy | None) -> Iterable[Limit]
 
 
 def _deadline(job: Json) -> Iterable[Limit]:
-    at = moment(annotations_of(job).get(FINISH_BY))
+    at = finish_by_of(job)
     if at is not None:
         yield Limit(what="must have finished", at=at)
 

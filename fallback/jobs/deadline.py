@@ -21,10 +21,21 @@ _QUOTED: Final = 60
 
 def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
     """Return a job's deadline; None for a job without one, or with annotations that cannot be read."""
-    finish_by, work = _finish_by(job), _work(job)
+    finish_by, work = finish_by_of(job), _work(job)
     if finish_by is None or work is None:
         return None
     return Deadline(finish_by=finish_by, work=work, progress=_progress(job, pods))
+
+
+def finish_by_of(job: Json) -> datetime | None:
+    """Return when a job must have finished; None for a job without such a time, and for a date or a time without its zone."""
+    written = _annotation(job, FINISH_BY) or ""
+    try:
+        # Without a zone the time would be read as one of another place than its author's.
+        has_zone = datetime.fromisoformat(written).tzinfo is not None
+    except ValueError:
+        return None
+    return moment(written) if has_zone else None
 
 
 def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
@@ -50,20 +61,13 @@ def _problem(job: Json) -> str | None:
         if _annotation(job, name) is None and _annotation(job, other) is not None:
             return f"its annotation {other} needs {name}. Add it, or remove {other}."
     for name, value, allowed in (
-        (FINISH_BY, _finish_by(job), _TIME_ALLOWED),
+        (FINISH_BY, finish_by_of(job), _TIME_ALLOWED),
         (WORK, _work(job), DURATION_ALLOWED),
     ):
         written = _annotation(job, name)
         if written is not None and value is None:
             return f'its annotation {name} is "{written[:_QUOTED]}"; allowed: {allowed}. Correct it.'
     return None
-
-
-def _finish_by(job: Json) -> datetime | None:
-    written = _annotation(job, FINISH_BY)
-    # Without a zone the time would be read as one of another place than its author's.
-    has_zone = written is not None and (written.endswith("Z") or written[-6:-5] in {"+", "-"})
-    return moment(written) if has_zone else None
 
 
 def _work(job: Json) -> timedelta | None:

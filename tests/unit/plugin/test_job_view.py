@@ -72,6 +72,12 @@ def test_deadline_that_comes_before_every_other_limit_is_the_next_limit() -> Non
     assert job_view(job, policy(), ()).next_limit == "must have finished", "the first that happens"
 
 
+@pytest.mark.parametrize("written", ["2030-05-01", "2030-05-01T12:02:00", "soon"])
+def test_deadline_that_the_controller_does_not_use_is_no_limit(written: str) -> None:
+    job = job_in(waiting(uid=UID), **{FINISH_BY: written})
+    assert job_view(job, policy(), ()).next_limit != "must have finished", "a time without its zone"
+
+
 def test_job_with_a_limit_of_cost_shows_what_it_has_spent_of_it() -> None:
     used = PoolUse(pool="on-demand", capacity=CapacityType.ON_DEMAND, node_time=2 * HOUR, ran=HOUR, cost=8.0)
     ledger = Ledger(counted_from=T0, counted_until=T0, uses=(used,))

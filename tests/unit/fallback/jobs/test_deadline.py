@@ -69,6 +69,8 @@ def test_the_farthest_pod_reports_for_the_gang() -> None:
         (BY, None, f"its annotation {FINISH_BY} needs {WORK}"),
         ("tomorrow", "48h", 'is "tomorrow"; allowed: a time with its zone'),
         ("2030-05-03T18:00:00", "48h", "a time with its zone"),
+        ("2030-05-03", "48h", 'is "2030-05-03"; allowed: a time with its zone'),
+        ("20300503T1800-0", "48h", "a time with its zone"),
         ("1999-01-01T00:00:00Z", "48h", "between 2000 and 2200"),
         (BY, "48", 'is "48"; allowed: a time with its units'),
         (BY, "0h", "1s to 720h"),
