@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.api.objects import count, moment, text
 from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.state import FailbackStage, JobState, OutageKind, Phase, Purpose
 from holdfast.plugin.job_view import (
     JobView,
@@ -30,12 +31,21 @@ _COUNTED: Final = {
     OutageKind.APPLICATION: "a failure of the program",
     OutageKind.UNEXPLAINED: "a restart whose cause no replica of the controller observed",
 }
+_MOVING: Final = "It is suspended to move to {pool}; it resumes there once none of its pods is left."
 _PURPOSES: Final = {
-    Purpose.FAILOVER: "It is suspended to move down to {pool}; it resumes there once none of its pods is left.",
+    Purpose.FAILOVER: _MOVING,
     Purpose.FAILBACK: "It is suspended to move back up to {pool}, whose capacity is reserved for it.",
     Purpose.YIELD: "It is suspended for a while, because two jobs each had a part of the nodes that both need.",
-    Purpose.RESTART: "It is suspended to restart on {pool}, because its head was lost.",
+    Purpose.RESTART: "It is suspended to restart on {pool}",
 }
+#: A restart has several causes, which the record does not tell apart: the Event of that moment does.
+_RESTART_CAUSES: Final = {
+    EventReason.HEAD_LOST: "its head was lost",
+    EventReason.PRICE_ABOVE_MAX: "a node there costs more than the tier's maxPrice: it waits until a tier is open",
+    EventReason.STATE_UNREADABLE: "another version of the fallback controller had suspended it",
+}
+#: Times of Events and of the record are read from the clock one after the other.
+_SAME_MOMENT: Final = timedelta(minutes=1)
 _STAGES: Final = {
     FailbackStage.RESERVING: "Capacity in {pool} is being reserved for its return; it keeps running until all of it is there.",
     FailbackStage.TAINTING: "All capacity for its return to {pool} is there and is being reserved for it alone.",
@@ -53,7 +63,7 @@ def history_lines(
         events, key=lambda event: (_first(event) is None, str(_first(event)), str(event_time(event)))
     )
     past = [event_line(event) for event in told] or [NO_EVENTS]
-    return (*past, "", *_standing(job, view, policy, now))
+    return (*past, "", *_standing(job, view, policy, events, now))
 
 
 def event_line(event: Json) -> str:
@@ -68,7 +78,9 @@ def _first(event: Json) -> datetime | None:
     return moment(event.get("firstTimestamp")) or event_time(event)
 
 
-def _standing(job: Json, view: JobView, policy: Policy | NoPolicy, now: datetime) -> Iterator[str]:
+def _standing(
+    job: Json, view: JobView, policy: Policy | NoPolicy, events: Sequence[Json], now: datetime
+) -> Iterator[str]:
     state = state_of(job)
     ladder = policy if isinstance(policy, Policy) else None
     if state is None:
@@ -77,7 +89,7 @@ def _standing(job: Json, view: JobView, policy: Policy | NoPolicy, now: datetime
     yield _position(view, state, now)
     if ladder is not None:
         yield from _failures(view, state, ladder)
-    yield from _phase(state, now)
+    yield from _phase(state, ladder, events, now)
     if state.failback is not None:
         yield _STAGES[state.failback.stage].format(pool=state.failback.pool)
     if view.next_limit is not None and view.next_limit_at is not None:
@@ -115,20 +127,46 @@ def _failures(view: JobView, state: JobState, policy: Policy) -> Iterator[str]:
     yield f"{state.pool} has cost {view.failures} failures, and {limit}{last}."
 
 
-def _phase(state: JobState, now: datetime) -> Iterator[str]:
+def _phase(state: JobState, ladder: Policy | None, events: Sequence[Json], now: datetime) -> Iterator[str]:
     if state.phase is Phase.WAITING and state.waiting_since is not None:
         waited = duration_text(now - state.waiting_since + state.waited)
         yield f"Not every pod has a node: it has waited for {waited}."
-    if state.phase is Phase.SUSPENDING and state.purpose is not None:
+    if state.phase is Phase.SUSPENDING and state.purpose is Purpose.RESTART:
+        yield f"{_PURPOSES[state.purpose].format(pool=state.pool)}{_restart_cause(state, events)}."
+    elif state.phase is Phase.SUSPENDING and state.purpose is not None:
         yield _PURPOSES[state.purpose].format(pool=state.pool)
     if state.phase is Phase.PAUSED:
-        yield _PURPOSES[Purpose.YIELD].format(pool=state.pool)
+        yield _pause(state, ladder)
     if state.phase is Phase.AWAY:
         yield "It is suspended here: a copy of it runs, or waits for nodes, in another cluster."
     if state.phase is Phase.STOPPED:
         yield "It is suspended, and the controller does not resume it. `kubectl holdfast resume` does."
     if state.phase is Phase.GIVEN_UP:
         yield "It was given up: fix the cause, then run `kubectl holdfast resume`."
+
+
+def _restart_cause(state: JobState, events: Sequence[Json]) -> str:
+    """Return why a job restarts on its tier; empty where no Event of that moment says so."""
+    since = state.suspended_at
+    told = [
+        (at, _RESTART_CAUSES[EventReason(reason)])
+        for event in events
+        if (reason := text(event.get("reason"))) in _RESTART_CAUSES
+        if (at := event_time(event)) is not None and since is not None and at >= since - _SAME_MOMENT
+    ]
+    return f", because {max(told)[1]}" if told else ""
+
+
+def _pause(state: JobState, ladder: Policy | None) -> str:
+    """Return why a job is paused: it yielded its nodes, or a node of its tier costs more than may be paid."""
+    if state.purpose is None:
+        return "It is suspended for a while."
+    if state.purpose is not Purpose.YIELD:
+        return f"It is suspended because a node of {state.pool} costs more than its tier's maxPrice, until a tier is open."
+    tier = tier_of(state, ladder)
+    is_capped = tier is not None and tier.max_price is not None
+    price = f" It stays suspended while a node of {state.pool} costs more than the tier's maxPrice."
+    return f"{_PURPOSES[Purpose.YIELD]}{price if is_capped else ''}"
 
 
 def _spent(view: JobView, state: JobState) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What a job's user sees of its position, and its history in sentences."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -140,8 +141,8 @@ def test_history_is_shown_oldest_first_and_then_where_the_job_stands() -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (suspending(uid=UID), "to move down to b-spot"),
-        (suspending(uid=UID, purpose=Purpose.RESTART), "its head was lost"),
+        (suspending(uid=UID), "to move to b-spot"),
+        (suspending(uid=UID, purpose=Purpose.RESTART), "It is suspended to restart on b-spot."),
         (
             running(uid=UID, phase=Phase.PAUSED, resume_at=T0 + MINUTE),
             "it is resumed at 2030-05-01 12:01:00 (in 1m)",
@@ -154,6 +155,52 @@ def test_each_phase_is_shown_with_what_ends_it(state: JobState, words: str) -> N
     lines = history_lines(job_in(state), policy(), (), T0)
     assert lines[0] == NO_EVENTS, "Events are kept for an hour"
     assert any(words in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ([event("HeadLost", 0)], "because its head was lost."),
+        ([event("HeadLost", 50), event("PriceAboveMax", 0)], "costs more than the tier's maxPrice"),
+        (
+            [event("StateUnreadable", 0), event("SlowSuspension", 0)],
+            "another version of the fallback controller",
+        ),
+        ([event("HeadLost", 50)], "restart on b-spot."),
+        ([], "restart on b-spot."),
+    ],
+)
+def test_restart_has_the_cause_that_its_event_names(told: list[Json], words: str) -> None:
+    state = suspending(uid=UID, purpose=Purpose.RESTART, suspended_at=T0 - 10 * SECOND)
+    (line,) = (each for each in history_lines(job_in(state), policy(), told, T0) if "to restart on" in each)
+    assert words in line, "a restart without its Event has no known cause"
+
+
+def paused(purpose: Purpose | None) -> JobState:
+    return running(uid=UID, phase=Phase.PAUSED, purpose=purpose, resume_at=T0 + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "said", "not_said"),
+    [
+        (Purpose.YIELD, "two jobs each had a part", "maxPrice"),
+        (Purpose.RESTART, "a node of a-spot costs more than its tier's maxPrice", "two jobs"),
+        (Purpose.FAILOVER, "a node of a-spot costs more than its tier's maxPrice", "two jobs"),
+        (None, "It is suspended for a while.", "two jobs"),
+    ],
+)
+def test_pause_has_its_own_cause(purpose: Purpose | None, said: str, not_said: str) -> None:
+    text = " ".join(history_lines(job_in(paused(purpose)), policy(), (), T0))
+    assert said in text, "what the user can act on"
+    assert not_said not in text, "and not the cause of another pause"
+
+
+def test_pause_of_a_job_that_yielded_may_go_on_for_the_price() -> None:
+    first = replace(policy().tiers[0], max_price=2.0)
+    ladder = replace(policy(), tiers=(first, *policy().tiers[1:]))
+    text = " ".join(history_lines(job_in(paused(Purpose.YIELD)), ladder, (), T0))
+    assert "two jobs each had a part" in text, "why it was suspended"
+    assert "while a node of a-spot costs more" in text, "the record is the same once the price holds it"
 
 
 @pytest.mark.parametrize(
