@@ -15,11 +15,11 @@ from typing import Final, cast
 from holdfast.fallback.api.client import ApiError
 from holdfast.fallback.api.objects import count, labels_of, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.jobset import replicated_jobs
-from holdfast.fallback.jobs.pod_templates import pool_of, requests_of, selector_of
+from holdfast.fallback.jobs.pod_templates import requests_of, selector_of
 from holdfast.fallback.jobs.rayjob import worker_groups
 from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
 from holdfast.plugin.connection import Access, kubectl
-from holdfast.plugin.job_view import reference_of
+from holdfast.plugin.job_view import reference_of, selected_pool
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, EFA_RESOURCE, FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, POOL
@@ -84,7 +84,9 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
         line = f"{name}: admission takes it, but its namespace has no ladder to follow."
         return Verdict(lines=(line, *said), is_good=False)
     found = predict(admitted, tiers)
-    head = f"{name}: admission takes it, and it starts on {_start(admitted) or 'no pool of the ladder'}."
+    head = (
+        f"{name}: admission takes it, and it starts on {selected_pool(admitted) or 'no pool of the ladder'}."
+    )
     return Verdict(
         lines=(head, *said, *map(_step_line, found.steps), f"  {_ENDS[found.outcome]}"),
         is_good=found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF},
@@ -93,7 +95,7 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
 
 def predict(job: Json, tiers: Sequence[TierFacts]) -> Walk:
     """Return a job's way down a ladder, from the tier that its pods select."""
-    start = _start(job)
+    start = selected_pool(job)
     place = next((place for place, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0)
     return walk_together(job_shapes(job), tiers[place:])
 
@@ -143,12 +145,6 @@ def job_shapes(job: Json) -> list[Shape]:
 def _own_selector(spec: Json) -> dict[str, str]:
     given = CAPACITY_KEYS | {POOL}
     return {key: text(value) for key, value in selector_of(spec).items() if key not in given}
-
-
-def _start(job: Json) -> str | None:
-    if text(job.get("kind")) == "RayJob":
-        return pool_of(each.pod_spec for each in worker_groups(job) if each.follows)
-    return pool_of(each.pod_spec for each in replicated_jobs(job) if each.follows)
 
 
 def _resources(amounts: Mapping[str, str]) -> Resources:

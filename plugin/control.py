@@ -12,14 +12,15 @@ from typing import Final
 
 from holdfast.fallback.api.client import ApiError
 from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, text
+from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.policy.policy import Policy, cluster_of
 from holdfast.fallback.state_machine.actions import Suspend
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
-from holdfast.plugin.job_view import has_finished, reference_of, state_of
+from holdfast.plugin.job_view import has_finished, reference_of, selected_pool, state_of
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
@@ -70,8 +71,7 @@ def resume_job(cluster: Cluster, key: JobKey) -> str:
         if problem is not None:
             raise ConfigError([problem])
         if _is_written(cluster, key, _fenced(job, _RESUME)):
-            state = state_of(job)
-            return f"{reference_of(job)} is resumed{f' on {state.pool}' if state else ''}, from its latest checkpoint."
+            return f"{reference_of(job)} is resumed{_where(job)}, from its latest checkpoint.{_was_away(job)}"
     raise ConfigError([_changing(key)])
 
 
@@ -93,7 +93,7 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
         Step(
             condition=_is_stopped,
             patch=lambda stopped: _selecting(stopped, pool, state),
-            what="it is stopped and none of its pods is left",
+            what="it is stopped, and none of its pods and no copy of it is left",
         ),
     )
     waiting.say(f"its pods select {pool}")
@@ -110,15 +110,40 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
     return f"{reference_of(job)} is resumed on {pool}, from its latest checkpoint. The ladder goes on from there."
 
 
+def _where(job: Json) -> str:
+    """Return where a job is resumed: its pods select the pool, whatever the record of before says."""
+    pool = selected_pool(job)
+    return f" on {pool}" if pool else ""
+
+
+def _was_away(job: Json) -> str:
+    state = state_of(job)
+    cluster = cluster_of(state.pool) if state is not None else ""
+    return (
+        f" It was on a tier in the cluster {cluster}, to which its ladder may move it again."
+        if cluster
+        else ""
+    )
+
+
 def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
     policy = cluster.policy()
     state = state_of(job)
-    pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    tiers = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    pools = [tier for tier in tiers if not cluster_of(tier)]
+    if pool in tiers and pool not in pools:
+        raise ConfigError.of(
+            field="pool",
+            value=f'"{pool}", a tier in another cluster',
+            allowed=f"the tiers of the ladder in this cluster: {', '.join(pools) or 'it has none'}",
+            fix="Name one of them: the fallback controller alone moves a job to another cluster, when the limits of the tiers above "
+            "it are spent.",
+        )
     if pool not in pools:
         raise ConfigError.of(
             field="pool",
             value=f'"{pool}"',
-            allowed=f"the tiers of the ladder: {', '.join(pools) or 'it has none'}",
+            allowed=f"the tiers of the ladder in this cluster: {', '.join(pools) or 'it has none'}",
             fix="Name one of them.",
         )
     if has_finished(job):
@@ -139,7 +164,7 @@ def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
         raise ConfigError.of(
             field="pool",
             value=f'"{pool}", where {reference_of(job)} is',
-            allowed=f"another tier of the ladder: {', '.join(each for each in pools if each != pool) or 'it has none'}",
+            allowed=f"another tier of the ladder in this cluster: {', '.join(each for each in pools if each != pool) or 'it has none'}",
             fix="Name another tier.",
         )
     return state
@@ -167,13 +192,21 @@ def _cannot_resume(job: Json) -> Problem | None:
             if asked
             else "Wait: the fallback controller resumes it by itself.",
         )
+    if not may_run_here(job):
+        return Problem(
+            field="job",
+            value=f"{name}, whose copy in another cluster may still run",
+            allowed="a job that no other cluster has",
+            fix="Wait until the fallback controller has deleted the copy: it would suspend the job again before. Then resume it.",
+        )
     return None
 
 
 def _is_stopped(job: Json, seen: Observation) -> bool:
     state = state_of(job)
     is_recorded = state is not None and state.phase is Phase.STOPPED
-    return is_recorded and seen.suspended and seen.is_suspension_complete and seen.pods_remaining == 0
+    is_quiet = seen.suspended and seen.is_suspension_complete and seen.pods_remaining == 0
+    return is_recorded and is_quiet and may_run_here(job)
 
 
 def _has_no_old_children(job: Json, seen: Observation) -> bool:

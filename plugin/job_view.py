@@ -9,9 +9,12 @@ from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.deadline import finish_by_of
+from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.pod_templates import pool_of
+from holdfast.fallback.jobs.rayjob import worker_groups
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.state_machine.failback import failback_due_at
@@ -73,6 +76,13 @@ class Limit:
 def reference_of(job: Json) -> str:
     """Return a job's name as `kubectl` takes it: `jobset/train`."""
     return f"{text(job.get('kind')).lower()}/{name_of(job)}"
+
+
+def selected_pool(job: Json) -> str | None:
+    """Return the pool that the pods of a job which follow the ladder select; None for none, or for several."""
+    if text(job.get("kind")) == "RayJob":
+        return pool_of(each.pod_spec for each in worker_groups(job) if each.follows)
+    return pool_of(each.pod_spec for each in replicated_jobs(job) if each.follows)
 
 
 def state_of(job: Json) -> JobState | None:

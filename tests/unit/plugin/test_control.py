@@ -6,15 +6,18 @@ import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
 from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.policy.parser import parse_policy
+from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.state import JobState, Phase, write_state
+from holdfast.fallback.state_machine.transfer import Stage, TransferRecord, write_record
 from holdfast.plugin import control
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import POOL, STATE, STOP
+from holdfast.scheduling.labels import POOL, STATE, STOP, TRANSFER
 from tests.support.builders.fallback_objects import NAMESPACE, UID, child_job, jobset
-from tests.support.builders.job_states import running, suspending
+from tests.support.builders.job_states import observed, running, suspending
 from tests.support.fakes.namespace_requests import NamespaceRequests, merged
 from tests.support.json_objects import obj, objects
 
@@ -23,6 +26,17 @@ CHILD: Final = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/train-worker-0"
 POLICY: Final = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/fallbackpolicies/ladder"
 KEY: Final = JobKey("JobSet", NAMESPACE, "train")
 LADDER: Final[Json] = {"spec": {"tiers": [{"pool": "spot-a"}, {"pool": "spot-b"}, {"pool": "on-demand"}]}}
+WITH_EAST: Final[Json] = {
+    "spec": {
+        "tiers": [
+            {"pool": "spot-a"},
+            {"pool": "spot-b"},
+            {"cluster": "east", "pool": "spot-b"},
+            {"pool": "on-demand"},
+        ]
+    }
+}
+AWAY: Final = TransferRecord(uid=UID, epoch=1, stage=Stage.RETURNING, cluster="east", copy="c")
 #: Longer than a fake controller needs.
 PATIENT: Final = Waiting(seconds=180, say=lambda _: None)
 
@@ -85,8 +99,27 @@ def test_resume_removes_the_annotation_and_the_suspension_in_one_write() -> None
 
 
 @pytest.mark.parametrize(
+    ("recorded", "pool"), [("east/spot-b", "spot-a"), ("on-demand", "spot-a"), ("spot-a", "spot-a")]
+)
+def test_resume_names_the_pool_that_the_controller_finds_the_job_on(recorded: str, pool: str) -> None:
+    stopped = running(uid=UID, pool=recorded, rank=2, phase=Phase.STOPPED)
+    found = server(job(stopped, suspend=True, **{STOP: "true"}))
+    said = resume_job(Cluster(found, NAMESPACE), KEY)
+    assert f"is resumed on {pool}, from" in said, "its pods select that one"
+    assert ("in the cluster east" in said) == recorded.startswith("east/"), "a user asks where it went"
+    resumed = observed(uid=UID, pool=pool, suspended=False)
+    after = decide(stopped, resumed, parse_policy(WITH_EAST)).state
+    assert after is not None, "the job follows its ladder"
+    assert after.pool == pool, "and the controller goes on from there"
+
+
+@pytest.mark.parametrize(
     ("there", "words"),
     [
+        (
+            job(on_spot(Phase.STOPPED), suspend=True, **{STOP: "true", TRANSFER: write_record(AWAY)}),
+            "Wait until the fallback controller has deleted the copy",
+        ),
         (job(on_spot()), "not suspended"),
         (job(suspending(uid=UID, pool="spot-b"), suspend=True), "resumes it by itself"),
         (job(on_spot(), suspend=True, **{STOP: "true"}), "Wait until it is Stopped"),
@@ -139,13 +172,20 @@ def test_move_that_is_not_stopped_in_time_says_how_to_go_on() -> None:
     ("there", "pool", "words"),
     [
         (job(on_spot()), "moon", "spot-a, spot-b, on-demand"),
-        (job(on_spot()), "spot-a", "another tier of the ladder: spot-b, on-demand"),
+        (job(on_spot()), "spot-a", "another tier of the ladder in this cluster: spot-b, on-demand"),
         (job(suspending(uid=UID, pool="spot-b"), suspend=True), "on-demand", "which is Suspending"),
         (job(), "spot-b", "has not recorded"),
+        (job(on_spot()), "east/spot-b", "the fallback controller alone moves a job to another cluster"),
+        (
+            job(on_spot()),
+            "spot-c",
+            "allowed: the tiers of the ladder in this cluster: spot-a, spot-b, on-demand",
+        ),
     ],
 )
 def test_move_refuses_what_the_ladder_could_not_follow(there: Json, pool: str, words: str) -> None:
     found = server(there)
+    found.objects[POLICY] = WITH_EAST
     with pytest.raises(ConfigError, match=words):
         move_job(Cluster(found, NAMESPACE), KEY, pool, PATIENT)
     assert found.sent == [], "nothing is written"
