@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.client import MERGE, NODE, NODECLAIM, POD, ApiError
+from holdfast.fallback.api.client import NODE, NODECLAIM, POD, ApiError, Unreachable
 from holdfast.fallback.api.objects import name_of, namespace_of, objects, text
 from holdfast.fallback.jobs.kinds import job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
@@ -34,6 +34,7 @@ from holdfast.scheduling.quantities import DurationError, parse_duration
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Generator
 
     from holdfast.fallback.jobs.snapshot import JobKey
     from holdfast.fallback.policy.policy import NoPolicy
@@ -96,11 +97,9 @@ def run(parsed: argparse.Namespace) -> int:
         state = state_of(job)
         record = begin(cluster.pods(key), before, state.pool if state else None)
         started = time.monotonic()
-        _take(cluster, target, parsed.taking)
-        try:
+        with _closed(cluster, target, parsed.taking):
+            _take(cluster, target, parsed.taking)
             record = _follow(cluster, key, record, started, seconds)
-        finally:
-            _open_again(cluster, target, parsed.taking)
         tier = tier_of(state, policy) if state and isinstance(policy, Policy) else None
     result = DrillResult(
         job=reference_of(job),
@@ -208,7 +207,6 @@ def _take(cluster: Cluster, target: Target, taking: Taking | None) -> None:
     if taking is not None and target.claim is not None:
         cluster.delete(NODECLAIM, target.claim)
     elif taking is Taking.NOTICE:
-        cluster.patch(NODE, target.node, {"spec": {"unschedulable": True}})
         for pod in target.pods:
             _evict(cluster, pod)
 
@@ -227,12 +225,31 @@ def _evict(cluster: Cluster, pod: str) -> None:
             raise
 
 
-def _open_again(cluster: Cluster, target: Target, taking: Taking | None) -> None:
-    """Open a node that was only closed: no controller takes its machine away."""
-    if taking is Taking.NOTICE and target.claim is None:
-        cluster.send(
-            "PATCH", NODE.item(None, target.node), body={"spec": {"unschedulable": None}}, content_type=MERGE
-        )
+@contextmanager
+def _closed(cluster: Cluster, target: Target, taking: Taking | None) -> Generator[None]:
+    """Close the node for the length of the block, if the drill must, and open it again whatever happens in it."""
+    if not target.is_closed_by(taking):
+        yield
+        return
+    try:
+        cluster.patch(NODE, target.node, {"spec": {"unschedulable": True}})
+        yield
+    finally:
+        _open_again(cluster, target.node)
+
+
+def _open_again(cluster: Cluster, node: str) -> None:
+    try:
+        cluster.patch(NODE, node, {"spec": {"unschedulable": None}})
+    except (ApiError, Unreachable, ConfigError) as error:
+        if isinstance(error, ApiError) and error.is_missing:
+            return  # its machine is gone
+        raise ConfigError.of(
+            field="node",
+            value=f"{node}, which the drill closed and cannot open again ({error})",
+            allowed="a node that is schedulable, as it was before",
+            fix=f"Run `kubectl uncordon {node}`.",
+        ) from error
 
 
 def _follow(cluster: Cluster, key: JobKey, record: Recovery, started: float, seconds: float) -> Recovery:

@@ -40,12 +40,20 @@ class Taking(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The node to take, with its NodeClaim if Karpenter made it, and the job's pods on it."""
+    """The node to take, with its NodeClaim if Karpenter made it, and the job's pods on it.
+
+    `is_closed`: it is unschedulable already, as an administrator left it.
+    """
 
     node: str
     claim: str | None
     pods: tuple[str, ...]
     is_simulated: bool = False
+    is_closed: bool = False
+
+    def is_closed_by(self, taking: Taking | None) -> bool:
+        """Whether the drill closes the node, and must open it again: no controller takes its machine away."""
+        return taking is Taking.NOTICE and self.claim is None and not self.is_closed
 
 
 def refusal(
@@ -140,6 +148,7 @@ def target_of(node: str, node_object: Json | None, claims: Sequence[Json], pods:
         claim=None if claim is None else name_of(claim),
         pods=tuple(sorted(name_of(pod) for pod in pods if node_of(pod) == node and not has_ended(pod))),
         is_simulated=_SIMULATED in annotations,
+        is_closed=mapping(mapping(node_object).get("spec")).get("unschedulable") is True,
     )
 
 
@@ -152,6 +161,8 @@ def rights_needed(target: Target, taking: Taking, namespace: str) -> tuple[Right
     if target.claim:
         return (claims,)
     return (
+        # Whether it was closed before: an administrator may have closed it.
+        Right(verb="get", group="", resource="nodes"),
         Right(verb="patch", group="", resource="nodes"),
         Right(verb="create", group="", resource="pods/eviction", namespace=namespace),
     )
@@ -177,9 +188,10 @@ def plan_lines(
 ) -> list[str]:
     """Return what is about to happen, for the user who is asked."""
     state = state_of(job)
+    closing = "the node stays closed" if target.is_closed else "the node is closed"
     does = {
         (Taking.NOTICE, True): f"NodeClaim {target.claim} is deleted, as Karpenter does on a reclaim notice",
-        (Taking.NOTICE, False): "the node is closed, and the job's pods on it are evicted",
+        (Taking.NOTICE, False): f"{closing}, and the job's pods on it are evicted",
         (Taking.VANISH, True): f"the Node is removed without a drain, and then NodeClaim {target.claim}",
         (Taking.VANISH, False): "the Node is removed without a drain",
     }[(taking, target.claim is not None)]

@@ -118,7 +118,7 @@ def test_drill_needs_the_right_to_take_a_node_and_finds_what_train_py_lost(
         wait_until(lambda: progress(cluster) > 10, "it trains beyond its first checkpoint", seconds=180)
         refused = cluster.kubectl("holdfast", "drill", "drilled", "--yes")
         assert refused.returncode == 1, refused.stdout
-        assert "no right to patch nodes" in refused.stderr, (
+        assert "no right to get nodes; patch nodes" in refused.stderr, (
             "the user may not take nodes, and nothing is taken"
         )
 

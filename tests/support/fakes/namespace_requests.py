@@ -14,12 +14,13 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 class NamespaceRequests:
     """`objects` by path. `after` is called with this server after each write, as a controller would react.
 
-    `granted`: whether access reviews are allowed. `conflicts`: how many patches under a resource version are rejected first. `sent`: method and path of each write, in order.
+    `granted`: whether access reviews are allowed. `refused`: the error that a write fails with, by its method and path. `conflicts`: how many patches under a resource version are rejected first. `sent`: method and path of each write, in order.
     """
 
     objects: dict[str, Json]
     after: Callable[[NamespaceRequests], None] = lambda _: None
     granted: Callable[[Json], bool] = lambda _: True
+    refused: Callable[[str, str], Exception | None] = lambda _method, _path: None
     conflicts: int = 0
     sent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -42,6 +43,8 @@ class NamespaceRequests:
         if self.conflicts and mapping(mapping(body).get("metadata")).get("resourceVersion"):
             self.conflicts -= 1
             raise ApiError(409, "Conflict", "the object has been modified")
+        if (error := self.refused(method, path)) is not None:
+            raise error
         self.sent.append((method, path))
         if method == "PATCH":
             self.objects[path] = merged(self._read(path), mapping(body))

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
+from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.fallback.state_machine.state import write_state
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.connection import Access
@@ -89,6 +90,54 @@ def test_node_without_a_nodeclaim_is_closed_while_its_pods_are_evicted(
     assert drill(found, monkeypatch, "--yes") == 0, "it recovered"
     assert found.sent == [("PATCH", NODE), ("POST", f"{_ROOT}/old/eviction"), ("PATCH", NODE)], "open again"
     assert "unschedulable" not in str(found.objects[NODE]), "as it was found"
+
+
+def test_node_is_open_again_after_an_eviction_that_the_server_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = cluster_with(claim=False)
+    failed = ApiError(500, "InternalError", "a webhook failed")
+    found.refused = lambda _, path: failed if path.endswith("/eviction") else None
+    with pytest.raises(ApiError, match="a webhook failed"):
+        drill(found, monkeypatch, "--yes")
+    assert found.sent == [("PATCH", NODE), ("PATCH", NODE)], "it was closed, and no pod was evicted"
+    assert "unschedulable" not in str(found.objects[NODE]), "as it was found"
+
+
+def test_node_that_an_administrator_closed_stays_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = cluster_with(claim=False)
+    found.objects[NODE] = {"metadata": {"name": "n1"}, "spec": {"unschedulable": True}}
+    found.after = replaced
+    assert drill(found, monkeypatch, "--yes") == 0, "it recovered"
+    assert found.sent == [("POST", f"{_ROOT}/old/eviction")], "only the pods are taken"
+    assert "the node stays closed" in capsys.readouterr().err, "and the plan says so before"
+
+
+def test_node_that_is_gone_at_the_end_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cluster_with(claim=False)
+
+    def react(there: NamespaceRequests) -> None:
+        if there.sent[-1][0] == "POST":
+            replaced(there)
+            del there.objects[NODE]
+
+    found.after = react
+    assert drill(found, monkeypatch, "--yes") == 0, "the job recovered, wherever the machine is"
+
+
+def test_node_that_cannot_be_opened_again_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cluster_with(claim=False)
+
+    def react(there: NamespaceRequests) -> None:
+        if there.sent[-1][0] == "POST":
+            replaced(there)
+            there.refused = lambda _method, _path: Unreachable("the current context", "timed out")
+
+    found.after = react
+    with pytest.raises(ConfigError, match="Run `kubectl uncordon n1`"):
+        drill(found, monkeypatch, "--yes")
 
 
 def test_vanish_removes_the_node_before_anything_can_drain_it(monkeypatch: pytest.MonkeyPatch) -> None:
