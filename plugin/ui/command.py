@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import threading
 import webbrowser
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.plugin.command_line import access_of, add_access, errors_for_the_user, open_cluster
 from holdfast.plugin.connection import find_target
@@ -14,7 +15,6 @@ from holdfast.plugin.ui.server import Feed, PageServer
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
     from holdfast.plugin.cluster import Cluster
@@ -22,11 +22,20 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
+_LAST_PORT: Final = 65535
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: a free one)")
+    parser.add_argument("--port", type=_port, default=0, help="the port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     add_access(parser)
+
+
+def _port(given: str) -> int:
+    if not given.isdecimal() or int(given) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{given} is not an integer from 0 to {_LAST_PORT}")
+    return int(given)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import json
 import secrets
 import threading
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
@@ -104,6 +105,12 @@ class Feed:
             return json.dumps({"error": str(error) or type(error).__name__}).encode() + b"\n"
 
 
+def hosts_of(port: int) -> frozenset[str]:
+    """Return the values of the Host header by which a browser asks for the page: without the port where it is HTTP's own."""
+    names = (ADDRESS, "localhost")
+    return frozenset({f"{name}:{port}" for name in names} | (set(names) if port == HTTP_PORT else set[str]()))
+
+
 class PageServer(ThreadingHTTPServer):
     """The server; `address` is what the user opens."""
 
@@ -113,7 +120,7 @@ class PageServer(ThreadingHTTPServer):
         self.feed = feed
         self.token = secrets.token_urlsafe(32)
         super().__init__((ADDRESS, port), _Handler)
-        self.hosts = frozenset({f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")})
+        self.hosts = hosts_of(self.server_port)
 
     @property
     def address(self) -> str:

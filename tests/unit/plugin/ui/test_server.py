@@ -6,7 +6,8 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from holdfast.plugin.ui.server import ADDRESS, Feed, PageServer
+from holdfast.plugin.__main__ import main
+from holdfast.plugin.ui.server import ADDRESS, Feed, PageServer, hosts_of
 from holdfast.scheduling.json import Json
 from tests.support.background import serving
 
@@ -49,6 +50,23 @@ def ask(
         connection.putheader(name, value)
     connection.endheaders()
     return connection.getresponse()
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "http"])
+def test_port_that_there_is_not_is_refused_before_anything_is_read(
+    port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["ui", f"--port={port}"])
+    assert "is not an integer from 0 to 65535" in capsys.readouterr().err, "what is allowed"
+
+
+@pytest.mark.parametrize(
+    ("port", "names"), [(80, ["127.0.0.1", "127.0.0.1:80", "localhost"]), (8080, ["127.0.0.1:8080"])]
+)
+def test_hosts_are_those_that_a_browser_sends(port: int, names: list[str]) -> None:
+    assert hosts_of(port).issuperset(names), "browsers leave out HTTP's own port"
+    assert ("127.0.0.1" in hosts_of(port)) == (port == 80), "and no other"
 
 
 def bearer(server: PageServer) -> Mapping[str, str]:
