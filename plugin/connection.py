@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -29,6 +30,9 @@ _READ_SECONDS: Final = 60.0
 _START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
 _REFUSED: Final = 300
+_TAIL_BYTES: Final = 4096
+_TAIL_LINES: Final = 3
+_MOST_BYTES: Final = 2**20
 #: What `kubectl proxy` answers, as plain text, when it cannot reach the API server or when a credential plugin fails.
 _OF_PROXY: Final = frozenset({500, 502})
 
@@ -111,32 +115,55 @@ def find_target(access: Access) -> Target:
 def connected(access: Access) -> Generator[Requests]:
     """Requests with the user's rights, for the length of the block."""
     with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
-        path = Path(folder) / "api"
-        process = subprocess.Popen(
-            [_program(), *access.options, "proxy", f"--unix-socket={path}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            # Ctrl-C ends this command, which then ends the proxy: it may have a request left to send.
-            start_new_session=True,
-        )
+        path, log = Path(folder) / "api", ProxyLog(Path(folder) / "log")
+        # A file: a pipe that is not read is full one day, and the proxy then waits with every request.
+        with log.path.open("ab") as errors:
+            process = subprocess.Popen(
+                [_program(), *access.options, "proxy", f"--unix-socket={path}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                # Ctrl-C ends this command, which then ends the proxy: it may have a request left to send.
+                start_new_session=True,
+            )
         try:
-            _wait_until_open(path, process, access)
-            yield SocketRequests(path)
+            _wait_until_open(path, process, access, log)
+            yield SocketRequests(path, log)
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)
-            if process.stderr is not None:
-                process.stderr.close()
+
+
+class ProxyLog:
+    """What `kubectl proxy` writes to its standard error: in a file, for as long as the proxy runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def tail(self) -> str:
+        """Return the last lines; empty where it wrote nothing."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(max(0, self.path.stat().st_size - _TAIL_BYTES))
+                said = file.read(_TAIL_BYTES).decode(errors="replace")
+        except OSError:
+            return ""
+        return "; ".join(said.strip().splitlines()[-_TAIL_LINES:])
+
+    def bound(self) -> None:
+        """Empty the file before it is large: the page is served for days, also while no API server answers."""
+        with suppress(OSError):
+            if self.path.stat().st_size > _MOST_BYTES:
+                os.truncate(self.path, 0)
 
 
 class SocketRequests:
     """Requests through the socket of `kubectl proxy`. Safe to use from many threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, log: ProxyLog) -> None:
         self._path = path
+        self._log = log
 
     def request(
         self,
@@ -151,13 +178,16 @@ class SocketRequests:
         target = quote(path) + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": JSON, "Content-Type": content_type}
+        self._log.bound()
         connection = _SocketConnection(self._path)
         try:
             connection.request(method, target, data, headers)
             answer = connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable("the current context", str(error) or type(error).__name__) from error
+            said = self._log.tail()
+            why = f"{str(error) or type(error).__name__}{f'; kubectl proxy: {said}' if said else ''}"
+            raise Unreachable("the current context", why) from error
         finally:
             connection.close()
         warnings = tuple(map(warning_text, answer.headers.get_all("Warning") or ()))
@@ -196,13 +226,12 @@ def _document(status: int, reason: str, content: bytes) -> Json:
     return document
 
 
-def _wait_until_open(path: Path, process: subprocess.Popen[str], access: Access) -> None:
+def _wait_until_open(path: Path, process: subprocess.Popen[bytes], access: Access, log: ProxyLog) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not _accepts(path):
         if process.poll() is not None or time.monotonic() > deadline:
             process.terminate()
-            said = process.stderr.read() if process.stderr is not None else ""
-            raise ConfigError([_no_kubeconfig(access, said)])
+            raise ConfigError([_no_kubeconfig(access, log.tail())])
         time.sleep(_POLL_SECONDS)
 
 

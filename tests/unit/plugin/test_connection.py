@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import sysconfig
 import tempfile
 from collections.abc import Generator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.fallback.api.client import MERGE, ApiError, Unreachable
+from holdfast.plugin import connection
 from holdfast.plugin.command_line import open_cluster
 from holdfast.plugin.connection import Access, connected, find_target
 from holdfast.scheduling.errors import ConfigError
@@ -123,3 +125,58 @@ def test_silent_server_and_missing_context_are_errors_with_a_fix(access: Access,
         cluster.jobs()
     with pytest.raises(ConfigError, match=r"kubeconfig: got context absent .*; allowed: "):
         find_target(Access(kubeconfig=access.kubeconfig, context="absent"))
+
+
+#: A kubectl whose proxy complains about each request, answers /api alone, and closes the connection of any other.
+COMPLAINS = """#!{python}
+import os, socketserver, sys
+from http.server import BaseHTTPRequestHandler
+
+class Answer(BaseHTTPRequestHandler):
+    address_string = lambda self: ""
+    log_message = lambda self, *words: None
+
+    def do_GET(self):
+        os.write(2, b"E0101 proxy_server.go] Error while proxying request: " + b"x" * 4000 + b" connection refused\\n")
+        if self.path == "/api":
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{{}}")
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+path = next(word.partition("=")[2] for word in sys.argv if word.startswith("--unix-socket="))
+Server(path, Answer).serve_forever()
+"""
+
+
+@pytest.fixture
+def complaining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text(COMPLAINS.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(connection, "_READ_SECONDS", 20.0)
+
+
+@pytest.mark.usefixtures("complaining")
+def test_proxy_that_complains_at_length_answers_all_requests_and_is_quoted() -> None:
+    with connected(Access()) as requests:
+        for _ in range(40):
+            assert requests.request("GET", "/api").document == {}, "a full pipe would hold it up"
+        with pytest.raises(Unreachable, match=r"; kubectl proxy: .*connection refused") as failed:
+            requests.request("GET", "/closed")
+    assert len(str(failed.value)) < 5000, "the end of what it said"
+
+
+@pytest.mark.usefixtures("complaining")
+def test_log_of_the_proxy_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(connection, "_MOST_BYTES", 20_000)
+    with connected(Access()) as requests:
+        for _ in range(20):
+            requests.request("GET", "/api")
+        (log,) = tmp_path.glob("holdfast-*/log")
+        assert 0 < log.stat().st_size < 30_000, "the page is open for days"
