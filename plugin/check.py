@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 from holdfast.fallback.api.client import ApiError
-from holdfast.fallback.api.objects import count, labels_of, metadata_of, name_of, objects, text
+from holdfast.fallback.api.objects import count, labels_of, metadata_of, name_of, namespace_of, objects, text
 from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.pod_templates import requests_of, selector_of
 from holdfast.fallback.jobs.rayjob import worker_groups
@@ -22,14 +22,24 @@ from holdfast.plugin.connection import Access, kubectl
 from holdfast.plugin.job_view import reference_of, selected_pool
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CAPACITY_KEYS, EFA_RESOURCE, FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, POOL
+from holdfast.scheduling.labels import (
+    CAPACITY_KEYS,
+    EFA_RESOURCE,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    GPU_RESOURCE,
+    POOL,
+    TRAINING,
+    TRAINING_VALUE,
+)
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
-from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk_together
+from holdfast.scheduling.reachability.walk import Outcome, Step, walk_together
 
 _MIB: Final = 2**20
+_OTHER_NAMESPACE: Final = "does not match the namespace"
 _ENDS: Final = {
     Outcome.ARRIVES: "It reaches on-demand capacity.",
     Outcome.STAYS: "It stays on spot indefinitely, as the ladder says (maxFailures: -1).",
@@ -58,8 +68,12 @@ def check_file(cluster: Cluster, access: Access, file: str, stdin: str | None = 
 def read_jobs(access: Access, file: str, stdin: str | None = None) -> list[Json]:
     """Return the jobs of a file, as kubectl reads it."""
     words = ("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", file)
-    read = kubectl(access, *words, stdin=stdin)
+    # With -n kubectl rejects a manifest of another namespace, as it does in `apply`.
+    chosen = (f"--namespace={access.namespace}",) if access.namespace else ()
+    read = kubectl(access, *chosen, *words, stdin=stdin)
     if read.returncode:
+        if access.namespace and _OTHER_NAMESPACE in read.stderr:
+            raise ConfigError([_another_namespace(access.namespace, read.stderr)])
         raise ConfigError([_unreadable(file, read.stderr)])
     # kubectl prints one document for each object, one after the other.
     found = [each for document in _documents(read.stdout) for each in _flattened(document)]
@@ -71,7 +85,11 @@ def read_jobs(access: Access, file: str, stdin: str | None = None) -> list[Json]
 
 
 def check_job(cluster: Cluster, manifest: Json) -> Verdict:
-    """Return the verdict on one manifest; raises ConfigError with the API server's message if admission rejects it."""
+    """Return the verdict on one manifest, in its own namespace or else the cluster's.
+
+    Raises ConfigError with the API server's message if admission rejects it.
+    """
+    cluster = cluster.within(namespace_of(manifest) or cluster.namespace)
     admitted, warnings = _dry_run(cluster, manifest)
     name = reference_of(admitted)
     said = tuple(f"  warning: {each}" for each in warnings)
@@ -83,21 +101,26 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
     if policy is None or not tiers:
         line = f"{name}: admission takes it, but its namespace has no ladder to follow."
         return Verdict(lines=(line, *said), is_good=False)
-    found = predict(admitted, tiers)
-    head = (
-        f"{name}: admission takes it, and it starts on {selected_pool(admitted) or 'no pool of the ladder'}."
-    )
+    start = selected_pool(admitted)
+    here = {str(tier.pool): place for place, tier in enumerate(tiers) if not tier.cluster}
+    if start is None or start not in here:
+        return Verdict(lines=(_off_ladder(name, start, here), *said), is_good=False)
+    found = walk_together(job_shapes(admitted), tiers[here[start] :])
+    head = f"{name}: admission takes it, and it starts on {start}."
     return Verdict(
         lines=(head, *said, *map(_step_line, found.steps), f"  {_ENDS[found.outcome]}"),
         is_good=found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF},
     )
 
 
-def predict(job: Json, tiers: Sequence[TierFacts]) -> Walk:
-    """Return a job's way down a ladder, from the tier that its pods select."""
-    start = selected_pool(job)
-    place = next((place for place, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0)
-    return walk_together(job_shapes(job), tiers[place:])
+def _off_ladder(name: str, start: str | None, pools: Iterable[str]) -> str:
+    """Return what becomes of a job that the policies of a training namespace would have put on a tier, or rejected."""
+    return (
+        f"{name}: admission takes it, but does not put it on a tier: its pods select "
+        f"{f'the pool {start}' if start else 'no pool, or several'}, and the ladder has {', '.join(pools) or 'none in this cluster'}. "
+        f"The fallback controller ignores such a job. Select one of the pools with {POOL}. Without a selector, admission selects the "
+        f'first, if the namespace has the label {TRAINING}: "{TRAINING_VALUE}".'
+    )
 
 
 def tier_facts(policy: Json | None) -> tuple[TierFacts, ...]:
@@ -202,6 +225,15 @@ def _documents(printed: str) -> Iterable[Json]:
 
 def _flattened(document: Json) -> Iterable[Json]:
     return objects(document.get("items")) if text(document.get("kind")).endswith("List") else (document,)
+
+
+def _another_namespace(namespace: str, said: str) -> Problem:
+    return Problem(
+        field="-n",
+        value=f'"{namespace}" ({said.strip().removeprefix("error: ")})',
+        allowed="the namespace of the manifest",
+        fix="Leave -n out: the manifest is judged in its own namespace.",
+    )
 
 
 def _unreadable(file: str, why: str) -> Problem:

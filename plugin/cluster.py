@@ -65,6 +65,10 @@ class Cluster:
         self._requests = requests
         self.namespace = namespace
 
+    def within(self, namespace: str) -> Cluster:
+        """Return another namespace of the cluster, for the same user."""
+        return self if namespace == self.namespace else Cluster(self._requests, namespace)
+
     def job(self, key: JobKey) -> Json:
         """Return a job. Raises ConfigError if there is none of that name."""
         found = self.find(JOB_KINDS[key.kind], key.name)

@@ -1,16 +1,23 @@
 """Which tiers a job reaches, from the facts in its FallbackPolicy; and what a cluster's answers become."""
 
+import json
+import os
+import sysconfig
 from collections.abc import Mapping
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 
 from holdfast.fallback.api.client import ApiError
-from holdfast.plugin.check import check_job, job_shapes, tier_facts
+from holdfast.plugin.check import check_job, job_shapes, read_jobs, tier_facts
 from holdfast.plugin.cluster import Cluster, parse_reference
-from holdfast.plugin.connection import Answer, warning_text
+from holdfast.plugin.connection import Access, Answer, warning_text
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
+from tests.support.background import Silent, served
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
 from tests.support.json_objects import obj
 
@@ -37,6 +44,7 @@ class Server:
         self._ladder = ladder
         self._refusals = list(refusals)
         self.posted: list[Json] = []
+        self.paths: list[str] = []
 
     def request(
         self,
@@ -48,6 +56,7 @@ class Server:
         content_type: str = "application/json",
     ) -> Answer:
         del content_type
+        self.paths.append(path)
         if method == "GET":
             if self._ladder is None:
                 raise ApiError(404, "NotFound", f"{path} not found")
@@ -97,6 +106,85 @@ def test_tier_without_facts_may_take_the_job() -> None:
     is_good, text = checked(Server(policy({"pool": "spot-a", "maxFailures": 1}, {"pool": "on-demand"})))
     assert is_good, "a missing fact never fails a job"
     assert "may take it" in text, "and is not taken for a yes"
+
+
+@pytest.mark.parametrize("pool", [None, "spot-b", "east/spot-c"])
+def test_job_that_admission_puts_on_no_tier_is_not_good(pool: str | None) -> None:
+    ladder = policy(
+        {"pool": "spot-a", "maxFailures": 3}, {"cluster": "east", "pool": "spot-b"}, {"pool": "on-demand"}
+    )
+    selector = {"example.com/rack": "r1"} if pool is None else {POOL: pool}
+    is_good, text = checked(Server(ladder), jobset(replicated_job(selector=selector)))
+    assert not is_good, "the controller ignores it, whatever the first tier would do with it"
+    assert (f"the pool {pool}" if pool else "no pool, or several") in text, "what it selects"
+    assert "the ladder has spot-a, on-demand" in text, "the tiers on which a job can start"
+    assert "takes it\n" not in text, "and no walk from a tier that it is not on"
+
+
+def test_manifest_is_judged_in_its_own_namespace() -> None:
+    server = Server(LADDER)
+    elsewhere = jobset()
+    checked(server, {**elsewhere, "metadata": {**obj(elsewhere["metadata"]), "namespace": "speech"}})
+    assert obj(server.posted[0]["metadata"])["namespace"] == "speech", "where `kubectl apply` would create it"
+    assert all("/namespaces/speech/" in path for path in server.paths), "with the ladder of that namespace"
+
+
+def test_manifest_of_another_namespace_than_the_option_is_refused_as_kubectl_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    manifest = tmp_path / "job.json"
+    manifest.write_text(json.dumps({**jobset(), "metadata": {"name": "train", "namespace": "speech"}}))
+    with served(Discovery) as address:
+        server = {"clusters": [{"name": "c", "cluster": {"server": address}}]}
+        context = {"contexts": [{"name": "x", "context": {"cluster": "c"}}], "current-context": "x"}
+        (tmp_path / "kubeconfig").write_text(
+            json.dumps({"apiVersion": "v1", "kind": "Config", **server, **context})
+        )
+        access = Access(kubeconfig=str(tmp_path / "kubeconfig"))
+        (found,) = read_jobs(access, str(manifest))
+        assert obj(found["metadata"])["namespace"] == "speech", "the manifest's, not the context's"
+        (found,) = read_jobs(replace(access, namespace="speech"), str(manifest))
+        assert obj(found["metadata"])["namespace"] == "speech", "both agree"
+        with pytest.raises(ConfigError, match=r'-n: got "vision" \(.*"speech".*Leave -n out'):
+            read_jobs(replace(access, namespace="vision"), str(manifest))
+
+
+class Discovery(Silent, BaseHTTPRequestHandler):
+    """Answers what kubectl asks before it reads a JobSet."""
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        group, version = "jobset.x-k8s.io", "v1alpha2"
+        resource: Json = {
+            "name": "jobsets",
+            "singularName": "",
+            "namespaced": True,
+            "kind": "JobSet",
+            "verbs": ["create"],
+        }
+        version_of: Json = {"groupVersion": f"{group}/{version}", "version": version}
+        answers: dict[str, Json] = {
+            "/api": {"kind": "APIVersions", "versions": ["v1"]},
+            "/apis": {
+                "kind": "APIGroupList",
+                "groups": [{"name": group, "versions": [version_of], "preferredVersion": version_of}],
+            },
+            f"/apis/{group}/{version}": {
+                "kind": "APIResourceList",
+                "groupVersion": f"{group}/{version}",
+                "resources": [resource],
+            },
+            "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+        }
+        content = answers.get(path, {})
+        body = json.dumps(content).encode()
+        self.send_response(200 if content else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def test_job_that_follows_nothing_is_said_to() -> None:
