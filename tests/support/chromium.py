@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import AsyncGenerator
@@ -17,6 +18,8 @@ from holdfast.scheduling.json import Json, JsonValue
 from tests.support.json_objects import obj
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")
+#: Without a browser these tests are skipped; where this is `required`, they fail.
+REQUIRED: Final = os.environ.get("HOLDFAST_CHROMIUM") == "required"
 _SECONDS: Final = 180
 _KEYS: Final = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39, "ArrowDown": 40}
 
@@ -97,7 +100,7 @@ class Page:
 @asynccontextmanager
 async def chromium_page(folder: Path) -> AsyncGenerator[Page]:
     """A page of a browser of its own, for the length of the block."""
-    assert CHROMIUM is not None, "Chromium is on PATH"
+    assert CHROMIUM is not None, "Chromium is required, and not on PATH: `apt-get install chromium`"
     words = ("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run")
     browser = subprocess.Popen(
         [CHROMIUM, *words, f"--user-data-dir={folder}", "about:blank"],

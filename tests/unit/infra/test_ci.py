@@ -200,6 +200,16 @@ def test_the_workflows_call_each_target_that_is_made_for_them() -> None:
     assert called == made, "a workflow calls what is there, and nothing is there for no workflow"
 
 
+def test_the_slow_tests_have_a_browser_and_skip_none_that_needs_it() -> None:
+    steps = yaml.safe_load((PROJECT / ".github/workflows/check.yaml").read_text())["jobs"]["slow"]["steps"]
+    place = next(place for place, step in enumerate(steps) if "make slow" in str(step.get("run")))
+    assert steps[place]["env"]["HOLDFAST_CHROMIUM"] == "required", "a skipped test would pass unseen"
+    before = steps[place - 1]
+    assert "apt-get install --yes --no-install-recommends chromium" in before["run"], "where there is none"
+    assert before["if"] == "contains(matrix.shard.folders, 'tests/cluster/plugin')", "where its tests are"
+    assert (PROJECT / "tests/cluster/plugin/test_page.py").exists(), "they are still there"
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 def test_a_workflow_that_updates_a_stack_waits_for_the_one_before(file: Path) -> None:
     workflow = yaml.safe_load(file.read_text())
