@@ -18,6 +18,12 @@ from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
 _MIB: Final = 1024 * 1024
 TIMES: Final = ("jobs", "what", "decided", "pods gone", "resumed", "nodes for all", "19 of 20", "ratio")
 COSTS: Final = ("jobs", "what", "controller CPU", "JobSet CPU", "ratio", "controller", "JobSet", "ratio")
+AIMS: Final = ("jobs", "aim", "measured", "allowed", "reached")
+
+#: A move is no slower than a restart by JobSet, within what two runs of the same work differ by, for the median job and 19 of 20.
+MOST_TIME: Final = 1.05
+#: The CPU of the controller to that of JobSet for the same moves: at most what it was when the aim was set, and toward 1.
+MOST_CPU: Final = 1.5
 
 
 def time_rows(measured: Measured) -> list[Sequence[str]]:
@@ -55,6 +61,27 @@ def cost_rows(measured: Measured) -> list[Sequence[str]]:
     ]
 
 
+def aim_rows(measured: Measured) -> list[Sequence[str]]:
+    """Return a row for each aim: what was measured, what is allowed, and whether it is reached."""
+    moved, restarted = _bound(measured.move), _bound(measured.restart)
+    costs = measured.move
+    aims = (
+        ("move / restart, median", moved.median, restarted.median, MOST_TIME),
+        ("move / restart, 19 of 20", moved.most, restarted.most, MOST_TIME),
+        ("CPU of a move / JobSet's", costs.fallback.cpu_seconds, costs.jobset.cpu_seconds, MOST_CPU),
+    )
+    return [
+        (
+            str(measured.jobs),
+            aim,
+            _ratio(one, other),
+            f"{most:.2f}",
+            "–" if not other else "yes" if one / other <= most else "no",
+        )
+        for aim, one, other, most in aims
+    ]
+
+
 def _bound(wave: Wave) -> Spread:
     return spread(steps.bound for steps in wave.steps)
 
@@ -83,7 +110,7 @@ _GIB: Final = 1024**3
 
 
 def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], None]) -> None:
-    """Measure moves and restarts on a stack that is up, for each number of jobs, and print both tables.
+    """Measure moves and restarts on a stack that is up, for each number of jobs, and print the tables; the last one has the aims.
 
     The measurement stops, with a message, at a number that needs too much memory or whose jobs are not placed in time.
     """
@@ -121,3 +148,5 @@ def _print_tables(found: Sequence[Measured], say: Callable[[str], None]) -> None
         "already. A move leads to the next tier, a restart by JobSet stays on the tier. Pods stop at once on SIGTERM: a "
         "grace period adds to `pods gone` of both. CPU is the total of all jobs."
     )
+    say("")
+    say(render_table(AIMS, [row for each in found for row in aim_rows(each)]))

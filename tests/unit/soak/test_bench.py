@@ -1,6 +1,7 @@
 """The benchmarks: measurements, tables, the generated program and the seconds of moves."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from holdfast.policies.rule import Level
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.bench.measurement import Measurement, cheapest, measure, median_of, render, rows
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
-from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
+from tests.soak.bench.moves_report import AIMS, COSTS, TIMES, aim_rows, cost_rows, time_rows
 from tests.soak.bench.policy_pack import pack_rows
 from tests.soak.bench.policy_preview import PACKS, WITH
 from tests.soak.bench.policy_program import program, teams
@@ -131,3 +132,21 @@ def test_the_tables_compare_moves_with_restarts() -> None:
     assert costs[1][2:] == ("1.00 s", "2.00 s", "0.50", "1 MiB", "4 MiB", "0.25"), (
         "compared with the JobSet controller"
     )
+
+
+def test_the_last_table_says_of_each_aim_whether_it_is_reached() -> None:
+    rows = aim_rows(MOVES)
+    assert {len(row) for row in rows} == {len(AIMS)}, "a cell for each column"
+    assert [row[2:] for row in rows] == [
+        ("0.50", "1.05", "yes"),
+        ("0.50", "1.05", "yes"),
+        ("1.00", "1.50", "yes"),
+    ], "moves are no slower than restarts, and cost no more CPU than is allowed"
+    slow = replace(
+        MOVES, move=replace(MOVES.restart, fallback=Cost(cpu_seconds=4, bytes=1)), restart=MOVES.move
+    )
+    assert [(row[2], row[4]) for row in aim_rows(slow)] == [("2.00", "no"), ("2.00", "no"), ("2.00", "no")], (
+        "twice as slow, and twice the CPU"
+    )
+    idle = replace(MOVES, move=replace(MOVES.move, jobset=Cost(cpu_seconds=0, bytes=1)))
+    assert aim_rows(idle)[-1][2:] == ("–", "1.50", "–"), "nothing was measured to compare with"
