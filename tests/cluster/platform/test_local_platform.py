@@ -5,16 +5,19 @@ The tests run in the order they stand in, on one platform; each leaves it as it 
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
 from holdfast.rehearsal.commands import down
+from holdfast.rehearsal.scenarios.deadline import Plugin, keep_the_deadline, unmet_by_deadline
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
     unmet_by_restart,
 )
+from holdfast.rehearsal.scenarios.ladder_walk import unmet_by_walk, walk_the_ladder
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.placement import is_running
 from holdfast.rehearsal.scenarios.platform import Platform, applied
@@ -110,6 +113,19 @@ def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "the scenario went as it should"
     assert seen.submitters, "the pod that submits the job was placed as well"
+
+
+def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
+    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
+    assert unmet_by_walk(seen) == [], "the scenario went as it should"
+
+
+def test_a_jobset_keeps_its_deadline_and_the_plugin_shows_it(
+    platform: Platform, workspace: Workspace, tmp_path: Path
+) -> None:
+    plugin = Plugin(folder=tmp_path, kubeconfig=workspace.kubeconfig("local"))
+    seen = keep_the_deadline(platform, load_example(CHECKOUT, "jobset-spot-gpu"), plugin)
+    assert unmet_by_deadline(seen) == [], "the scenario went as it should"
 
 
 @pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
