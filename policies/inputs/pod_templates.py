@@ -25,6 +25,7 @@ from holdfast.scheduling.labels import (
     AKS_SCALE_SET_PRIORITY,
     AKS_SPOT_VALUE,
     CAPACITY_TYPE,
+    CHECKPOINTS,
     EFA_RESOURCE,
     GKE_PROVISIONING,
     GKE_SPOT,
@@ -65,6 +66,29 @@ _OF_NODE_STATES: Final = "node.kubernetes.io/"
 _EMPTY_TERM: Final = (
     "its node affinity starts with an empty term, for which Karpenter makes nodes that the scheduler rejects"
 )
+
+
+#: What a volume may be from, with the field that names it; the others are made with the pod.
+_NAMED_VOLUMES: Final = (
+    ("PersistentVolumeClaim", "persistentVolumeClaim", "claimName"),
+    ("ConfigMap", "configMap", "name"),
+    ("Secret", "secret", "secretName"),
+)
+_MADE_WITH_PODS: Final = frozenset({"name", "emptyDir", "downwardAPI", "projected", "ephemeral", "image"})
+#: Each training namespace has it.
+_CHECKPOINTS: Final = ("ConfigMap", CHECKPOINTS)
+
+
+def _of_one_cluster(volume: Value) -> str | None:
+    """Return a volume as a message names it; None for one that each pod makes, and for what is not known of it."""
+    if not is_object(volume):
+        return None
+    for kind, field_name, key in _NAMED_VOLUMES:
+        name = text_at(volume, field_name, key)
+        if name is not None:
+            is_common = name is UNKNOWN or (kind, name) == _CHECKPOINTS
+            return None if is_common else f"{kind} {name!r}"
+    return None if set(volume) <= _MADE_WITH_PODS else f"volume {text_at(volume, 'name')!r}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +153,12 @@ class PodTemplate:
         parts = (known_items(self.template, "spec", each) for each in ("initContainers", "containers"))
         found = (text_at(container, "image") for part in parts for container in part)
         return tuple(each for each in found if isinstance(each, str))
+
+    @property
+    def volumes_of_cluster(self) -> tuple[str, ...]:
+        """The volumes of its pods that are objects or disks of one cluster, as a message names them."""
+        volumes = known_items(self.template, "spec", "volumes")
+        return tuple(name for each in volumes if (name := _of_one_cluster(each)) is not None)
 
     @property
     def priority(self) -> str | Unknown | None:

@@ -17,7 +17,7 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import FOLLOWS_VALUE, MAX_COST, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
-from holdfast.scheduling.reachability.elsewhere import check_images
+from holdfast.scheduling.reachability.elsewhere import check_images, check_job_elsewhere
 from holdfast.scheduling.reachability.facts import Exported
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.walk import walk_together
@@ -45,8 +45,8 @@ class JobVerdict:
     """What is found about a job of the program.
 
     `walk` is its way down the ladder, None if it has none or it is not known; `broken` is why it cannot follow its ladder
-    whatever the pools are, `open` why it is not judged, `assumed` what its arrival takes for granted, `note` what is said about
-    it beside.
+    whatever the pools are, `open` why it is not judged, `assumed` what its arrival takes for granted, `elsewhere` what is not
+    judged of it on tiers in other clusters, `note` what is said about it beside.
     """
 
     job: DeclaredJob
@@ -55,6 +55,7 @@ class JobVerdict:
     broken: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -142,7 +143,18 @@ def _of_followers(
         + tuple(_unpullable(job, tiers))
         + job.rejected,
         open=unknown,
+        elsewhere=tuple(_unknown_elsewhere(job, tiers)),
     )
+
+
+def _unknown_elsewhere(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:
+    """Yield what is not known of a job's images and volumes on each tier in another cluster."""
+    templates = () if job.templates is UNKNOWN else job.templates
+    images = [image for each in templates for image in each.images]
+    volumes = [volume for each in templates for volume in each.volumes_of_cluster]
+    for tier in tiers:
+        for result in check_job_elsewhere(tier, images, volumes) if tier.cluster else ():
+            yield f"{messages.tier_title(tier.number, str(tier.pool), tier.cluster)}: {result.reason}"
 
 
 def _unpullable(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:

@@ -164,7 +164,7 @@ def problems_of_job(verdict: JobVerdict) -> Iterator[tuple[str, bool]]:
     """Yield the problems of a job of the program, and whether they are proven."""
     who, found = verdict.title, verdict.walk
     yield from ((f"{who} cannot fall back: {reason}", True) for reason in verdict.broken)
-    yield from ((f"{verdict.job.title}: {reason}.", False) for reason in verdict.open)
+    yield from ((f"{verdict.job.title}: {reason}.", False) for reason in (*verdict.open, *verdict.elsewhere))
     if verdict.note:
         yield f"{verdict.job.title}: {verdict.note}", False
     if found is None:

@@ -146,7 +146,14 @@ def _parts(
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
         yield from _of_ladder(ladder, pools)
-        yield from (_of_job(each, ladder, pools) for each in job_verdicts(ladder, pools, resources))
+        for job in job_verdicts(ladder, pools, resources):
+            yield _of_job(job, ladder, pools)
+            if job.elsewhere:
+                yield Verdict(
+                    about=f"{job.job.title} elsewhere",
+                    word=Word.NOT_JUDGED,
+                    reason=f"{'; '.join(job.elsewhere)}: {_NEVER}",
+                )
         about = {namespace.resource.urn, ladder.resource.urn}
         about |= {pool.resource.urn for name in ladder.pools for pool in pools.named(name)}
         yield from (verdict for urn, verdict in others if urn in about)

@@ -4,7 +4,8 @@ No job arrives on such a tier: while its cluster does not answer, only `procurem
 the ladder of the namespace over there, and reads its checkpoints under the address that the namespace over there has.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from holdfast.scheduling.json import UNKNOWN
@@ -47,7 +48,21 @@ EXPORT_LATER: Final = "what the stack of cluster {cluster} exports is not known 
 OLD_EXPORT: Final = "stack {stack} exports no facts of the pool. Update it with this release"
 CHECKPOINTS_LATER: Final = "where jobs keep their checkpoints is not known yet"
 CHECKPOINTS_NOT_KNOWN: Final = "whether jobs find their checkpoints there is not known: neither this program nor an output of that cluster's stack says it"
+#: What is not known of a job of the program that may move there.
+PULL_NOT_KNOWN: Final = (
+    "whether nodes of cluster {cluster} may pull {images}, from a registry of one account, is not known"
+)
+VOLUMES_NOT_KNOWN: Final = (
+    "whether cluster {cluster} has {volumes}, with the data that the job expects, is not known"
+)
 NO_TIMEOUT_FIX: Final = f"{SET_TIMEOUT_FIX}."
+
+
+#: Registries of one account or project: nodes of another one, and of another region's network, may not pull from them.
+_OF_ONE_ACCOUNT: Final = re.compile(
+    r"[0-9]{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?"
+    r"|[a-z0-9-]+-docker\.pkg\.dev|((us|eu|asia)\.)?gcr\.io|[a-z0-9-]+\.azurecr\.(io|cn|us)"
+)
 
 
 def check_elsewhere(tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
@@ -77,6 +92,26 @@ def check_images(exported: Exported, images: Iterable[str]) -> Iterator[CheckRes
         if exported.registry is not None and not image.partition("/")[0].endswith(exported.registry):
             values = {"stack": exported.stack, "registry": exported.registry, "image": image}
             yield Failed.by("images", OTHER_REGISTRY, **values)
+
+
+def check_job_elsewhere(
+    tier: TierFacts, images: Sequence[str], volumes: Iterable[str]
+) -> Iterator[Undetermined]:
+    """Yield what is not known of a job on a tier in another cluster: its images, and the volumes that are of its own cluster.
+
+    Images that nodes over there cannot pull are of `check_images`.
+    """
+    exported = tier.exported if isinstance(tier.exported, Exported) else None
+    refused = {each for each in images if exported and any(check_images(exported, (each,)))}
+    named = [each for each in dict.fromkeys(images) if _OF_ONE_ACCOUNT.fullmatch(each.partition("/")[0])]
+    unknown = ", ".join(each for each in named if each not in refused)
+    if unknown:
+        yield Undetermined(check="images", reason=PULL_NOT_KNOWN.format(cluster=tier.cluster, images=unknown))
+    mounted = ", ".join(dict.fromkeys(volumes))
+    if mounted:
+        yield Undetermined(
+            check="volumes", reason=VOLUMES_NOT_KNOWN.format(cluster=tier.cluster, volumes=mounted)
+        )
 
 
 def check_checkpoints(exported: Exported) -> Iterator[CheckResult]:

@@ -1,7 +1,7 @@
 """A tier in another cluster is judged by what its stack exports, and by no pool of this program that has its name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -10,7 +10,7 @@ from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_ends
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
 from tests.support.builders.policy_programs import program
 from tests.support.builders.program_jobs import TIERS, declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import A100, A100_SPOT, ladder, namespace, pools, resource
@@ -144,6 +144,65 @@ def test_job_whose_image_no_registry_there_has_stops_the_run(image: str, stops: 
         if "cannot pull ghcr.io" in each.message
     ]
     assert bool(found) is stops, "the nodes of an isolated network reach the registries of their region alone"
+
+
+def with_job(pod: Mapping[str, Value], *tiers: Value) -> list[StackResource]:
+    """A program with a job of these pods, and a ladder of these tiers."""
+    job = declared_jobset(cast("Json", pod))
+    made = ladder(list(tiers))
+    return [made if each.type.endswith(":FallbackPolicy") else each for each in job_program(job)]
+
+
+def pod_with(image: str, *volumes: Value) -> Mapping[str, Value]:
+    return {"containers": [{**requesting(cpu="3", memory="8Gi"), "image": image}], "volumes": list(volumes)}
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (pod_with("train:1"), None),
+        (pod_with("ghcr.io/lab/train:1"), None),
+        (
+            pod_with(f"123456789012{ECR}/train:1"),
+            f"may pull 123456789012{ECR}/train:1, from a registry of one account",
+        ),
+        (pod_with("europe-docker.pkg.dev/lab/images/train:1"), "may pull europe-docker.pkg.dev/lab/images/train:1"),
+        (pod_with("lab.azurecr.io/train:1"), "may pull lab.azurecr.io/train:1"),
+        (pod_with("train:1", {"name": "x", "emptyDir": {}}), None),
+        (pod_with("train:1", {"name": "x", "configMap": {"name": "checkpoints"}}), None),
+        (pod_with("train:1", {"name": "x", "configMap": {"name": UNKNOWN}}), None),
+        (
+            pod_with(
+                "train:1",
+                {"name": "d", "persistentVolumeClaim": {"claimName": "imagenet"}},
+                {"name": "k", "secret": {"secretName": "token"}},
+                {"name": "n", "nfs": {"server": "10.0.0.1", "path": "/"}},
+            ),
+            "has PersistentVolumeClaim 'imagenet', Secret 'token', volume 'n', with the data",
+        ),
+    ],
+)  # fmt: skip
+def test_images_and_volumes_of_a_job_that_may_move_are_not_judged(
+    pod: Mapping[str, Value], reason: str | None
+) -> None:
+    first, last = TIERS
+    resources = with_job(pod, first, AWAY, last)
+    (found,) = verdicts(resources, PACK_DEFAULTS)
+    said = [part for part in found.parts if part.about.endswith(" elsewhere")]
+    notes = [each.message for each in find_notes(resources, PACK_DEFAULTS) if "is not known" in each.message]
+    assert bool(said) is (reason is not None), f"{found}"
+    if reason is not None:
+        assert said[0].word is Word.NOT_JUDGED, "another cluster has its own"
+        assert reason in said[0].reason, f"{said[0]}"
+        assert TITLE in said[0].reason, "on which tier"
+        assert [each for each in notes if reason in each], "it is advice, too"
+    assert not find_unreachable(resources, PACK_DEFAULTS), "the job still reaches home's last tier"
+
+
+def test_volumes_of_a_job_that_stays_in_its_cluster_need_no_word() -> None:
+    pod = pod_with("lab.azurecr.io/train:1", {"name": "k", "secret": {"secretName": "token"}})
+    (found,) = verdicts(with_job(pod, *TIERS), PACK_DEFAULTS)
+    assert not [part for part in found.parts if part.about.endswith(" elsewhere")], "it is where they are"
 
 
 def test_ladder_is_never_proved_by_a_tier_elsewhere() -> None:
