@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict
+    from holdfast.scheduling.json import Json
 
 
 class NamespaceRole(StrEnum):
@@ -29,14 +29,14 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = {
 }
 
 
-def namespace_rules(role: NamespaceRole) -> Sequence[PolicyRuleArgsDict]:
+def namespace_rules(role: NamespaceRole) -> Sequence[Json]:
     """Return the rules of a role.
 
     `view` reads jobs, their pods and logs. `submit` also creates, changes and deletes jobs and the ConfigMaps
     with their programs, and deletes pods. Neither reads secrets or changes the namespace's ladder and quota.
     """
-    reads: list[PolicyRuleArgsDict] = [
-        {"api_groups": [group], "resources": list(resources), "verbs": list(_READ)}
+    reads: list[Json] = [
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(_READ)}
         for group, resources in (*_SHOWN.items(), *_JOBS.items())
     ]
     if role is NamespaceRole.VIEW:
@@ -44,11 +44,11 @@ def namespace_rules(role: NamespaceRole) -> Sequence[PolicyRuleArgsDict]:
     return [
         *reads,
         *(
-            {"api_groups": [group], "resources": list(resources), "verbs": list(_WRITE)}
+            {"apiGroups": [group], "resources": list(resources), "verbs": list(_WRITE)}
             for group, resources in _JOBS.items()
         ),
-        {"api_groups": [""], "resources": ["configmaps"], "verbs": list(_WRITE)},
-        {"api_groups": [""], "resources": ["pods"], "verbs": ["delete"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": list(_WRITE)},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
     ]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.rbac.v1 import Role, RoleBinding
 
+from holdfast.components.kubernetes_object import RBAC, KubernetesObject
 from holdfast.components.namespace_permissions import NamespaceRole, group_of, namespace_rules
 
 
@@ -29,27 +29,33 @@ class NamespaceRoles(ComponentResource):
     def __init__(self, name: str, args: NamespaceRolesArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:NamespaceRoles", name, None, opts)
         for role in args.roles:
-            made = Role(
+            metadata = {"name": f"holdfast-{role}", "namespace": args.namespace}
+            made = KubernetesObject(
                 f"{name}-{role}",
-                metadata={"name": f"holdfast-{role}", "namespace": args.namespace},
-                rules=list(namespace_rules(role)),
+                RBAC,
+                "Role",
+                {"metadata": metadata, "rules": namespace_rules(role)},
                 opts=ResourceOptions(parent=self),
             )
-            RoleBinding(
+            KubernetesObject(
                 f"{name}-{role}-binding",
-                metadata={"name": f"holdfast-{role}", "namespace": args.namespace},
-                role_ref={
-                    "api_group": "rbac.authorization.k8s.io",
-                    "kind": "Role",
-                    "name": f"holdfast-{role}",
+                RBAC,
+                "RoleBinding",
+                {
+                    "metadata": metadata,
+                    "roleRef": {
+                        "apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "Role",
+                        "name": f"holdfast-{role}",
+                    },
+                    "subjects": [
+                        {
+                            "apiGroup": "rbac.authorization.k8s.io",
+                            "kind": "Group",
+                            "name": group_of(args.namespace, role),
+                        }
+                    ],
                 },
-                subjects=[
-                    {
-                        "api_group": "rbac.authorization.k8s.io",
-                        "kind": "Group",
-                        "name": group_of(args.namespace, role),
-                    }
-                ],
                 opts=ResourceOptions(parent=self, depends_on=[made]),
             )
         self.register_outputs({})

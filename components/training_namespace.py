@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota, ServiceAccount
-from pulumi_kubernetes.rbac.v1 import RoleBinding
 
 from holdfast.components.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT, role_ref
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.components.kubernetes_object import RBAC, KubernetesObject
 from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.labels import (
     CHECKPOINT_URI,
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Input
-    from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
-    from pulumi_kubernetes.rbac.v1 import RoleRefArgsDict, SubjectArgsDict
 
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.ladder import Ladder
@@ -98,43 +94,55 @@ class TrainingNamespace(ComponentResource):
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:TrainingNamespace", name, None, opts)
-        namespace = Namespace(
+        namespace = KubernetesObject(
             f"{name}-namespace",
-            metadata={
-                "name": args.namespace,
-                "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
+            "v1",
+            "Namespace",
+            {
+                "metadata": {
+                    "name": args.namespace,
+                    "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
+                }
             },
             opts=ResourceOptions(parent=self),
         )
         # The namespace's name is a plain string, not an output, so that policies know it on preview. The
         # objects are deleted with the namespace: deleting them one by one would take them from running jobs.
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
-        ServiceAccount(
+        KubernetesObject(
             f"{name}-{SERVICE_ACCOUNT}",
-            metadata=_account(args),
+            "v1",
+            "ServiceAccount",
             # Training pods do not use the Kubernetes API, and cloud access uses tokens of its own.
-            automount_service_account_token=False,
+            {"metadata": _account(args), "automountServiceAccountToken": False},
             opts=inside,
         )
-        ConfigMap(
+        KubernetesObject(
             f"{name}-{CHECKPOINTS}",
-            metadata={"name": CHECKPOINTS, "namespace": args.namespace},
-            data={CHECKPOINT_URI: args.checkpoint_uri},
+            "v1",
+            "ConfigMap",
+            {
+                "metadata": {"name": CHECKPOINTS, "namespace": args.namespace},
+                "data": {CHECKPOINT_URI: args.checkpoint_uri},
+            },
             opts=inside,
         )
-        CustomResource(
+        KubernetesObject(
             f"{name}-{LADDER}",
-            api_version=API_VERSION,
-            kind=KIND,
-            metadata={"name": LADDER, "namespace": args.namespace},
-            spec=_spec(args),
+            API_VERSION,
+            KIND,
+            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
             opts=inside,
         )
-        RoleBinding(
+        KubernetesObject(
             f"{name}-{JOBS_ROLE}",
-            metadata={"name": JOBS_ROLE, "namespace": args.namespace},
-            role_ref=cast("RoleRefArgsDict", role_ref("ClusterRole", JOBS_ROLE)),
-            subjects=[cast("SubjectArgsDict", SUBJECT)],
+            RBAC,
+            "RoleBinding",
+            {
+                "metadata": {"name": JOBS_ROLE, "namespace": args.namespace},
+                "roleRef": role_ref("ClusterRole", JOBS_ROLE),
+                "subjects": [SUBJECT],
+            },
             opts=inside,
         )
         if args.accepted:
@@ -142,18 +150,26 @@ class TrainingNamespace(ComponentResource):
                 {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": each}
                 for each in args.accepted
             ]
-            RoleBinding(
+            KubernetesObject(
                 f"{name}-{COPIES_ROLE}",
-                metadata={"name": COPIES_ROLE, "namespace": args.namespace},
-                role_ref=cast("RoleRefArgsDict", role_ref("ClusterRole", COPIES_ROLE)),
-                subjects=cast("list[SubjectArgsDict]", users),
+                RBAC,
+                "RoleBinding",
+                {
+                    "metadata": {"name": COPIES_ROLE, "namespace": args.namespace},
+                    "roleRef": role_ref("ClusterRole", COPIES_ROLE),
+                    "subjects": users,
+                },
                 opts=inside,
             )
         if args.quota is not None:
-            ResourceQuota(
+            KubernetesObject(
                 f"{name}-quota",
-                metadata={"name": QUOTA, "namespace": args.namespace},
-                spec={"hard": quota_limits(args.quota)},
+                "v1",
+                "ResourceQuota",
+                {
+                    "metadata": {"name": QUOTA, "namespace": args.namespace},
+                    "spec": {"hard": quota_limits(args.quota)},
+                },
                 opts=inside,
             )
         self.register_outputs({})
@@ -176,6 +192,6 @@ def quota_limits(quota: Quota) -> Mapping[str, str]:
     return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
 
 
-def _account(args: TrainingNamespaceArgs) -> ObjectMetaArgsDict:
-    metadata: ObjectMetaArgsDict = {"name": args.service_account, "namespace": args.namespace}
+def _account(args: TrainingNamespaceArgs) -> Mapping[str, object]:
+    metadata = {"name": args.service_account, "namespace": args.namespace}
     return {**metadata, "annotations": args.identity} if args.identity else metadata

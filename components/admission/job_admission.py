@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-    MutatingAdmissionPolicyBindingSpecArgsDict,
-    MutatingAdmissionPolicySpecArgsDict,
-)
 
 from holdfast.components.admission.job_expressions import JobKind, variables
 from holdfast.components.admission.job_patches import as_json_patches, reapplication_variables
@@ -20,6 +14,7 @@ from holdfast.components.admission.jobset import JOBSET, jobset_patches, jobset_
 from holdfast.components.admission.rayjob import RAYJOB, rayjob_patches, rayjob_repairs
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.kubernetes_object import ADMISSION, KubernetesObject
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
 
@@ -149,16 +144,18 @@ class JobAdmission(ComponentResource):
     def __init__(self, name: str, args: JobAdmissionArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:JobAdmission", name, None, opts)
         for each in job_manifests(args.capacity):
-            policy = MutatingAdmissionPolicy(
+            policy = KubernetesObject(
                 f"{name}-{each.name}",
-                metadata={"name": each.name},
-                spec=cast("MutatingAdmissionPolicySpecArgsDict", each.policy),
+                ADMISSION,
+                "MutatingAdmissionPolicy",
+                {"metadata": {"name": each.name}, "spec": each.policy},
                 opts=ResourceOptions(parent=self),
             )
-            MutatingAdmissionPolicyBinding(
+            KubernetesObject(
                 f"{name}-{each.name}-binding",
-                metadata={"name": each.name},
-                spec=cast("MutatingAdmissionPolicyBindingSpecArgsDict", each.binding),
+                ADMISSION,
+                "MutatingAdmissionPolicyBinding",
+                {"metadata": {"name": each.name}, "spec": each.binding},
                 opts=ResourceOptions(parent=self, depends_on=[policy]),
             )
         self.register_outputs({})

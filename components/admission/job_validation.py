@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-    ValidatingAdmissionPolicyBindingSpecArgsDict,
-    ValidatingAdmissionPolicySpecArgsDict,
-)
 
 from holdfast.components.admission import job_faults as faults
 from holdfast.components.admission import shape_checks as walk
@@ -29,6 +23,7 @@ from holdfast.components.admission.rayjob import RAYJOB
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection
 from holdfast.components.admission.shape_checks import jobset_pods, rayjob_pods, shapes
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.kubernetes_object import ADMISSION, KubernetesObject
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import (
     CONTROLLER,
@@ -266,16 +261,18 @@ class JobValidation(ComponentResource):
     def __init__(self, name: str, args: JobValidationArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:JobValidation", name, None, opts)
         for each in job_validations(args.rules, args.capacity, args.claims):
-            policy = ValidatingAdmissionPolicy(
+            policy = KubernetesObject(
                 f"{name}-{each.name}",
-                metadata={"name": each.name},
-                spec=cast("ValidatingAdmissionPolicySpecArgsDict", each.policy),
+                ADMISSION,
+                "ValidatingAdmissionPolicy",
+                {"metadata": {"name": each.name}, "spec": each.policy},
                 opts=ResourceOptions(parent=self),
             )
-            ValidatingAdmissionPolicyBinding(
+            KubernetesObject(
                 f"{name}-{each.name}-binding",
-                metadata={"name": each.name},
-                spec=cast("ValidatingAdmissionPolicyBindingSpecArgsDict", each.binding),
+                ADMISSION,
+                "ValidatingAdmissionPolicyBinding",
+                {"metadata": {"name": each.name}, "spec": each.binding},
                 opts=ResourceOptions(parent=self, depends_on=[policy]),
             )
         self.register_outputs({})

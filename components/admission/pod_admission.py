@@ -5,15 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-    MutatingAdmissionPolicyBindingSpecArgsDict,
-    MutatingAdmissionPolicySpecArgsDict,
-)
 
 from holdfast.components.admission.expressions import (
     ASKS_VARIABLE,
@@ -36,6 +29,7 @@ from holdfast.components.admission.rules import (
     TolerationRule,
     version_problem,
 )
+from holdfast.components.kubernetes_object import ADMISSION, KubernetesObject
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
@@ -134,16 +128,21 @@ class TrainingAdmission(ComponentResource):
             raise ConfigError([problem])
         super().__init__("holdfast:index:TrainingAdmission", name, None, opts)
         for rule in args.rules:
-            policy = MutatingAdmissionPolicy(
+            policy = KubernetesObject(
                 f"{name}-{rule.name}",
-                metadata={"name": policy_name(rule), "annotations": policy_annotations(rule)},
-                spec=cast("MutatingAdmissionPolicySpecArgsDict", policy_spec(rule)),
+                ADMISSION,
+                "MutatingAdmissionPolicy",
+                {
+                    "metadata": {"name": policy_name(rule), "annotations": policy_annotations(rule)},
+                    "spec": policy_spec(rule),
+                },
                 opts=ResourceOptions(parent=self),
             )
-            MutatingAdmissionPolicyBinding(
+            KubernetesObject(
                 f"{name}-{rule.name}-binding",
-                metadata={"name": policy_name(rule)},
-                spec=cast("MutatingAdmissionPolicyBindingSpecArgsDict", binding_spec(rule)),
+                ADMISSION,
+                "MutatingAdmissionPolicyBinding",
+                {"metadata": {"name": policy_name(rule)}, "spec": binding_spec(rule)},
                 opts=ResourceOptions(parent=self, depends_on=[policy]),
             )
         self.register_outputs({})

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_kubernetes.core.v1 import PersistentVolume, PersistentVolumeClaim
+
+from holdfast.components.kubernetes_object import KubernetesObject
 
 #: The name of the PersistentVolumeClaim in each training namespace.
 CLAIM: Final = "checkpoints"
@@ -37,19 +38,23 @@ class CheckpointBucket(ComponentResource):
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
         self._directory = Path(args.directory)
         for namespace in args.namespaces:
-            PersistentVolume(
+            KubernetesObject(
                 f"{name}-{namespace}",
-                metadata={"name": volume_name(namespace)},
-                spec={
-                    "capacity": {"storage": NOMINAL_SIZE},
-                    "access_modes": ["ReadWriteMany"],
-                    # Checkpoints outlive the claim, the namespace and the stack.
-                    "persistent_volume_reclaim_policy": "Retain",
-                    # Empty, not absent: an absent class means the default class, which provisions volumes.
-                    "storage_class_name": "",
-                    # No other claim can bind to the volume.
-                    "claim_ref": {"namespace": namespace, "name": CLAIM},
-                    "host_path": {"path": str(self._directory / namespace), "type": "DirectoryOrCreate"},
+                "v1",
+                "PersistentVolume",
+                {
+                    "metadata": {"name": volume_name(namespace)},
+                    "spec": {
+                        "capacity": {"storage": NOMINAL_SIZE},
+                        "accessModes": ["ReadWriteMany"],
+                        # Checkpoints outlive the claim, the namespace and the stack.
+                        "persistentVolumeReclaimPolicy": "Retain",
+                        # Empty, not absent: an absent class means the default class, which provisions volumes.
+                        "storageClassName": "",
+                        # No other claim can bind to the volume.
+                        "claimRef": {"namespace": namespace, "name": CLAIM},
+                        "hostPath": {"path": str(self._directory / namespace), "type": "DirectoryOrCreate"},
+                    },
                 },
                 opts=ResourceOptions(parent=self),
             )
@@ -80,14 +85,18 @@ class CheckpointClaim(ComponentResource):
 
     def __init__(self, name: str, args: CheckpointClaimArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointClaim", name, None, opts)
-        PersistentVolumeClaim(
+        KubernetesObject(
             f"{name}-claim",
-            metadata={"name": CLAIM, "namespace": args.namespace},
-            spec={
-                "access_modes": ["ReadWriteMany"],
-                "storage_class_name": "",
-                "volume_name": volume_name(args.namespace),
-                "resources": {"requests": {"storage": NOMINAL_SIZE}},
+            "v1",
+            "PersistentVolumeClaim",
+            {
+                "metadata": {"name": CLAIM, "namespace": args.namespace},
+                "spec": {
+                    "accessModes": ["ReadWriteMany"],
+                    "storageClassName": "",
+                    "volumeName": volume_name(args.namespace),
+                    "resources": {"requests": {"storage": NOMINAL_SIZE}},
+                },
             },
             opts=ResourceOptions(parent=self),
         )

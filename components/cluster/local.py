@@ -7,8 +7,8 @@ from typing import Final
 
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
-from pulumi_kubernetes.core.v1 import Node
 
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, ON_DEMAND, OS, SYSTEM, SYSTEM_VALUE, ZONE
 from holdfast.scheduling.machines import LOCAL_ZONES
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
@@ -51,24 +51,32 @@ class LocalCluster(ComponentResource):
             f"{name}-kubernetes", kubeconfig=args.kubeconfig, opts=ResourceOptions(parent=self)
         )
         for index in range(args.system_nodes):
-            Node(
+            KubernetesObject(
                 f"{name}-system-{index}",
-                metadata={
-                    "name": f"system-{index}",
-                    "annotations": _NODE_METADATA,
-                    "labels": {
-                        "kubernetes.io/hostname": f"system-{index}",
-                        ARCH: "amd64",
-                        OS: "linux",
-                        CAPACITY_TYPE: ON_DEMAND,
-                        SYSTEM: SYSTEM_VALUE,
-                        ZONE: LOCAL_ZONES[index % len(LOCAL_ZONES)],
+                "v1",
+                "Node",
+                {
+                    "metadata": {
+                        "name": f"system-{index}",
+                        "annotations": _NODE_METADATA,
+                        "labels": {
+                            "kubernetes.io/hostname": f"system-{index}",
+                            ARCH: "amd64",
+                            OS: "linux",
+                            CAPACITY_TYPE: ON_DEMAND,
+                            SYSTEM: SYSTEM_VALUE,
+                            ZONE: LOCAL_ZONES[index % len(LOCAL_ZONES)],
+                        },
                     },
-                },
-                spec={
-                    "taints": [
-                        {"key": SYSTEM_TAINT.key, "value": SYSTEM_TAINT.value, "effect": SYSTEM_TAINT.effect}
-                    ]
+                    "spec": {
+                        "taints": [
+                            {
+                                "key": SYSTEM_TAINT.key,
+                                "value": SYSTEM_TAINT.value,
+                                "effect": SYSTEM_TAINT.effect,
+                            }
+                        ]
+                    },
                 },
                 opts=ResourceOptions(parent=self, provider=self.kubernetes),
             )

@@ -8,19 +8,15 @@ namespace.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.core.v1 import ServiceAccount
-from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
+from holdfast.components.kubernetes_object import RBAC, KubernetesObject
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
-    from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, RoleRefArgsDict, SubjectArgsDict
 
     from holdfast.scheduling.json import Json
 
@@ -120,65 +116,66 @@ class ControllerAccess(ComponentResource):
 
     def __init__(self, name: str, args: ControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ControllerAccess", name, None, opts)
-        ServiceAccount(
+        KubernetesObject(
             f"{name}-account",
-            metadata={"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE},
+            "v1",
+            "ServiceAccount",
+            {"metadata": {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}},
             opts=ResourceOptions(parent=self),
         )
-        reading = ClusterRole(
+        reading = KubernetesObject(
             f"{name}-cluster-role",
-            metadata={"name": CONTROLLER},
-            rules=_rules(CLUSTER_RULES),
+            RBAC,
+            "ClusterRole",
+            {"metadata": {"name": CONTROLLER}, "rules": CLUSTER_RULES},
             opts=ResourceOptions(parent=self),
         )
-        ClusterRoleBinding(
+        KubernetesObject(
             f"{name}-cluster-role-binding",
-            metadata={"name": CONTROLLER},
-            role_ref=_role("ClusterRole", CONTROLLER),
-            subjects=_subjects(),
+            RBAC,
+            "ClusterRoleBinding",
+            {
+                "metadata": {"name": CONTROLLER},
+                "roleRef": role_ref("ClusterRole", CONTROLLER),
+                "subjects": [SUBJECT],
+            },
             opts=ResourceOptions(parent=self, depends_on=[reading]),
         )
-        ClusterRole(
+        KubernetesObject(
             f"{name}-jobs-role",
-            metadata={"name": JOBS_ROLE},
-            rules=_rules([*JOB_RULES, *(TRANSFER_RULES if args.leaves else ())]),
+            RBAC,
+            "ClusterRole",
+            {
+                "metadata": {"name": JOBS_ROLE},
+                "rules": [*JOB_RULES, *(TRANSFER_RULES if args.leaves else ())],
+            },
             opts=ResourceOptions(parent=self),
         )
         if args.accepts:
-            ClusterRole(
+            KubernetesObject(
                 f"{name}-copies-role",
-                metadata={"name": COPIES_ROLE},
-                rules=_rules(COPY_RULES),
+                RBAC,
+                "ClusterRole",
+                {"metadata": {"name": COPIES_ROLE}, "rules": COPY_RULES},
                 opts=ResourceOptions(parent=self),
             )
         for namespace, rules in (
             (CONTROLLER_NAMESPACE, LEASE_RULES),
             (RESERVATION_NAMESPACE, PLACEHOLDER_RULES),
         ):
-            metadata: ObjectMetaArgsDict = {"name": CONTROLLER, "namespace": namespace}
-            role = Role(
+            metadata = {"name": CONTROLLER, "namespace": namespace}
+            role = KubernetesObject(
                 f"{name}-{namespace}-role",
-                metadata=metadata,
-                rules=_rules(rules),
+                RBAC,
+                "Role",
+                {"metadata": metadata, "rules": rules},
                 opts=ResourceOptions(parent=self),
             )
-            RoleBinding(
+            KubernetesObject(
                 f"{name}-{namespace}-role-binding",
-                metadata=metadata,
-                role_ref=_role("Role", CONTROLLER),
-                subjects=_subjects(),
+                RBAC,
+                "RoleBinding",
+                {"metadata": metadata, "roleRef": role_ref("Role", CONTROLLER), "subjects": [SUBJECT]},
                 opts=ResourceOptions(parent=self, depends_on=[role]),
             )
         self.register_outputs({})
-
-
-def _rules(rules: Sequence[Json]) -> Sequence[PolicyRuleArgsDict]:
-    return cast("Sequence[PolicyRuleArgsDict]", rules)
-
-
-def _role(kind: str, name: str) -> RoleRefArgsDict:
-    return cast("RoleRefArgsDict", role_ref(kind, name))
-
-
-def _subjects() -> Sequence[SubjectArgsDict]:
-    return cast("Sequence[SubjectArgsDict]", [SUBJECT])

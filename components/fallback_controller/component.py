@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.apps.v1 import Deployment
-from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Service
-from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
-from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs
 from holdfast.components.fallback_controller.clusters import (
@@ -30,6 +26,7 @@ from holdfast.components.fallback_controller.write_policy import (
     ControllerWritePolicy,
     ControllerWritePolicyArgs,
 )
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.components.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_TOLERATIONS,
@@ -48,10 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Resource
-    from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
-    from pulumi_kubernetes.core.v1 import ServiceSpecArgsDict
-    from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
-    from pulumi_kubernetes.policy.v1 import PodDisruptionBudgetSpecArgsDict
 
     from holdfast.components.fallback_controller.program import ControllerImages
     from holdfast.scheduling.json import Json
@@ -217,20 +210,26 @@ class FallbackController(ComponentResource):
     def __init__(self, name: str, args: FallbackControllerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:FallbackController", name, None, opts)
         namespaces = [
-            Namespace(
+            KubernetesObject(
                 f"{name}-{namespace}",
-                metadata={"name": namespace, "labels": _POD_SECURITY},
+                "v1",
+                "Namespace",
+                {"metadata": {"name": namespace, "labels": _POD_SECURITY}},
                 opts=ResourceOptions(parent=self),
             )
             for namespace in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)
         ]
-        priority = PriorityClass(
+        priority = KubernetesObject(
             f"{name}-priority",
-            metadata={"name": RESERVATION_PRIORITY_CLASS},
-            description="Placeholders that hold capacity for a job that is about to move up its ladder.",
-            value=RESERVATION_PRIORITY,
-            # Placeholder pods wait for free capacity and preempt nothing.
-            preemption_policy="Never",
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            {
+                "metadata": {"name": RESERVATION_PRIORITY_CLASS},
+                "description": "Placeholders that hold capacity for a job that is about to move up its ladder.",
+                "value": RESERVATION_PRIORITY,
+                # Placeholder pods wait for free capacity and preempt nothing.
+                "preemptionPolicy": "Never",
+            },
             opts=ResourceOptions(parent=self),
         )
         leaves = bool(args.clusters)
@@ -255,19 +254,31 @@ class FallbackController(ComponentResource):
             )
         if leaves:
             others.append(
-                ConfigMap(
+                KubernetesObject(
                     f"{name}-clusters",
-                    metadata={"name": CONFIG_MAP, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
-                    data=config_map_data(args.clusters),
+                    "v1",
+                    "ConfigMap",
+                    {
+                        "metadata": {"name": CONFIG_MAP, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
+                        "data": config_map_data(args.clusters),
+                    },
                     opts=ResourceOptions(parent=self, depends_on=namespaces),
                 )
             )
         programs = [
-            ConfigMap(
+            KubernetesObject(
                 f"{name}-{archive.name}-{archive.digest[:16]}",
-                metadata={"name": archive.config_map, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
-                immutable=True,
-                binary_data=archive.binary_data,
+                "v1",
+                "ConfigMap",
+                {
+                    "metadata": {
+                        "name": archive.config_map,
+                        "namespace": CONTROLLER_NAMESPACE,
+                        "labels": LABELS,
+                    },
+                    "immutable": True,
+                    "binaryData": archive.binary_data,
+                },
                 opts=ResourceOptions(
                     parent=self,
                     depends_on=namespaces,
@@ -280,33 +291,32 @@ class FallbackController(ComponentResource):
         inside = ResourceOptions(
             parent=self, depends_on=[*namespaces, priority, access, writes, *others, *programs]
         )
-        metadata: ObjectMetaArgsDict = {
-            "name": CONTROLLER,
-            "namespace": CONTROLLER_NAMESPACE,
-            "labels": LABELS,
-        }
-        Deployment(
+        metadata: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS}
+        KubernetesObject(
             f"{name}-deployment",
-            metadata=metadata,
-            spec=cast(
-                "DeploymentSpecArgsDict",
-                deployment_spec(
+            "apps/v1",
+            "Deployment",
+            {
+                "metadata": metadata,
+                "spec": deployment_spec(
                     args.images, args.replicas, args.webhook_secret, args.karpenter_metrics, args.clusters
                 ),
-            ),
+            },
             opts=inside,
         )
-        Service(
+        KubernetesObject(
             f"{name}-metrics",
-            metadata=metadata,
-            spec=cast("ServiceSpecArgsDict", metrics_service_spec()),
+            "v1",
+            "Service",
+            {"metadata": metadata, "spec": metrics_service_spec()},
             opts=inside,
         )
         if args.replicas > 1:
-            PodDisruptionBudget(
+            KubernetesObject(
                 f"{name}-disruption-budget",
-                metadata=metadata,
-                spec=cast("PodDisruptionBudgetSpecArgsDict", disruption_budget_spec()),
+                "policy/v1",
+                "PodDisruptionBudget",
+                {"metadata": metadata, "spec": disruption_budget_spec()},
                 opts=inside,
             )
         self.register_outputs({})

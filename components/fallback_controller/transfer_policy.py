@@ -7,25 +7,17 @@ do here. Both compare objects as `holdfast.fallback.state_machine.transfer` has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-)
 
 from holdfast.components.admission.expressions import text, texts
 from holdfast.components.fallback_controller.write_policy import ACCOUNT
+from holdfast.components.kubernetes_object import ADMISSION, KubernetesObject
 from holdfast.scheduling.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pulumi_kubernetes.admissionregistration.v1 import (
-        ValidatingAdmissionPolicyBindingSpecArgsDict,
-        ValidatingAdmissionPolicySpecArgsDict,
-    )
 
     from holdfast.scheduling.json import Json, JsonValue
 
@@ -206,16 +198,18 @@ class TransferPolicy(ComponentResource):
             **({COPIES_POLICY: copies_policy_spec(args.accounts)} if args.accounts else {}),
         }
         for policy_name, spec in specs.items():
-            policy = ValidatingAdmissionPolicy(
+            policy = KubernetesObject(
                 f"{name}-{policy_name}",
-                metadata={"name": policy_name},
-                spec=cast("ValidatingAdmissionPolicySpecArgsDict", spec),
+                ADMISSION,
+                "ValidatingAdmissionPolicy",
+                {"metadata": {"name": policy_name}, "spec": spec},
                 opts=ResourceOptions(parent=self),
             )
-            ValidatingAdmissionPolicyBinding(
+            KubernetesObject(
                 f"{name}-{policy_name}-binding",
-                metadata={"name": policy_name},
-                spec=cast("ValidatingAdmissionPolicyBindingSpecArgsDict", binding_spec(policy_name)),
+                ADMISSION,
+                "ValidatingAdmissionPolicyBinding",
+                {"metadata": {"name": policy_name}, "spec": binding_spec(policy_name)},
                 opts=ResourceOptions(parent=self, depends_on=[policy]),
             )
         self.register_outputs({})

@@ -8,15 +8,12 @@ a label of a node or job, a pod that is no placeholder. A stolen token can there
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.admissionregistration.v1 import (
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-)
 
 from holdfast.components.admission.expressions import text, texts
+from holdfast.components.kubernetes_object import ADMISSION, KubernetesObject
 from holdfast.scheduling.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
@@ -38,11 +35,6 @@ from holdfast.scheduling.labels import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from pulumi_kubernetes.admissionregistration.v1 import (
-        ValidatingAdmissionPolicyBindingSpecArgsDict,
-        ValidatingAdmissionPolicySpecArgsDict,
-    )
 
     from holdfast.scheduling.json import Json, JsonValue
 
@@ -370,19 +362,21 @@ class ControllerWritePolicy(ComponentResource):
         self, name: str, args: ControllerWritePolicyArgs, opts: ResourceOptions | None = None
     ) -> None:
         super().__init__("holdfast:index:ControllerWritePolicy", name, None, opts)
-        policy = ValidatingAdmissionPolicy(
+        policy = KubernetesObject(
             f"{name}-policy",
-            metadata={"name": NAME},
-            spec=cast(
-                "ValidatingAdmissionPolicySpecArgsDict",
-                policy_spec(args.placeholder_image, transfers=args.transfers),
-            ),
+            ADMISSION,
+            "ValidatingAdmissionPolicy",
+            {
+                "metadata": {"name": NAME},
+                "spec": policy_spec(args.placeholder_image, transfers=args.transfers),
+            },
             opts=ResourceOptions(parent=self),
         )
-        ValidatingAdmissionPolicyBinding(
+        KubernetesObject(
             f"{name}-binding",
-            metadata={"name": NAME},
-            spec=cast("ValidatingAdmissionPolicyBindingSpecArgsDict", binding_spec()),
+            ADMISSION,
+            "ValidatingAdmissionPolicyBinding",
+            {"metadata": {"name": NAME}, "spec": binding_spec()},
             opts=ResourceOptions(parent=self, depends_on=[policy]),
         )
         self.register_outputs({})

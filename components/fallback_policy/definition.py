@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition, CustomResourceDefinitionSpecArgsDict
 
 from holdfast.components.fallback_policy.schema import policy_schema
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.scheduling.json import Json
 
 GROUP = "holdfast.dev"
@@ -60,10 +58,11 @@ class FallbackPolicyDefinition(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:FallbackPolicyDefinition", name, None, opts)
-        CustomResourceDefinition(
+        KubernetesObject(
             f"{name}-crd",
-            metadata={"name": DEFINITION},
-            spec=cast("CustomResourceDefinitionSpecArgsDict", definition_spec()),
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            {"metadata": {"name": DEFINITION}, "spec": definition_spec()},
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

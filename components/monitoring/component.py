@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.core.v1 import ConfigMap
 
 from holdfast.components.fallback_controller.component import LABELS
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.components.monitoring.alerts import NAME, rule_group
 from holdfast.components.monitoring.dashboard import dashboard
 from holdfast.scheduling.json import Json
@@ -49,14 +48,18 @@ class Monitoring(ComponentResource):
         super().__init__("holdfast:index:Monitoring", name, None, opts)
         inside = ResourceOptions(parent=self)
         if args.has_dashboard:
-            ConfigMap(
+            KubernetesObject(
                 f"{name}-dashboard",
-                metadata={
-                    "name": f"{NAME}-dashboard",
-                    "namespace": CONTROLLER_NAMESPACE,
-                    "labels": {**LABELS, **_DASHBOARD_LABEL},
+                "v1",
+                "ConfigMap",
+                {
+                    "metadata": {
+                        "name": f"{NAME}-dashboard",
+                        "namespace": CONTROLLER_NAMESPACE,
+                        "labels": {**LABELS, **_DASHBOARD_LABEL},
+                    },
+                    "data": {"holdfast.json": json.dumps(dashboard(), indent=1)},
                 },
-                data={"holdfast.json": json.dumps(dashboard(), indent=1)},
                 opts=inside,
             )
         if args.has_alerts:
@@ -64,16 +67,18 @@ class Monitoring(ComponentResource):
                 ("PrometheusRule", {"groups": [rule_group()]}),
                 ("ServiceMonitor", service_monitor_spec()),
             ):
-                CustomResource(
+                KubernetesObject(
                     f"{name}-{kind.lower()}",
-                    api_version=OPERATOR_API,
-                    kind=kind,
-                    metadata={
-                        "name": NAME,
-                        "namespace": CONTROLLER_NAMESPACE,
-                        "labels": {**LABELS, **args.labels},
+                    OPERATOR_API,
+                    kind,
+                    {
+                        "metadata": {
+                            "name": NAME,
+                            "namespace": CONTROLLER_NAMESPACE,
+                            "labels": {**LABELS, **args.labels},
+                        },
+                        "spec": spec,
                     },
-                    spec=spec,
                     opts=inside,
                 )
         self.register_outputs({})

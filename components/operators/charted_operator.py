@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
+from holdfast.components.kubernetes_object import HelmRelease, KubernetesObject
 from holdfast.scheduling.operators import OPERATORS
 
 if TYPE_CHECKING:
@@ -51,9 +50,11 @@ def chart_reference(charts: str | None, chart: str) -> ChartReference:
     return ChartReference(chart=f"{source.rstrip('/')}/{chart}")
 
 
-def repository_opts(reference: ChartReference) -> RepositoryOptsArgs | None:
-    """Return the repository, or None if the chart's name is an address or a path."""
-    return None if reference.repository is None else RepositoryOptsArgs(repo=reference.repository)
+def chart_fields(reference: ChartReference) -> Json:
+    """Return the fields of a Release that say where its chart is."""
+    if reference.repository is None:
+        return {"chart": reference.chart}
+    return {"chart": reference.chart, "repositoryOpts": {"repo": reference.repository}}
 
 
 #: In seconds; enough to pull a controller's image on a new node.
@@ -91,43 +92,46 @@ class ChartedOperator(ComponentResource):
 
     def __init__(self, name: str, args: ChartedOperatorArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ChartedOperator", name, None, opts)
-        namespace = Namespace(
-            f"{name}-namespace", metadata={"name": args.namespace}, opts=ResourceOptions(parent=self)
+        namespace = KubernetesObject(
+            f"{name}-namespace",
+            "v1",
+            "Namespace",
+            {"metadata": {"name": args.namespace}},
+            opts=ResourceOptions(parent=self),
         )
-        crds = Release(
+        crds = HelmRelease(
             f"{name}-crds",
-            ReleaseArgs(
-                name=args.crds_release,
-                namespace=args.namespace,
-                chart=crd_chart(args.crds_chart).chart,
-                version=args.version,
-                timeout=_TIMEOUT,
-            ),
+            {
+                "name": args.crds_release,
+                "namespace": args.namespace,
+                **chart_fields(crd_chart(args.crds_chart)),
+                "version": args.version,
+                "timeout": _TIMEOUT,
+            },
             opts=ResourceOptions(parent=self, depends_on=[namespace]),
         )
         config_maps = [
-            ConfigMap(
+            KubernetesObject(
                 f"{name}-{config_map}",
-                metadata={"name": config_map, "namespace": args.namespace},
-                data=files,
+                "v1",
+                "ConfigMap",
+                {"metadata": {"name": config_map, "namespace": args.namespace}, "data": files},
                 opts=ResourceOptions(parent=self, depends_on=[namespace]),
             )
             for config_map, files in args.config_maps.items()
         ]
-        reference = chart_reference(args.charts, args.chart)
-        Release(
+        HelmRelease(
             f"{name}-controller",
-            ReleaseArgs(
-                name=args.release,
-                namespace=args.namespace,
-                chart=reference.chart,
-                repository_opts=repository_opts(reference),
-                version=args.chart_version,
-                values=args.values,
+            {
+                "name": args.release,
+                "namespace": args.namespace,
+                **chart_fields(chart_reference(args.charts, args.chart)),
+                "version": args.chart_version,
+                "values": args.values,
                 # Helm installs a chart's CRDs but never upgrades them, so they have their own release.
-                skip_crds=True,
-                timeout=_TIMEOUT,
-            ),
+                "skipCrds": True,
+                "timeout": _TIMEOUT,
+            },
             opts=ResourceOptions(parent=self, depends_on=[crds, *config_maps]),
         )
         self.register_outputs({})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from holdfast.components.operators.charted_operator import ChartReference, chart_reference, repository_opts
+from holdfast.components.kubernetes_object import HelmRelease
+from holdfast.components.operators.charted_operator import ChartReference, chart_fields, chart_reference
 from holdfast.components.operators.pod_settings import image
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import EFA_NODE, EFA_NODE_VALUE, GPU_NODE, GPU_NODE_VALUE
@@ -104,7 +104,7 @@ class DevicePlugins(ComponentResource):
 
     def __init__(self, name: str, args: DevicePluginsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:DevicePlugins", name, None, opts)
-        Release(
+        HelmRelease(
             f"{name}-nvidia",
             _release(
                 chart_reference(args.charts, _NVIDIA),
@@ -115,7 +115,7 @@ class DevicePlugins(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         if args.efa_version is not None:
-            Release(
+            HelmRelease(
                 f"{name}-efa",
                 _release(
                     chart_reference(args.charts, _EFA),
@@ -128,12 +128,11 @@ class DevicePlugins(ComponentResource):
         self.register_outputs({})
 
 
-def _release(reference: ChartReference, name: str, version: str, values: Json) -> ReleaseArgs:
-    return ReleaseArgs(
-        name=name,
-        namespace=NAMESPACE,
-        chart=reference.chart,
-        repository_opts=repository_opts(reference),
-        version=version,
-        values=values,
-    )
+def _release(reference: ChartReference, name: str, version: str, values: Json) -> Json:
+    return {
+        "name": name,
+        "namespace": NAMESPACE,
+        **chart_fields(reference),
+        "version": version,
+        "values": values,
+    }

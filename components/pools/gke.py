@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import NodePool
-from pulumi_kubernetes.apiextensions import CustomResource
 
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
 from holdfast.scheduling.machines import boot_disk_of, can_be_placed_compactly
 from holdfast.scheduling.taints import gke_pool_taints
@@ -292,12 +292,11 @@ class GkeComputeClass(ComponentResource):
 
     def __init__(self, name: str, args: GkeComputeClassArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:GkeComputeClass", name, None, opts)
-        CustomResource(
+        KubernetesObject(
             f"{name}-compute-class",
-            api_version="cloud.google.com/v1",
-            kind="ComputeClass",
-            metadata={"name": args.name},
-            spec=compute_class_spec(args),
+            "cloud.google.com/v1",
+            "ComputeClass",
+            {"metadata": {"name": args.name}, "spec": compute_class_spec(args)},
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi import ComponentResource, CustomTimeouts, ResourceOptions
-from pulumi_kubernetes.apiextensions import CustomResource
 
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -211,35 +211,36 @@ class KarpenterPool(ComponentResource):
 
     def __init__(self, name: str, args: KarpenterPoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:KarpenterPool", name, None, opts)
-        node_class = CustomResource(
+        node_class = KubernetesObject(
             f"{name}-node-class",
-            api_version=args.node_class.api_version,
-            kind=args.node_class.kind,
-            metadata={"name": args.pool.name},
-            spec=args.node_class.spec,
+            args.node_class.api_version,
+            args.node_class.kind,
+            {"metadata": {"name": args.pool.name}, "spec": args.node_class.spec},
             opts=ResourceOptions(parent=self),
         )
-        CustomResource(
+        KubernetesObject(
             f"{name}-node-pool",
-            api_version="karpenter.sh/v1",
-            kind="NodePool",
-            metadata={
-                "name": args.pool.name,
-                # NodeClaims block the foreground deletion of their NodePool, so Karpenter, which is deleted
-                # next, still exists to drain and terminate their nodes.
-                "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
+            "karpenter.sh/v1",
+            "NodePool",
+            {
+                "metadata": {
+                    "name": args.pool.name,
+                    # NodeClaims block the foreground deletion of their NodePool, so Karpenter, which is deleted
+                    # next, still exists to drain and terminate their nodes.
+                    "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
+                },
+                "spec": node_pool_spec(
+                    args.pool,
+                    args.machines,
+                    args.node_class,
+                    args.pool.name,
+                    args.weight,
+                    zones=args.zones,
+                    efa=args.efa,
+                    roll_out=args.roll_out,
+                    reservation=args.reservation,
+                ),
             },
-            spec=node_pool_spec(
-                args.pool,
-                args.machines,
-                args.node_class,
-                args.pool.name,
-                args.weight,
-                zones=args.zones,
-                efa=args.efa,
-                roll_out=args.roll_out,
-                reservation=args.reservation,
-            ),
             opts=ResourceOptions(
                 parent=self, depends_on=[node_class], custom_timeouts=CustomTimeouts(delete=_DELETE_TIMEOUT)
             ),

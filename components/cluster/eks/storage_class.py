@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_kubernetes.storage.v1 import StorageClass
+
+from holdfast.components.kubernetes_object import KubernetesObject
 
 #: The annotation that makes a class the default.
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
@@ -22,14 +23,18 @@ class DefaultStorageClass(ComponentResource):
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:DefaultStorageClass", name, None, opts)
-        StorageClass(
+        KubernetesObject(
             f"{name}-gp3",
-            metadata={"name": NAME, "annotations": {IS_DEFAULT: "true"}},
-            provisioner="ebs.csi.aws.com",
-            parameters={"type": "gp3", "encrypted": "true"},
-            volume_binding_mode="WaitForFirstConsumer",
-            allow_volume_expansion=True,
-            reclaim_policy="Delete",
+            "storage.k8s.io/v1",
+            "StorageClass",
+            {
+                "metadata": {"name": NAME, "annotations": {IS_DEFAULT: "true"}},
+                "provisioner": "ebs.csi.aws.com",
+                "parameters": {"type": "gp3", "encrypted": "true"},
+                "volumeBindingMode": "WaitForFirstConsumer",
+                "allowVolumeExpansion": True,
+                "reclaimPolicy": "Delete",
+            },
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})

@@ -7,12 +7,6 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_kubernetes.flowcontrol.v1 import (
-    FlowSchema,
-    FlowSchemaSpecArgsDict,
-    ResourcePolicyRuleArgsDict,
-    SubjectArgsDict,
-)
 
 from holdfast.components.iam.aws import Place, Workload
 from holdfast.components.karpenter.eks.iam_roles import (
@@ -22,6 +16,7 @@ from holdfast.components.karpenter.eks.iam_roles import (
     KarpenterNodeRoleArgs,
 )
 from holdfast.components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from holdfast.components.kubernetes_object import KubernetesObject
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
 from holdfast.scheduling.json import Json
@@ -75,46 +70,46 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
     }
 
 
-def flow_schemas(namespace: str, service_account: str) -> Mapping[str, FlowSchemaSpecArgsDict]:
+def flow_schemas(namespace: str, service_account: str) -> Mapping[str, Json]:
     """Return FlowSchema specifications by purpose: the leader election lease, and all other requests.
 
     In `kube-system` Karpenter would share the priority of the cluster's controllers. In its own namespace it
     would share that of all other service accounts, and drain nodes too late when jobs or operators flood the
     API server.
     """
-    subject: SubjectArgsDict = {
+    subject: Json = {
         "kind": "ServiceAccount",
-        "service_account": {"name": service_account, "namespace": namespace},
+        "serviceAccount": {"name": service_account, "namespace": namespace},
     }
-    leases: ResourcePolicyRuleArgsDict = {
-        "api_groups": ["coordination.k8s.io"],
+    leases: Json = {
+        "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],
         "namespaces": [namespace],
         "verbs": ["get", "create", "update"],
     }
-    everything: ResourcePolicyRuleArgsDict = {
-        "api_groups": ["*"],
+    everything: Json = {
+        "apiGroups": ["*"],
         "resources": ["*"],
         "namespaces": ["*"],
-        "cluster_scope": True,
+        "clusterScope": True,
         "verbs": ["*"],
     }
     return {
         "leader-election": {
-            "distinguisher_method": {"type": "ByUser"},
-            "matching_precedence": 200,
-            "priority_level_configuration": {"name": "leader-election"},
-            "rules": [{"subjects": [subject], "resource_rules": [leases]}],
+            "distinguisherMethod": {"type": "ByUser"},
+            "matchingPrecedence": 200,
+            "priorityLevelConfiguration": {"name": "leader-election"},
+            "rules": [{"subjects": [subject], "resourceRules": [leases]}],
         },
         "workload": {
-            "distinguisher_method": {"type": "ByUser"},
-            "matching_precedence": 1000,
-            "priority_level_configuration": {"name": "workload-high"},
+            "distinguisherMethod": {"type": "ByUser"},
+            "matchingPrecedence": 1000,
+            "priorityLevelConfiguration": {"name": "workload-high"},
             "rules": [
                 {
                     "subjects": [subject],
-                    "resource_rules": [everything],
-                    "non_resource_rules": [{"non_resource_urls": ["*"], "verbs": ["*"]}],
+                    "resourceRules": [everything],
+                    "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
                 }
             ],
         },
@@ -190,10 +185,11 @@ class EksKarpenter(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         places = [
-            FlowSchema(
+            KubernetesObject(
                 f"{name}-{purpose}",
-                metadata={"name": f"karpenter-{purpose}"},
-                spec=spec,
+                "flowcontrol.apiserver.k8s.io/v1",
+                "FlowSchema",
+                {"metadata": {"name": f"karpenter-{purpose}"}, "spec": spec},
                 opts=ResourceOptions(parent=self),
             )
             for purpose, spec in flow_schemas(NAMESPACE, SERVICE_ACCOUNT).items()

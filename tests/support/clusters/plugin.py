@@ -103,7 +103,7 @@ def plugin_cluster(loop: LoopCluster, folder: Path) -> Generator[PluginCluster]:
     plugin = folder / "bin" / "kubectl-holdfast"
     build(plugin)
     loop.apply(*_account(USER, namespace_rules(NamespaceRole.SUBMIT)))
-    loop.apply(*_account(TRAINER, [{"api_groups": [""], "resources": ["pods"], "verbs": ["patch"]}]))
+    loop.apply(*_account(TRAINER, [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}]))
     loop.forget_leader()
     with replica(loop.kubeconfig, folder) as controller:
         controller.wait_ready()
@@ -112,15 +112,12 @@ def plugin_cluster(loop: LoopCluster, folder: Path) -> Generator[PluginCluster]:
         yield found
 
 
-def _account(name: str, rules: Sequence[Mapping[str, object]]) -> list[Json]:
+def _account(name: str, rules: Sequence[Json]) -> list[Json]:
     """A service account with a Role of these rules in the training namespace."""
     within: Json = {"name": name, "namespace": NAMESPACE}
-    named = [
-        {{"api_groups": "apiGroups"}.get(key, key): value for key, value in rule.items()} for rule in rules
-    ]
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": within},
-        {"apiVersion": RBAC, "kind": "Role", "metadata": within, "rules": cast("list[Json]", named)},
+        {"apiVersion": RBAC, "kind": "Role", "metadata": within, "rules": list(rules)},
         {
             "apiVersion": RBAC,
             "kind": "RoleBinding",

@@ -141,6 +141,7 @@ class Recorded:
     deletes_first: bool
     made_of: Mapping[str, tuple[str, ...]]
     aliases: tuple[str, ...]
+    plugin_version: str
 
 
 @dataclass(kw_only=True)
@@ -286,6 +287,7 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str, aliases: 
         replace_on_changes=frozenset(request.replaceOnChanges),
         deletes_first=request.deleteBeforeReplace,
         aliases=aliases,
+        plugin_version=request.version,
     )
 
 

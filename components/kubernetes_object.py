@@ -1,0 +1,78 @@
+"""Registers Kubernetes objects and Helm releases from their manifests, without the SDK's class for each kind.
+
+The module of such a class loads the types of its whole API group: those of a stack took half of the program's imports, and
+their inputs are manifests, which need none of these types. What is registered is what the SDK's classes register.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from pulumi import Alias, CustomResource, ResourceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input
+
+ADMISSION: Final = "admissionregistration.k8s.io/v1"
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+
+#: The earlier versions that the SDK's classes name as aliases: a state with one of them keeps its object.
+_EARLIER: Final[Mapping[str, tuple[str, ...]]] = {
+    ADMISSION: ("admissionregistration.k8s.io/v1alpha1", "admissionregistration.k8s.io/v1beta1"),
+    "apiextensions.k8s.io/v1": ("apiextensions.k8s.io/v1beta1",),
+    "apps/v1": ("apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"),
+    "flowcontrol.apiserver.k8s.io/v1": (
+        "flowcontrol.apiserver.k8s.io/v1alpha1",
+        "flowcontrol.apiserver.k8s.io/v1beta1",
+        "flowcontrol.apiserver.k8s.io/v1beta2",
+        "flowcontrol.apiserver.k8s.io/v1beta3",
+    ),
+    "policy/v1": ("policy/v1beta1",),
+    RBAC: ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"),
+    "scheduling.k8s.io/v1": ("scheduling.k8s.io/v1alpha1", "scheduling.k8s.io/v1beta1"),
+    "storage.k8s.io/v1": ("storage.k8s.io/v1beta1",),
+}
+
+
+class KubernetesObject(CustomResource):
+    """One Kubernetes object. `fields` are those of its manifest beside `apiVersion` and `kind`."""
+
+    def __init__(
+        self,
+        name: str,
+        api_version: str,
+        kind: str,
+        fields: Mapping[str, Input[object]],
+        opts: ResourceOptions | None = None,
+    ) -> None:
+        earlier = [Alias(type_=_type(each, kind)) for each in _EARLIER.get(api_version, ())]
+        super().__init__(
+            _type(api_version, kind),
+            name,
+            {"apiVersion": api_version, "kind": kind, **fields},
+            _merged(opts, ResourceOptions(aliases=earlier)),
+        )
+
+
+class HelmRelease(CustomResource):
+    """One release of a Helm chart. `fields` are those of the provider's kind Release."""
+
+    def __init__(
+        self, name: str, fields: Mapping[str, Input[object]], opts: ResourceOptions | None = None
+    ) -> None:
+        # The SDK's class registers `compat` with every release.
+        super().__init__("kubernetes:helm.sh/v3:Release", name, {**fields, "compat": "true"}, _merged(opts))
+
+
+def _type(api_version: str, kind: str) -> str:
+    return f"kubernetes:{api_version if '/' in api_version else f'core/{api_version}'}:{kind}"
+
+
+def _merged(*opts: ResourceOptions | None) -> ResourceOptions:
+    merged = ResourceOptions(version=version("pulumi-kubernetes"))
+    for each in opts:
+        merged = ResourceOptions.merge(merged, each)
+    return merged
