@@ -76,6 +76,11 @@ def register(token, name, inputs):
 for one in json.loads(Path("resources.json").read_text()):
     register(one["type"], one["name"], one["inputs"])
 """
+_LOCAL: Final = "local stack"
+_PACKED: Final = "with the pack"
+#: The most that a preview may take, as a multiple of the one that it is compared with.
+_STACK_AIM: Final = 1.25
+_PACK_AIM: Final = 1.10
 _EMPTY_PACK: Final = Path(__file__).parent / "bench" / "empty_pack"
 
 
@@ -189,9 +194,9 @@ def compare_previews(cli: Cli, repetitions: int) -> None:
         subjects: Mapping[str, tuple[str, Sequence[str]]] = {
             f"{count} ConfigMaps": (config_maps, (*preview, "bench")),
             "the same resources": (same, (*preview, "bench")),
-            "local stack": ("project", (*preview, STACK)),
+            _LOCAL: ("project", (*preview, STACK)),
             "with an empty pack": ("project", (*preview, STACK, "--policy-pack", str(_EMPTY_PACK))),
-            "with the pack": ("project", (*preview, STACK, "--policy-pack", "policies")),
+            _PACKED: ("project", (*preview, STACK, "--policy-pack", "policies")),
         }
         found: dict[str, list[Measurement]] = {subject: [] for subject in subjects}
         # The first round compiles the modules of Python, as an installation does.
@@ -216,6 +221,22 @@ def compare_previews(cli: Cli, repetitions: int) -> None:
     ]
     for line in render(table):
         say(line)
+    for line in against_aims(base, medians[_LOCAL], medians[_PACKED]):
+        say(line)
+
+
+def against_aims(config_maps: Measurement, stack: Measurement, packed: Measurement) -> list[str]:
+    """Return a sentence for each aim: the ratios of the time and of the CPU time, and whether they meet it."""
+    return [
+        _against("The local stack, to as many ConfigMaps", stack, config_maps, aim=_STACK_AIM),
+        _against("The local stack with the pack, to without", packed, stack, aim=_PACK_AIM),
+    ]
+
+
+def _against(title: str, one: Measurement, base: Measurement, *, aim: float) -> str:
+    time, cpu = one.seconds / base.seconds, one.cpu_seconds / base.cpu_seconds
+    verdict = "met" if max(time, cpu) <= aim else "not met"
+    return f"{title}: {time:.2f} of the time, {cpu:.2f} of the CPU. Aim: at most {aim:.2f} ({verdict})."
 
 
 @contextmanager

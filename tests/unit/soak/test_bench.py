@@ -15,6 +15,7 @@ from tests.soak.bench.moves_report import AIMS, COSTS, TIMES, aim_rows, cost_row
 from tests.soak.bench.policy_pack import pack_rows
 from tests.soak.bench.policy_preview import PACKS, WITH
 from tests.soak.bench.policy_program import program, teams
+from tests.soak.command_line import against_aims
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 from tests.support.builders.policy_programs import as_resources, reported
 from tests.support.doc_pages import ROOT
@@ -78,6 +79,19 @@ def test_pack_is_compared_with_no_pack_and_with_an_empty_one() -> None:
     assert without[5:] == ("1.00", "–"), "what the others are compared with"
     assert empty[5:] == ("1.25", "–"), "the cost of any pack"
     assert ours == ("100 resources", WITH, "3.0 s", "6.00 s", "100 MiB", "1.50", "1.20"), "and of ours"
+
+
+def test_previews_are_compared_with_their_aims() -> None:
+    def cost(cpu: float, seconds: float) -> Measurement:
+        return Measurement(seconds=seconds, peak_bytes=0, cpu_seconds=cpu)
+
+    stack, pack = against_aims(cost(4.0, 2.0), cost(5.0, 2.6), cost(5.5, 2.8))
+    assert stack == (
+        "The local stack, to as many ConfigMaps: 1.30 of the time, 1.25 of the CPU. Aim: at most 1.25 (not met)."
+    ), "the larger of both ratios decides"
+    assert pack == (
+        "The local stack with the pack, to without: 1.08 of the time, 1.10 of the CPU. Aim: at most 1.10 (met)."
+    ), "an aim that is reached exactly is met"
 
 
 def test_packs_of_the_comparison_exist() -> None:
