@@ -19,7 +19,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.observation import Cause, Loss, MaxCost, Outcome
-from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
+from holdfast.fallback.state_machine.state import JobState, UnreadableState
 
 _NOTHING = timedelta(0)
 _REMEMBERED = 8
@@ -173,8 +173,7 @@ def carry_out(job: SimulatedJob, action: Action, now: datetime) -> None:
     Simulated jobs ignore checkpoint requests, have no child Jobs, and their pods end in time: actions on those do nothing.
     """
     if isinstance(action, WriteState | Suspend | Resume | Recreate):
-        # Through the annotation's text, as in a real job.
-        job.state = read_state(write_state(action.state))
+        job.state = action.state
     match action:
         case Suspend():
             _suspend(job, action.pool, now)
