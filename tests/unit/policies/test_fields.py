@@ -73,7 +73,8 @@ def published(token: str) -> Tree:
     if token == "kubernetes:holdfast.dev:FallbackPolicy":
         return {"apiVersion": {}, "kind": {}, "metadata": {}, "spec": of_schema(policy_schema())["spec"]}
     if token in _CRDS:
-        definition = yaml.safe_load((ROOT / "components/charts" / _CRDS[token]).read_text("utf-8"))
+        text = (ROOT / "components/charts" / _CRDS[token]).read_text("utf-8")
+        definition = yaml.load(text, yaml.CSafeLoader)
         stored = next(each for each in definition["spec"]["versions"] if each["storage"])
         found = of_schema(stored["schema"]["openAPIV3Schema"])
         return {name: each for name, each in found.items() if name != "status"}
