@@ -87,6 +87,12 @@ def composed(
     return record(lambda: compose(platform, name, caller or Caller()), preview=preview, answer=answer)
 
 
+@cache
+def plain() -> Recording:
+    """The stack with no optional part, composed."""
+    return composed(aws_platform())
+
+
 def without_spot_role(token: str, arguments: Json) -> Json:
     """What an account answers that has never used spot."""
     return {"arns": [], "names": []} if token == ROLES else answers(token, arguments)

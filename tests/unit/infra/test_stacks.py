@@ -83,7 +83,7 @@ def test_an_added_pool_or_namespace_changes_no_other_urn(kind: str) -> None:
         list_of(document, "pools").insert(0, {"name": "extra", "capacity": "spot", "maxNodes": 1, **machines})
         list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
 
-    before = {resource.urn for resource in compose(lambda _: None)}
+    before = {resource.urn for resource in (aws_stacks.plain() if kind == "aws" else compose(lambda _: None))}
     assert before < {resource.urn for resource in compose(add)}, "an addition must not replace others"
 
 

@@ -13,8 +13,16 @@ from holdfast.infra.outputs import CHECKPOINT_KEY, OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import recorded_replacing
-from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders.configurations import Document, aws_platform, entry, section
+from tests.support.builders.aws_stacks import (
+    ISSUER,
+    ON_PREM,
+    PLATFORMS,
+    composed,
+    plain,
+    stack,
+    without_spot_role,
+)
+from tests.support.builders.configurations import Document, aws_platform, entry, list_of, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import record
@@ -118,23 +126,20 @@ def test_pools_have_their_configured_names_and_order() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("types", "warning"),
-    [
-        (["g6.12xlarge", "g6.24xlarge"], "fewer than 3"),
-        (["g6.12xlarge", "g6.48xlarge", "g5.12xlarge"], "accelerators"),
-    ],
-)
-def test_a_spot_pool_with_few_machine_types_causes_a_warning(
-    types: list[str], warning: str, monkeypatch: pytest.MonkeyPatch
+def test_a_spot_pool_with_few_machine_types_or_different_accelerators_causes_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def change(document: Document) -> None:
+        few = {**entry(document, "pools", 2), "name": "few", "instanceTypes": ["g6.12xlarge", "g6.24xlarge"]}
+        list_of(document, "pools").append(few)
+        entry(document, "pools", 2).update(instanceTypes=["g6.12xlarge", "g6.48xlarge", "g5.12xlarge"])
+
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
-    composed(aws_platform(lambda d: entry(d, "pools", 2).update(instanceTypes=types)))
-    about = [line for line in said if "pool a100-spot" in line]
-    assert any(warning in line for line in about), (
-        "the user learns of it from the plan, and the reason with it"
-    )
+    composed(aws_platform(change))
+    for pool, warning in (("few", "fewer than 3"), ("a100-spot", "accelerators")):
+        about = [line for line in said if f"pool {pool} " in line]
+        assert any(warning in line for line in about), f"{pool}: the plan says it, and why"
 
 
 def test_former_keys_stay_with_their_grants_while_new_objects_use_s3s_key() -> None:
@@ -195,12 +200,12 @@ def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() ->
         ), role.name
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
     assert ":role/teams/ml/karpenter-node-role" in policy, "an ARN without the path matches no role"
-    for role in composed(aws_platform()).of("aws:iam/role:Role"):
+    for role in plain().of("aws:iam/role:Role"):
         assert not {"permissionsBoundary", "path"} & set(role.inputs), "an explicit default would be a change"
 
 
 def test_the_control_planes_support_and_logs_are_those_of_the_configuration() -> None:
-    cluster = composed(aws_platform()).one(":Cluster")
+    cluster = plain().one(":Cluster")
     assert cluster.inputs["upgradePolicy"] == {"supportType": "EXTENDED"}, "EKS's default, explicitly"
 
     def change(document: Document) -> None:
@@ -222,7 +227,7 @@ def test_the_control_planes_support_and_logs_are_those_of_the_configuration() ->
     assert group.import_id == "/aws/eks/holdfast-aws-test/cluster", (
         "EKS left it, and it cannot be created again"
     )
-    assert composed(aws_platform()).one(":LogGroup").import_id == "", "there is nothing to adopt"
+    assert plain().one(":LogGroup").import_id == "", "there is nothing to adopt"
 
 
 def test_a_volume_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_its_pod() -> None:
@@ -266,9 +271,8 @@ def test_a_pool_with_adapters_says_what_they_mean_for_gangs(monkeypatch: pytest.
     assert any("does not cross zones" in line for line in about), "the zone must have capacity for the gang"
     names = {text(each, "metadata", "name") for each in recording.of(":MutatingAdmissionPolicy")}
     assert "training-efa-pods" in names, "admission keeps gangs in a zone"
-    other = composed(aws_platform())
     assert "training-efa-pods" not in {
-        text(each, "metadata", "name") for each in other.of(":MutatingAdmissionPolicy")
+        text(each, "metadata", "name") for each in plain().of(":MutatingAdmissionPolicy")
     }, "without adapters every zone is as good"
 
 
