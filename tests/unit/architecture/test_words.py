@@ -80,8 +80,8 @@ def tracked() -> list[Path]:
 EXPRESSIONS: Final = {
     pattern: re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE) for pattern in DENIED
 }
-#: Any of them: each file is searched once.
-DENIED_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(DENIED)})\b", re.IGNORECASE)
+#: Any of them: each file is searched once, in lower case, which takes a third of the time of IGNORECASE.
+DENIED_PHRASE: Final = re.compile(rf"\b(?:{'|'.join(DENIED)})\b")
 
 
 #: Where the words of an identifier meet: `is_announced`, `wayBack`.
@@ -90,7 +90,7 @@ _WITHIN_IDENTIFIERS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 def offences(path: Path) -> Iterator[str]:
     text = _WITHIN_IDENTIFIERS.sub(" ", path.read_text(encoding="utf-8"))
-    if not DENIED_PHRASE.search(text):
+    if not DENIED_PHRASE.search(text.lower()):
         return
     for number, line in enumerate(text.splitlines(), 1):
         for pattern, expression in EXPRESSIONS.items():
