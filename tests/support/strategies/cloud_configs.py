@@ -1,14 +1,17 @@
 """Hypothesis strategies for valid documents of the clouds, each with the region or location it is for."""
 
+from datetime import timedelta
 from typing import cast
 
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from holdfast.infra.azure.config.cluster import Login
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import attachable_to, is_sold_in, machine_catalogue, zones_of
+from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
     EXISTING_AZURE_NETWORK,
@@ -236,4 +239,113 @@ def gcp(draw: DrawFn) -> tuple[str, Document]:
         "network": draw(st.sampled_from([_EXISTING_GCP_NETWORK, {"podsCidr": "10.44.0.0/14"}])),
         "pools": [draw(_gcp_pools(index)) for index in range(draw(st.integers(1, 4)))],
         "checkpoints": checkpoints,
+    }
+
+
+_LOCAL = machine_catalogue("local")
+_CPU_TYPES = sorted(name for name, machine in _LOCAL.items() if not machine.gpus)
+_GPU_TYPES = sorted(name for name, machine in _LOCAL.items() if machine.gpus)
+
+_names = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
+_durations = st.integers(1, 2_592_000).map(lambda seconds: format_duration(timedelta(seconds=seconds)))
+
+
+def _local_pools(types: list[str], capacity: str) -> SearchStrategy[Document]:
+    return st.fixed_dictionaries(
+        {
+            "capacity": st.just(capacity),
+            "instanceTypes": st.lists(st.sampled_from(types), min_size=1, max_size=4, unique=True),
+            "maxNodes": st.integers(1, 1000),
+        }
+    )
+
+
+_any_pool = st.sampled_from(
+    [(types, capacity) for types in (_CPU_TYPES, _GPU_TYPES) for capacity in ("spot", "on-demand")]
+).flatmap(lambda kind: _local_pools(*kind))
+_passing = st.fixed_dictionaries(
+    {"procurementTimeout": _durations}, optional={"maxFailures": st.integers(0, 99)}
+)
+
+
+_fallbacks = st.fixed_dictionaries(
+    {},
+    optional={
+        "failures": st.sampled_from(["any", "evictions"]),
+        "outageWindow": _durations,
+        "giveUpAfter": _durations,
+        "applicationFailures": st.integers(-1, 99),
+        "startTimeout": _durations,
+        "deadline": _durations,
+    },
+)
+
+_shapes = st.lists(
+    st.fixed_dictionaries(
+        {"name": _names},
+        optional={
+            "pods": st.integers(1, 64),
+            "cpu": st.integers(1, 448)
+            | st.integers(1, 448_000).map(format_cpu)
+            | st.sampled_from((0.5, 1.5)),
+            "memory": st.integers(1, 4_194_304).map(format_memory)
+            | st.sampled_from(("1.5Gi", "500M", "2Ti")),
+            "gpus": st.integers(1, 16),
+            "accelerator": st.just("a100"),
+            "devices": st.sampled_from(({}, {"ephemeral-storage": "1Gi"})),
+            "tolerations": st.sampled_from(([], [{"key": "team", "operator": "Exists"}])),
+            "architectures": st.sampled_from(([], ["amd64"], ["amd64", "arm64"])),
+            "samePlacement": st.just("zone"),
+        },
+    ).map(lambda shape: shape if "gpus" in shape else {**shape, "accelerator": None}),
+    max_size=4,
+    unique_by=lambda shape: str(shape["name"]),
+)
+#: With room for the largest of these gangs.
+_quotas = st.one_of(
+    st.just({"enforced": False}),
+    st.fixed_dictionaries({}, optional={"gpus": st.integers(1024, 4096), "pods": st.integers(64, 4096)}),
+)
+
+
+def _is_gpu(pool: Document) -> bool:
+    return cast("list[str]", pool["instanceTypes"])[0] in _GPU_TYPES
+
+
+@st.composite
+def _ladders(draw: DrawFn, pools: list[Document]) -> list[Document]:
+    """A ladder over pools of one kind of machine, ending on demand or on spot without a limit."""
+    gpu = draw(st.booleans())
+    kind = [pool for pool in pools if _is_gpu(pool) == gpu] or [pool for pool in pools if not _is_gpu(pool)]
+    chosen = draw(
+        st.lists(st.sampled_from(kind), min_size=1, max_size=4, unique_by=lambda pool: str(pool["name"]))
+    )
+    tiers: list[Document] = [{"pool": pool["name"], **draw(_passing)} for pool in chosen[:-1]]
+    last: Document = {"pool": chosen[-1]["name"]}
+    if chosen[-1]["capacity"] == "spot":
+        last["maxFailures"] = UNLIMITED
+    return [*tiers, last]
+
+
+@st.composite
+def local(draw: DrawFn) -> tuple[None, Document]:
+    """A valid local stack's document, which names no region."""
+    default: Document = {**draw(_local_pools(_CPU_TYPES, "on-demand")), "default": True}
+    unnamed = [default, *draw(st.lists(_any_pool, max_size=5))]
+    pool_names = draw(st.lists(_names, min_size=len(unnamed), max_size=len(unnamed), unique=True))
+    pools: list[Document] = [{"name": name, **pool} for name, pool in zip(pool_names, unnamed, strict=True)]
+    namespaces = draw(st.lists(_names.map(lambda name: f"t-{name}"), max_size=3, unique=True))
+    return None, {
+        "cloud": "local",
+        "pools": cast("JsonValue", pools),
+        "namespaces": [
+            {
+                "name": name,
+                "ladder": cast("JsonValue", draw(_ladders(pools))),
+                "fallback": draw(_fallbacks),
+                "shapes": cast("JsonValue", draw(_shapes)),
+                "quota": draw(_quotas),
+            }
+            for name in namespaces
+        ],
     }

@@ -12,10 +12,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from pydantic import ValidationError
 
 from holdfast.infra.aws.config.stack import AwsDocument
 from holdfast.infra.azure.config.stack import FixedDocument, NapDocument
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.ladder import ControllerSection
 from holdfast.infra.config.network_validation import fewest_bits
 from holdfast.infra.gcp.config.stack import GcpDocument
 from holdfast.infra.program import load_platform, provider_packages
@@ -30,6 +32,7 @@ from tests.support.builders.configurations import (
     gcp_problems,
     machine,
     platform_document,
+    problems,
     read,
     read_aws,
     read_azure,
@@ -45,7 +48,7 @@ class Cloud(NamedTuple):
 
     read: Callable[..., Section]
     problems: Callable[..., tuple[Problem, ...]]
-    documents: SearchStrategy[tuple[str, Document]]
+    documents: SearchStrategy[tuple[str, Document]] | SearchStrategy[tuple[None, Document]]
     settings: set[str]
     sdk: str
     sections: tuple[type[Section], ...]
@@ -82,52 +85,100 @@ CLOUDS: Mapping[str, Cloud] = {
     ),
 }
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
+
+
+def read_local(document: JsonValue, _region: None = None) -> Section:
+    """A local stack has no region."""
+    return read(document)
+
+
+def local_problems(document: JsonValue, _region: str | None = None) -> tuple[Problem, ...]:
+    return problems(document)
+
+
+LOCAL = Cloud(read_local, local_problems, cloud_configs.local(), set(), "pulumi_kubernetes", (), set())
+#: Cloud → its configuration; the local one has no SDK, and no chapter of the documentation, of its own.
+CONFIGURATIONS = {**CLOUDS, "local": LOCAL}
+every_configuration = pytest.mark.parametrize("cloud", CONFIGURATIONS)
 STACKS = ("aws-dev", "aws-dev-2", "aws-prod", "azure-dev", "azure-prod", "gcp-dev", "gcp-prod", "local")
 
 
-@every_cloud
+@every_configuration
 @given(data=st.data())
 @settings(max_examples=25)
 def test_a_platform_written_again_parses_to_the_same(cloud: str, data: st.DataObject) -> None:
-    region, document = data.draw(CLOUDS[cloud].documents)
-    platform = CLOUDS[cloud].read(document, region)
-    text = platform.model_dump_json(by_alias=True, exclude_none=True, exclude=CLOUDS[cloud].settings)
+    region, document = data.draw(CONFIGURATIONS[cloud].documents)
+    platform = CONFIGURATIONS[cloud].read(document, region)
+    text = platform.model_dump_json(by_alias=True, exclude_none=True, exclude=CONFIGURATIONS[cloud].settings)
     written = cast("Json", json.loads(text))
-    assert CLOUDS[cloud].read({**written}, region) == platform, "nothing is lost or changed"
+    assert CONFIGURATIONS[cloud].read({**written}, region) == platform, "nothing is lost or changed"
 
 
 def mappings(value: JsonValue) -> Iterator[Document]:
-    """Every mapping of a document that is a section: all except the values of lists of values."""
+    """Every mapping of a document that is a section: all except devices, whose keys are names of resources."""
     if isinstance(value, dict):
         yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        value = [inner for key, inner in value.items() if key != "devices"]
+    for inner in value if isinstance(value, list) else ():
         yield from mappings(inner)
 
 
-@every_cloud
+@every_configuration
 @given(data=st.data())
 @settings(max_examples=25)
 def test_an_unknown_field_anywhere_is_exactly_one_problem(cloud: str, data: st.DataObject) -> None:
-    region, document = data.draw(CLOUDS[cloud].documents)
+    region, document = data.draw(CONFIGURATIONS[cloud].documents)
     document = cast("Document", json.loads(json.dumps(document)))
     data.draw(st.sampled_from(list(mappings(document))))["surprise"] = 1
-    (found,) = CLOUDS[cloud].problems(document, region)
+    (found,) = CONFIGURATIONS[cloud].problems(document, region)
     assert found.field.endswith(".surprise"), "the field, without Pydantic's tags of variants"
 
 
-@every_cloud
+@every_configuration
 @given(
     document=any_json(
-        "cluster", "access", "scaling", "network", "cidr", "zones", "pools", "namespaces", "name"
+        "cluster",
+        "access",
+        "scaling",
+        "network",
+        "cidr",
+        "zones",
+        "pools",
+        "namespaces",
+        "name",
+        "ladder",
+        "pool",
+        "version",
+        "shapes",
+        "cpu",
+        "quota",
     )
 )
 @settings(max_examples=60)
 def test_any_document_parses_or_causes_problems_with_a_fix(cloud: str, document: JsonValue) -> None:
     complete: Document = {**document, "cloud": cloud} if isinstance(document, dict) else {"cloud": cloud}
     for region in (None, "mars"):
-        found = CLOUDS[cloud].problems(complete, region)
+        found = CONFIGURATIONS[cloud].problems(complete, region)
         assert found, "a random document has no valid pools"
         assert all(problem.fix for problem in found), "each problem has a fix"
+
+
+@given(cloud_configs.local(), st.data())
+def test_a_missing_pool_is_one_problem_for_each_tier_that_names_it(
+    drawn: tuple[None, Document], data: st.DataObject
+) -> None:
+    _, document = drawn
+    pools = cast("list[Document]", document["pools"])
+    gone = pools.pop(data.draw(st.integers(0, len(pools) - 1)))
+    ladders_naming_it = [
+        tier
+        for namespace in cast("list[Document]", document["namespaces"])
+        for tier in cast("list[Document]", namespace["ladder"])
+        if tier["pool"] == gone["name"]
+    ]
+    found = problems(document)
+    lost_default = 1 if gone.get("default") else 0
+    assert len(found) == len(ladders_naming_it) + lost_default, f"{[str(problem) for problem in found]}"
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -244,3 +295,37 @@ def test_the_limits_of_service_ranges_are_inclusive(
         found = [problem for problem in CLOUDS[cloud].problems(document) if problem.field.endswith(field)]
         about_size = [problem for problem in found if f"/{limits[0]} to /{limits[1]}" in problem.allowed]
         assert bool(about_size) is not valid, f"/{prefix}: {[str(problem) for problem in found]}"
+
+
+DIGEST = "sha256:" + 64 * "a"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        None,
+        "ghcr.io/acme/fallback-controller:0.1.0",
+        f"ghcr.io/acme/fallback-controller@{DIGEST}",
+        f"registry.example.com:5000/a/b_c/controller:v1@{DIGEST}",
+        "localhost:5000/controller:dev",
+    ],
+)
+def test_a_complete_image_reference_is_valid(image: str | None) -> None:
+    assert ControllerSection(image=image).image == image, "as it is; without one, the program knows its own"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "",
+        "fallback-controller:0.1.0",
+        "ghcr.io/acme/fallback-controller",
+        "https://ghcr.io/acme/fallback-controller:0.1.0",
+        "ghcr.io/Holdfast/fallback-controller:0.1.0",
+        "ghcr.io/acme/fallback-controller:0.1.0 ",
+        "ghcr.io/acme/fallback-controller@sha256:abc",
+    ],
+)
+def test_an_incomplete_image_reference_is_a_problem(image: str) -> None:
+    with pytest.raises(ValidationError, match="path and a tag"):
+        ControllerSection(image=image)
