@@ -40,6 +40,7 @@ from tests.support.builders.stack_resources import (
     with_ladder,
 )
 from tests.support.fakes.policy_engine import Pack
+from tests.support.soak import sized
 from tests.support.strategies.damaged_stacks import damaged, damaged_programs, hidden
 
 MANDATORY = [rule for rule in RULES if (rule.strict or rule.level) is Level.MANDATORY]
@@ -74,7 +75,7 @@ def damaged_clouds(draw: st.DrawFn) -> list[StackResource]:
     return stack
 
 
-@settings(deadline=None)
+@settings(max_examples=sized(25, soak=1000))
 @given(stack=st.one_of(damaged_clouds(), damaged_programs()))
 def test_malformed_resource_makes_no_rule_raise_in_any_order(stack: list[StackResource]) -> None:
     urns = {each.urn for each in stack}
@@ -89,7 +90,7 @@ def test_malformed_resource_makes_no_rule_raise_in_any_order(stack: list[StackRe
 CASES = st.sampled_from([(change, stack) for change in CHANGES for stack in change.stacks])
 
 
-@settings(deadline=None)
+@settings(max_examples=sized(25, soak=1000))
 @given(case=CASES, data=st.data())
 def test_proven_violation_with_unknown_values_holds_when_they_are_known(
     case: tuple[Change, str], data: st.DataObject

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
@@ -11,12 +11,14 @@ from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
 from holdfast.scheduling.cost import gang_cost
 from holdfast.scheduling.prices import CostRange
 from tests.support.markets import AT_ONCE, HOUR, MINUTE, ladder
+from tests.support.soak import sized
 
 WEATHER = SyntheticMarket(
     instances=8, there=3 * HOUR, gone=1 * HOUR, gap=10 * MINUTE, length=timedelta(days=10)
 )
 
 
+@settings(max_examples=sized(25, soak=1000))
 @given(
     seeds=st.lists(st.integers(0, 10_000), min_size=1, max_size=3),
     shares=st.lists(st.floats(0, 1), min_size=4, max_size=4),

@@ -242,7 +242,7 @@ async def test_a_child_job_whose_status_changes_before_its_deletion_does_not_sto
     await cluster.end()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(sized(8, soak=40)))
 @virtually
 async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> None:
     cluster = Cluster(seed)

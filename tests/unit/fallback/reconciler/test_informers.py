@@ -18,6 +18,7 @@ from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, rayjob, renamed, worker
 from tests.support.fakes.api_server import run_virtually
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 JOBS: Final = ("a", "b", "c")
 NODES: Final = ("n", "m")
@@ -101,7 +102,7 @@ def _used_node(pod: Pod | None) -> str:
     return "" if pod is None or pod[1] == "Failed" else pod[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=sized(100, soak=2000))
 @given(st.lists(EVENTS, min_size=10, max_size=40))
 def test_each_job_is_reconciled_after_the_last_event_that_concerns_it(events: Sequence[Event]) -> None:
     async def play() -> None:

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
@@ -14,6 +14,7 @@ from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
 from holdfast.scheduling.taints import SPOT, Taint
 from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_world import MarketTier, end_of
+from tests.support.soak import sized
 
 TOO_FEW = Limits(nodes=1)
 NO_NODES = Limits(nodes=0)
@@ -190,6 +191,7 @@ def walked(played: Sequence[MarketTier]) -> Outcome:
     return walk(shape(), [facts(number, one) for number, one in enumerate(played, start=1)]).outcome
 
 
+@settings(max_examples=sized(30, soak=1000))
 @given(played_ladders)
 def test_walk_ends_where_the_controller_moves_the_job(played: list[MarketTier]) -> None:
     assert walked(played) is end_of(played), "the walk predicts the controller's decisions"
