@@ -157,14 +157,3 @@ def tracked(stack: str) -> AzurePlatform:
 def test_both_kinds_of_scaling_are_rehearsed() -> None:
     ways = {tracked(stack).cluster.scaling for stack in STACKS}
     assert ways == set(Scaling), "each kind is rehearsed by a stack"
-
-
-def test_the_production_stack_is_private_redundant_and_protected() -> None:
-    platform = tracked("azure-prod")
-    system = new_cluster(platform.cluster).system_nodes
-    assert new_cluster(platform.cluster).access.private, "no address answers the internet"
-    assert len(system.zones) == system.count == 3, "a zone that fails takes no more than one operators' node"
-    assert platform.protected, "it cannot be destroyed by accident"
-    assert new_cluster(platform.cluster).maintenance.exclusions, "and upgrades pause during the holidays"
-    assert new_cluster(platform.cluster).disk_encryption_set, "its disks are behind a key of one's own"
-    assert platform.checkpoints.redundancy == "Standard_ZRS", "a failed zone takes no checkpoint with it"
