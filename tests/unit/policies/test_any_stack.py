@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pulumi.runtime.proto import analyzer_pb2
 
@@ -75,7 +75,8 @@ def damaged_clouds(draw: st.DrawFn) -> list[StackResource]:
     return stack
 
 
-@settings(max_examples=sized(25, soak=1000))
+# The first draws compose the stacks, which takes long on a loaded machine.
+@settings(max_examples=sized(25, soak=1000), suppress_health_check=[HealthCheck.too_slow])
 @given(stack=st.one_of(damaged_clouds(), damaged_programs()))
 def test_malformed_resource_makes_no_rule_raise_in_any_order(stack: list[StackResource]) -> None:
     urns = {each.urn for each in stack}
