@@ -83,11 +83,17 @@ def namespace_of(obj: Json) -> str:
 
 def owner_of(obj: Json) -> Json:
     """Return the owner reference of an object's controller, empty without one."""
-    owners = objects(metadata_of(obj).get("ownerReferences"))
-    return next((each for each in owners if each.get("controller") is True), mapping(None))
+    for each in sequence(metadata_of(obj).get("ownerReferences")):
+        owner = mapping(each)
+        if owner.get("controller") is True:
+            return owner
+    return {}
 
 
 def condition_of(obj: Json, kind: str) -> Json:
     """Return a condition of an object's status, empty if it has none of that type."""
-    conditions = objects(mapping(obj.get("status")).get("conditions"))
-    return next((each for each in conditions if each.get("type") == kind), mapping(None))
+    for each in sequence(mapping(obj.get("status")).get("conditions")):
+        condition = mapping(each)
+        if condition.get("type") == kind:
+            return condition
+    return {}

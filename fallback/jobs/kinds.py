@@ -83,9 +83,17 @@ KINDS: Final[Mapping[str, JobKind]] = {each.kind: each for each in _ALL}
 
 def job_of_pod(pod: Json) -> JobKey | None:
     """Return the job that a pod belongs to, of any kind; None for other pods."""
-    return next((key for kind in KINDS.values() if (key := kind.job_of_pod(pod))), None)
+    for kind in _ALL:
+        key = kind.job_of_pod(pod)
+        if key is not None:
+            return key
+    return None
 
 
 def job_of_child(child: Json) -> JobKey | None:
     """Return the job that owns a Job or RayCluster, of any kind; None for others."""
-    return next((key for kind in KINDS.values() if (key := kind.job_of_child(child))), None)
+    for kind in _ALL:
+        key = kind.job_of_child(child)
+        if key is not None:
+            return key
+    return None
