@@ -48,6 +48,8 @@ class Cache(Generic[T]):
         self._indexes = indexes or {}
         self._objects: dict[Name, T] = {}
         self._marks: dict[Name, tuple[str, int]] = {}
+        # The keys of each object: computing them again to forget them would double the cost of a change.
+        self._keys: dict[Name, list[tuple[str, str]]] = {}
         self._found: dict[tuple[str, str], dict[Name, T]] = {}
         self._listeners: list[Callable[[Change[T]], None]] = []
         self._logged: set[Name] = set()
@@ -100,12 +102,11 @@ class Cache(Generic[T]):
             return
         try:
             after = self._keep(obj)
-            if after is not None:
-                self._keys(name, after)
+            keys = [] if after is None else self._keys_of(name, after)
         except Exception:  # noqa: BLE001  # one object must not stop the others
             self._count_error(name, "an object cannot be cached")
             return
-        self._set(name, after, (uid, version))
+        self._set(name, after, keys, (uid, version))
 
     def refresh(self, obj: Json) -> None:
         """Store the response of the controller's own write, before the watch delivers it.
@@ -127,17 +128,21 @@ class Cache(Generic[T]):
         for name in [each for each in self._objects if each not in names]:
             self._set(name, None)
 
-    def _set(self, name: Name, after: T | None, mark: tuple[str, int] = ("", 0)) -> None:
+    def _set(
+        self,
+        name: Name,
+        after: T | None,
+        keys: list[tuple[str, str]] | None = None,
+        mark: tuple[str, int] = ("", 0),
+    ) -> None:
         before = self._objects.get(name)
-        if before is not None:
-            self._forget(name, before)
         if after is None:
             self._objects.pop(name, None)
             self._marks.pop(name, None)
         else:
             self._objects[name] = after
             self._marks[name] = mark
-            self._index(name, after)
+        self._index(name, after, keys or [])
         if before != after:
             for listener in self._listeners:
                 self._call(listener, Change(name=name, before=before, after=after))
@@ -154,18 +159,20 @@ class Cache(Generic[T]):
             self._logged.add(name)
             _log.exception("%s", what, extra={"object": "/".join(filter(None, name))})
 
-    def _index(self, name: Name, after: T) -> None:
-        for found_by in self._keys(name, after):
-            self._found.setdefault(found_by, {})[name] = after
+    def _index(self, name: Name, after: T | None, keys: list[tuple[str, str]]) -> None:
+        before = self._keys.pop(name, [])
+        for found_by in before:
+            if found_by not in keys:
+                entries = self._found.get(found_by, {})
+                entries.pop(name, None)
+                if not entries:
+                    self._found.pop(found_by, None)
+        if after is not None:
+            self._keys[name] = keys
+            for found_by in keys:
+                self._found.setdefault(found_by, {})[name] = after
 
-    def _forget(self, name: Name, before: T) -> None:
-        for found_by in self._keys(name, before):
-            entries = self._found.get(found_by, {})
-            entries.pop(name, None)
-            if not entries:
-                self._found.pop(found_by, None)
-
-    def _keys(self, name: Name, obj: T) -> list[tuple[str, str]]:
+    def _keys_of(self, name: Name, obj: T) -> list[tuple[str, str]]:
         return [(index, key) for index, keys in self._indexes.items() for key in keys(name, obj)]
 
 

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
-from holdfast.fallback.api.objects import labels_of, metadata_of, text
+from holdfast.fallback.api.objects import labels_of, metadata_of, namespace_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
@@ -135,8 +135,7 @@ class Caches:
 
     def _in_training(self, keep: Callable[[Json], T | None]) -> Callable[[Json], T | None]:
         def cached(obj: Json) -> T | None:
-            namespace, _ = name_of(obj)
-            return keep(obj) if self.namespaces.get("", namespace) is not None else None
+            return keep(obj) if self.namespaces.get("", namespace_of(obj)) is not None else None
 
         return cached
 
