@@ -5,11 +5,12 @@ import hashlib
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.fallback.api.client import EVENT, ApiError, Client, Kind, LeadershipLost, Unreachable
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import EVENT_COMPONENT
 

@@ -6,7 +6,7 @@ The gang is the pods of the replicated jobs that follow the ladder; a move chang
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
@@ -43,6 +43,7 @@ from holdfast.fallback.jobs.pods_and_nodes import is_terminating, phase_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, JsonValue, mapping
 
 if TYPE_CHECKING:

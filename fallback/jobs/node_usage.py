@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
@@ -18,6 +18,7 @@ from holdfast.fallback.api.objects import labels_of, text
 from holdfast.fallback.jobs.pods_and_nodes import bound_at, has_ended, node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy, capacity_of, tier_of
 from holdfast.fallback.state_machine.observation import NodeKind
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     AKS_PRIORITY,

@@ -6,7 +6,7 @@ counters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     state_of_node,
 )
 from holdfast.fallback.state_machine.observation import Cause, Loss, Part
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 
 if TYPE_CHECKING:

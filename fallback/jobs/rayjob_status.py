@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import counter, moment, stamp, text, uid_of
@@ -17,6 +16,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
 )
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Part
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 
 if TYPE_CHECKING:

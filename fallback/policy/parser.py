@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,6 +23,7 @@ from holdfast.fallback.policy.policy import (
     pool_there,
 )
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (

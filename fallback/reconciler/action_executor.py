@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import ClassVar
 
 from holdfast.fallback.api.client import JOB, NODE, POD, ApiError, Client
@@ -36,6 +35,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.state import JobState, write_state
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.taints import Taint

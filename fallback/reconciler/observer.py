@@ -9,7 +9,7 @@ import time
 from bisect import insort
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -37,6 +37,7 @@ from holdfast.fallback.state_machine.observation import (
     Reservation,
 )
 from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from holdfast.fallback.api.cache import Change
@@ -12,6 +11,7 @@ from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.reconciler.caches import IN_POOL, Caches, pool_made_by
 from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.fallback.policy.policy import Policy, cluster_of, pool_there
 from holdfast.fallback.state_machine.actions import Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import track_wait
@@ -20,6 +18,7 @@ from holdfast.fallback.state_machine.pacing import paced_policy, slack_event
 from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_event
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import RankedTier, new_tier_visit, tier_below
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import LOST_COPY
 from holdfast.scheduling.quantities import format_duration
 

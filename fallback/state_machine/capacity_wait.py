@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,6 +11,7 @@ from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import NO_WAIT
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.quantities import format_duration
 
 # The first half of the wait lets the gangs resolve the conflict, the second half is for the gang that keeps its nodes.

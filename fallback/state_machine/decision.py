@@ -5,7 +5,7 @@ Also: why a job is left alone, how recorded times follow jumps of the clock, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -40,6 +40,7 @@ from holdfast.fallback.state_machine.tier_visit import (
     resume_tier_visit,
     with_expected_restart,
 )
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
 
 

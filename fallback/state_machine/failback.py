@@ -6,7 +6,6 @@ The running job is not touched until its capacity on the better tier is reserved
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,6 +25,7 @@ from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT, fail_ba
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import RankedTier, is_past_deadline, tiers_above
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.quantities import format_duration
 
 # A job that waits for its turn to reserve capacity looks this often, up to twice as long.

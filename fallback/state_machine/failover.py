@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,6 +21,7 @@ from holdfast.fallback.state_machine.tier_visit import (
     pool_missing_deadline,
     tier_below,
 )
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from holdfast.scheduling.quantities import format_duration
 from holdfast.scheduling.windows import format_time

@@ -6,7 +6,6 @@ change is written once an hour, so a replica that dies costs the ledger nothing 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,6 +19,7 @@ from holdfast.fallback.policy.policy import (
 )
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import CapacityType
 
 #: How much of a ledger is not written yet at most.

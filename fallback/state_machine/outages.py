@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,6 +9,7 @@ from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.observation import Cause, Loss, Observation
 from holdfast.fallback.state_machine.state import JobState, OutageKind, TimedFailure
 from holdfast.fallback.state_machine.tier_visit import latest_loss_at
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures
 
 # A node that answers again within this time has cost nothing: a kubelet reports every 10 s, and the node controller

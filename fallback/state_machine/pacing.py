@@ -7,12 +7,13 @@ one restart costs while the job is on spot: an interruption at any time leaves e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.quantities import format_duration
 

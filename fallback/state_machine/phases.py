@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
@@ -63,6 +62,7 @@ from holdfast.fallback.state_machine.tier_visit import (
     resume_tier_visit,
     tier_below,
 )
+from holdfast.scheduling.frozen import replace
 
 _COUNTED_REASONS: Final = {
     OutageKind.EVICTION: EventReason.EVICTION_COUNTED,

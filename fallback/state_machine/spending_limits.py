@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -27,6 +26,7 @@ from holdfast.fallback.state_machine.tier_visit import (
     ranked_tiers,
     tier_below,
 )
+from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import MAX_COST, CapacityType
 
 _HOUR: Final = timedelta(hours=1)

@@ -5,13 +5,14 @@ Covers the tiers above and below although the ladder may be edited, and how a vi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.state_machine.observation import Observation, PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.frozen import replace
 
 NO_WAIT = timedelta(0)
 

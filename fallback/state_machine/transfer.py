@@ -7,9 +7,11 @@ it. docs/adr/0044-transfer-to-another-cluster.md has the protocol and its reason
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from holdfast.scheduling.frozen import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
