@@ -21,6 +21,7 @@ from holdfast.scheduling.labels import (
     FOLLOWS,
     FOLLOWS_VALUE,
     INSTANCE_TYPE,
+    MAX_COST,
     POOL,
     PROGRESS,
     RESERVATION_NAMESPACE,
@@ -207,6 +208,7 @@ class CachedJob:
 
     uid: str
     follows: bool
+    has_max_cost: bool
     version: str
     content: bytes
 
@@ -232,6 +234,7 @@ def cached_job(job: Json) -> CachedJob:
     return CachedJob(
         uid=text(metadata.get("uid")),
         follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        has_max_cost=MAX_COST in annotations,
         version=text(metadata.get("resourceVersion")),
         content=json.dumps(whole, separators=(",", ":")).encode(),
     )

@@ -36,6 +36,7 @@ IN_POOL: Final = "in pool"
 RESERVED_FOR_UID: Final = "reserved for"
 IN_NAMESPACE: Final = "in namespace"
 BY_UID: Final = "uid"
+WITH_MAX_COST: Final = "with max-cost"
 
 
 # Label selectors of the watched pods: a JobSet's, a Ray cluster's, and those that submit to one. Each selector has its own
@@ -56,7 +57,11 @@ class Caches:
         self.jobs = {
             kind: Cache[CachedJob](
                 self._in_training(cached_job),
-                indexes={IN_NAMESPACE: lambda name, _: (name[0],), BY_UID: lambda _, job: (job.uid,)},
+                indexes={
+                    IN_NAMESPACE: lambda name, _: (name[0],),
+                    BY_UID: lambda _, job: (job.uid,),
+                    WITH_MAX_COST: lambda _, job: ("",) if job.has_max_cost else (),
+                },
             )
             for kind in KINDS
         }
@@ -110,6 +115,15 @@ class Caches:
         """Return the Jobs and RayClusters of a job."""
         of_job = text_of(key)
         return [child for cache in self.children.values() for child in cache.find(OF_JOB, of_job)]
+
+    def limited_keys_on(self, node: str) -> Iterable[JobKey]:
+        """Return every job with a pod or a placeholder on a node that has a `max-cost`."""
+        if not any(cache.has(WITH_MAX_COST, "") for cache in self.jobs.values()):
+            return  # hundreds of small jobs may share a node
+        for key in self.keys_on(node):
+            job = self.job(key)
+            if job is not None and job.has_max_cost:
+                yield key
 
     def keys_on(self, node: str) -> Iterable[JobKey]:
         """Return every job with a pod or a placeholder on a node."""

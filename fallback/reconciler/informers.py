@@ -132,8 +132,8 @@ def enqueue_on_change(
 ) -> None:
     """Call `enqueue` with each job that a change may affect, after each change.
 
-    `enqueue_soon` is called with the other jobs on a node on which a pod has begun or ended: only their parts of the node
-    differ, which are counted at once, and each pod of a wave would enqueue all of them.
+    `enqueue_soon` is called with the jobs with a `max-cost` on a node on which a pod has begun or ended. Only their parts of the
+    node differ: they are counted at once, and no decision depends on them but when `max-cost` is reached.
     """
 
     def on(
@@ -176,13 +176,13 @@ def _parents(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> s
 
 
 def _enqueue_sharing(caches: Caches, change: Change[Json], enqueue: Callable[[JobKey], None]) -> None:
-    """Enqueue the jobs on the node on which a pod has begun or ended: their parts of the node differ from now on."""
+    """Enqueue the jobs that may reach their `max-cost` at another time, since a pod on their node has begun or ended."""
     before, after = (
         node_of(each) if each is not None and not has_ended(each) else ""
         for each in (change.before, change.after)
     )
     if before != after:
-        for key in {key for node in {before, after} - {""} for key in caches.keys_on(node)}:
+        for key in {key for node in {before, after} - {""} for key in caches.limited_keys_on(node)}:
             enqueue(key)
 
 

@@ -14,13 +14,14 @@ from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
 from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import TRAINING
+from holdfast.scheduling.labels import MAX_COST, TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, rayjob, renamed, worker
 from tests.support.fakes.api_server import run_virtually
 from tests.support.json_objects import obj
 from tests.support.soak import sized
 
 JOBS: Final = ("a", "b", "c")
+LIMITED: Final = ("a", "b")
 NODES: Final = ("n", "m")
 # Of each reconciliation; those of all jobs may be ahead of one.
 WORK_SECONDS: Final = 0.05
@@ -51,13 +52,14 @@ EVENTS = st.builds(
 
 
 class Played:
-    """Events on a cluster in which each job has one pod, and when each job was reconciled."""
+    """Events on a cluster in which each job has one pod and two have a `max-cost`, and when each job was reconciled."""
 
     def __init__(self) -> None:
         self.caches = Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         for name in JOBS:
-            self.caches.jobs["JobSet"].put(renamed(jobset(), name))
+            annotations = {MAX_COST: "100"} if name in LIMITED else {}
+            self.caches.jobs["JobSet"].put(renamed(jobset(annotations=annotations), name))
         self.queue = WorkQueue[JobKey]()
         enqueue_on_change(self.caches, self.queue.add, self.queue.add_soon)
         self.reconciled: list[tuple[str, int, float]] = []
@@ -74,7 +76,7 @@ class Played:
             self.queue.done(key)
 
     def play(self, event: Event) -> tuple[set[str], set[str]]:
-        """Apply an event. Returns the jobs that it is about, and those whose part of a node it changes."""
+        """Apply an event. Returns the jobs that it is about, and those whose `max-cost` is reached at another time for it."""
         self.count += 1
         if not event.job:
             return self._drain(event.node), set()
@@ -86,7 +88,7 @@ class Played:
         else:
             cache.retain({(NAMESPACE, name) for name in self._pods})
         begun_or_ended = {_used_node(before)} ^ {_used_node(after)}
-        sharing = {job for job, pod in self._pods.items() if _used_node(pod) in begun_or_ended - {""}}
+        sharing = {job for job in LIMITED if _used_node(self._pods.get(job)) in begun_or_ended - {""}}
         return {event.job} if before != after else set(), sharing - {event.job}
 
     def _drain(self, name: str) -> set[str]:

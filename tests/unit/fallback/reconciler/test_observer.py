@@ -31,7 +31,7 @@ from holdfast.fallback.state_machine.observation import (
 )
 from holdfast.fallback.state_machine.state import Ledger, write_state
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
+from holdfast.scheduling.labels import MAX_COST, POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
@@ -155,7 +155,8 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
         monotonic=lambda: clock[0].timestamp(),
     )
     state = running(uid=UID, pool="spot-a", ledger=Ledger(counted_from=NOW, counted_until=NOW))
-    caches.jobs["JobSet"].put(jobset(annotations={STATE: write_state(state)}))
+    limited = {STATE: write_state(state), MAX_COST: "100"}
+    caches.jobs["JobSet"].put(jobset(annotations=limited))
     caches.nodes.put(node("n", labels={POOL: "spot-a"}))
     # Karpenter claimed the machine an hour before it was ready and the pod was bound.
     claim: Json = {"creationTimestamp": stamp(NOW - timedelta(hours=1)), "name": "n"}
@@ -173,7 +174,7 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
     soon: list[JobKey] = []
     woken = enqueued_by(caches, soon)
     caches.pods[OF_RAY].put(ray_worker("r", node="n"))
-    assert (woken, set(soon)) == ([RAY], {TRAIN, RAY}), "only its part of the node differs from now on"
+    assert (woken, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
     soon.clear()
     caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Running"))
     assert soon == [], "its neighbor runs, which changes nothing for it"
