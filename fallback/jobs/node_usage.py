@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import fsum
 from typing import Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import labels_of, text
@@ -65,18 +66,40 @@ def capacity_of_node(node: Json) -> CapacityType:
     return CapacityType(written) if written in set(CapacityType) else CapacityType.ON_DEMAND
 
 
-def node_shares(pods: Mapping[K, Iterable[Json]], node: Json) -> Mapping[K, float]:
-    """Return the part of a node that is each job's, from the pods that each job has on it. The parts add up to 1.
+class SharedNode(Generic[K]):
+    """A node and the pods that each job has on it: which part of the node is each job's. The parts add up to 1.
 
     A job counts by the resource of which it requests the largest part of the machine: GPUs decide between jobs that train,
     and a job without GPUs beside them counts by its CPU or memory. What no job requests is divided likewise. Without any
     requests all jobs have equal parts.
     """
-    allocatable = mapping(mapping(node.get("status")).get("allocatable"))
-    capacity = {name: float(parse_quantity(amount)) for name, amount in allocatable.items()}
-    largest = {job: _largest_part(each, capacity) for job, each in pods.items()}
-    whole = sum(largest.values())
-    return {job: part / whole if whole else 1 / len(largest) for job, part in largest.items()}
+
+    def __init__(self, node: Json) -> None:
+        allocatable = mapping(mapping(node.get("status")).get("allocatable"))
+        self._capacity = {name: float(parse_quantity(amount)) for name, amount in allocatable.items()}
+        self._largest: dict[K, float] = {}
+        self._whole: float | None = None
+
+    @property
+    def jobs(self) -> Collection[K]:
+        """The jobs with pods on the node."""
+        return self._largest.keys()
+
+    def put(self, job: K, pods: Collection[Json]) -> None:
+        """Store the pods of a job; none for a job that has left the node."""
+        self._whole = None
+        if pods:
+            self._largest[job] = _largest_part(pods, self._capacity)
+        else:
+            self._largest.pop(job, None)
+
+    def part(self, job: K) -> float:
+        """Return the part that is a job's. One without pods may have reserved the node: that is its own until others come."""
+        if job not in self._largest:
+            return 0.0 if self._largest else 1.0
+        if self._whole is None:
+            self._whole = fsum(self._largest.values())  # exact in any order
+        return self._largest[job] / self._whole if self._whole else 1 / len(self._largest)
 
 
 def _largest_part(pods: Iterable[Json], capacity: Mapping[str, float]) -> float:
@@ -197,11 +220,13 @@ class NodeUsage(Generic[K]):
     def share(self, key: K, node: str, now: datetime, share: float) -> None:
         """Store the part of a node that is a job's from now on, if the job uses the node."""
         usage = self._usages.get(key)
-        if usage is not None and any(each.name == node for each in usage.nodes):
-            usage.add(now)
-            usage.nodes = tuple(
-                replace(each, share=share) if each.name == node else each for each in usage.nodes
-            )
+        if usage is None:
+            return
+        for number, each in enumerate(usage.nodes):
+            if each.name == node and each.share != share:
+                usage.add(now)
+                changed = replace(each, share=share)
+                usage.nodes = (*usage.nodes[:number], changed, *usage.nodes[number + 1 :])
 
     def forget(self, key: K) -> None:
         """Remove a job: one that is deleted, or whose clock has jumped."""

@@ -8,7 +8,7 @@ from holdfast.fallback.api.cache import Cache, Name, name_of
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.api.objects import labels_of, metadata_of, namespace_of, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pods_and_nodes import node_of
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.cached_objects import (
     CachedJob,
@@ -142,6 +142,12 @@ class Caches:
             ):
                 found[key].append(pod)
         return found
+
+    def pods_of_on(self, key: JobKey, node: str) -> list[Json]:
+        """Return the pods of a job on a node, and the placeholders for it there, that have not ended."""
+        job = self.job(key)
+        held = [] if job is None else self.placeholders.find(RESERVED_FOR_UID, job.uid)
+        return [pod for pod in (*self.pods_of(key), *held) if node_of(pod) == node and not has_ended(pod)]
 
     def is_used(self, node: str) -> bool:
         """Whether a node has a training pod or a placeholder."""

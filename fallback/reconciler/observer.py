@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
@@ -342,9 +342,10 @@ class Observer:
             parts[node.kind] += node.share
         return time, parts
 
-    def _sharing_changed(self, node: str) -> None:
-        for key in self._caches.keys_on(node):
-            self._usage.share(key, node, self._now(), self._sharing.part(node, key))
+    def _sharing_changed(self, node: str, keys: Iterable[JobKey]) -> None:
+        now = self._now()
+        for key in keys:
+            self._usage.share(key, node, now, self._sharing.part(node, key))
 
     def settle(self, context: JobContext) -> None:
         """Reset the job's clock jump: its recorded times have been shifted."""

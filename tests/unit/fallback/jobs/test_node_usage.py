@@ -1,16 +1,16 @@
 """The node time of a job: its own nodes, each for as long as the job has it, and none of it twice."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.jobs import node_usage
-from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode, capacity_of_node, node_shares, used_nodes
+from holdfast.fallback.jobs.node_usage import NodeUsage, SharedNode, UsedNode, capacity_of_node, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
 from holdfast.scheduling.json import Json
@@ -24,6 +24,8 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.pod_requests import effective_requests
 from tests.support.builders.job_states import HOUR, MINUTE, T0
+
+K = TypeVar("K")
 
 SPOT = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LAST = NodeKind(pool="on-demand", capacity=CapacityType.ON_DEMAND)
@@ -69,6 +71,14 @@ def asking(cpu: float, gpus: int = 0) -> Json:
     """A pod with requests."""
     requests: Json = {"cpu": f"{round(cpu * 1000)}m", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     return {"spec": {"containers": [{"resources": {"requests": requests}}]}, "status": {"phase": "Running"}}
+
+
+def node_shares(pods: Mapping[K, Sequence[Json]], node: Json) -> dict[K, float]:
+    """The part of a node that is each job's."""
+    shared = SharedNode[K](node)
+    for job, each in pods.items():
+        shared.put(job, each)
+    return {job: shared.part(job) for job in pods}
 
 
 MACHINE: Final[Json] = {"status": {"allocatable": {"cpu": "32", "memory": "64Gi", "nvidia.com/gpu": "8"}}}

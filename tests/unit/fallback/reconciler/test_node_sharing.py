@@ -66,13 +66,13 @@ def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
 ) -> None:
     caches, told = Caches(), list[str]()
     caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
-    sharing = NodeSharing(caches, told.append)
+    sharing = NodeSharing(caches, lambda on, _: told.append(on))
     parts = {on: [sharing.part(on, key) for key in KEYS] for on in NODES}
     for change, job, node_name, number in changes:
         told.clear()
         change(caches, job, node_name, number)
         for on, before in parts.items():
-            current = NodeSharing(caches, lambda _: None)
+            current = NodeSharing(caches, lambda _on, _jobs: None)
             now = [sharing.part(on, key) for key in KEYS]
             assert now == [current.part(on, key) for key in KEYS], (
                 f"{on} after {change.__name__} {number} of {job}"
