@@ -26,14 +26,14 @@ def mapping(value: JsonValue) -> Json:
     """Return `value` if it is an object, otherwise an empty one: missing and null are the same."""
     # A reconciliation calls this some hundred times; the checks for dict and None are several times as fast as for Mapping.
     if isinstance(value, dict):
-        return cast("Json", value)
+        return value
     return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def sequence(value: JsonValue) -> Sequence[JsonValue]:
     """Return `value` if it is an array, otherwise an empty one: missing and null are the same."""
     if isinstance(value, list):
-        return cast("Sequence[JsonValue]", value)
+        return value
     if value is None or isinstance(value, str) or not isinstance(value, Sequence):
         return ()
     return cast("Sequence[JsonValue]", value)

@@ -6,9 +6,11 @@ The fallback controller, the policies and the simulated autoscalers count with t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
@@ -39,6 +41,24 @@ def effective_requests(pod_spec: Json, defaults: Json | None = None) -> Mapping[
     needed = {**_amounts(own.get("limits")), **of_containers, **_amounts(own.get("requests"))}
     total = _sum([needed, _amounts(pod_spec.get("overhead"))])
     return {name: amount for name, amount in sorted(total.items()) if amount}
+
+
+# Each observation of a job reads the requests of its templates and pods, and the pods of a gang request the same. A longer text
+# is computed each time: a user who writes many of them would fill the memory.
+_MOST_REMEMBERED: Final = 1024
+_LONGEST_REMEMBERED: Final = 4096
+_READ: Final = ("containers", "initContainers", "resources", "overhead")
+
+
+def remembered_requests(pod_spec: Json) -> Mapping[str, Fraction]:
+    """Return the effective requests of a pod, which are computed once for all specifications that request the same."""
+    read = json.dumps([pod_spec.get(name) for name in _READ])
+    return _of_text(read) if len(read) <= _LONGEST_REMEMBERED else _of_text.__wrapped__(read)
+
+
+@lru_cache(maxsize=_MOST_REMEMBERED)
+def _of_text(read: str) -> Mapping[str, Fraction]:
+    return effective_requests(dict(zip(_READ, json.loads(read), strict=True)))
 
 
 def _objects(value: JsonValue) -> Iterable[Json]:

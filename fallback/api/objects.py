@@ -10,7 +10,8 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 def metadata_of(obj: Json) -> Json:
     """Return an object's metadata, empty where it has none."""
-    return mapping(obj.get("metadata"))
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else mapping(found)
 
 
 def text(value: JsonValue) -> str:

@@ -17,6 +17,7 @@ _TIME_ALLOWED: Final = (
     f"a time with its zone between {EARLIEST:%Y} and {LATEST:%Y}, such as 2030-05-03T18:00:00Z"
 )
 _QUOTED: Final = 60
+_ANNOTATIONS: Final = frozenset({FINISH_BY, WORK})
 
 
 def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
@@ -40,7 +41,8 @@ def finish_by_of(job: Json) -> datetime | None:
 
 def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
     """Return the work that a job's program reports as done; None if the job does not say how much work it is."""
-    work, progress = _work(job), _progress(job, pods)
+    work = _work(job)
+    progress = None if work is None else _progress(job, pods)
     return None if work is None or progress is None else work * progress
 
 
@@ -57,6 +59,8 @@ def deadline_events(job: Json) -> tuple[JobEvent, ...]:
 
 
 def _problem(job: Json) -> str | None:
+    if not annotations_of(job).keys() & _ANNOTATIONS:
+        return None  # as most jobs, each time that they are reconciled
     for name, other in ((FINISH_BY, WORK), (WORK, FINISH_BY)):
         if _annotation(job, name) is None and _annotation(job, other) is not None:
             return f"its annotation {other} needs {name}. Add it, or remove {other}."
@@ -71,8 +75,9 @@ def _problem(job: Json) -> str | None:
 
 
 def _work(job: Json) -> timedelta | None:
+    written = _annotation(job, WORK)
     try:
-        return parse_duration(_annotation(job, WORK) or "")
+        return None if written is None else parse_duration(written)
     except DurationError:
         return None
 

@@ -6,12 +6,10 @@ has just started knows since when pods have been on the nodes that it sees. The 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
 from math import fsum
 from typing import Final, Generic, TypeVar
 
@@ -33,7 +31,7 @@ from holdfast.scheduling.labels import (
     SPOT,
     CapacityType,
 )
-from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.pod_requests import remembered_requests
 from holdfast.scheduling.quantities import parse_quantity
 
 K = TypeVar("K")
@@ -110,22 +108,8 @@ def _largest_part(pods: Iterable[Json], capacity: Mapping[str, float]) -> float:
     return max(parts, default=0.0)
 
 
-# Each observation of a job counts all pods on its nodes, and the pods of a gang request the same. A longer text is computed
-# each time: a user who writes many of them would fill the memory.
-_MOST_CACHED: Final = 1024
-_LONGEST_CACHED: Final = 4096
-_READ: Final = ("containers", "initContainers", "resources", "overhead")
-
-
 def _requests(spec: Json) -> Mapping[str, float]:
-    read = json.dumps([spec.get(name) for name in _READ])
-    return _of_text(read) if len(read) <= _LONGEST_CACHED else _of_text.__wrapped__(read)
-
-
-@lru_cache(maxsize=_MOST_CACHED)
-def _of_text(read: str) -> Mapping[str, float]:
-    asked = effective_requests(dict(zip(_READ, json.loads(read), strict=True)))
-    return {name: max(0.0, float(amount)) for name, amount in asked.items()}
+    return {name: max(0.0, float(amount)) for name, amount in remembered_requests(spec).items()}
 
 
 def used_nodes(

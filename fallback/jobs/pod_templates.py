@@ -11,7 +11,7 @@ from holdfast.fallback.reservations.placement import placement_of
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
-from holdfast.scheduling.pod_requests import effective_requests
+from holdfast.scheduling.pod_requests import remembered_requests
 from holdfast.scheduling.quantities import format_quantity
 
 
@@ -108,7 +108,7 @@ def shape_of(
 
 def requests_of(pod_spec: Json) -> Mapping[str, str]:
     """Return a pod's effective requests as quantities."""
-    return {name: format_quantity(amount) for name, amount in effective_requests(pod_spec).items()}
+    return {name: format_quantity(amount) for name, amount in remembered_requests(pod_spec).items()}
 
 
 def affinity_problem(pod_specs: Iterable[Json], kind: str) -> str | None:

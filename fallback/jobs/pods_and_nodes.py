@@ -56,6 +56,9 @@ class PodEnd:
         return self.succeeded or self.failed_at is not None
 
 
+_NOT_ENDED: Final = PodEnd()
+
+
 def node_of(pod: Json) -> str:
     """Return the name of the node a pod is bound to, empty without one."""
     return text(mapping(pod.get("spec")).get("nodeName"))
@@ -99,6 +102,8 @@ def bound_at(pod: Json) -> datetime | None:
 
 def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     """Return how a pod ended, given what was known (`before`). `now` replaces a time that the pod does not have."""
+    if before == _NOT_ENDED and not _may_end(pod):
+        return before
     # The kubelet deletes an ended pod a second time, at once, and the pod then has that later time.
     deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod, now)) if at), default=None)
     ended_at = _ended_at(pod) or now
@@ -115,6 +120,17 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
         succeeded=succeeded,
         # A completed pod is deleted with its job, some time later.
         exits_zero_when_ended=before.exits_zero_when_ended if before.succeeded else exits_zero,
+    )
+
+
+def _may_end(pod: Json) -> bool:
+    """Whether a pod ends, has ended, or says why it is about to end: most versions of a pod do not."""
+    status = mapping(pod.get("status"))
+    return (
+        text(status.get("phase")) in _ENDED
+        or bool(status.get("reason"))
+        or is_terminating(pod)
+        or bool(condition_of(pod, "DisruptionTarget"))
     )
 
 
@@ -187,6 +203,7 @@ class NodeState(StrEnum):
 _DRAIN_TAINTS: Final = frozenset(
     {"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "node.kubernetes.io/out-of-service"}
 )
+_NO_TAINTS: Final = frozenset[str]()
 _UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
 # The kubelet's message when its machine shuts down (GKE's graceful shutdown).
 _SHUTTING_DOWN: Final = "node is shutting down"
@@ -231,4 +248,5 @@ def _has_lost_its_machine(node: Json, claims: Mapping[str, Json] | None) -> bool
 
 
 def _taints(node: Json) -> frozenset[str]:
-    return frozenset(text(each.get("key")) for each in objects(mapping(node.get("spec")).get("taints")))
+    taints = mapping(node.get("spec")).get("taints")
+    return frozenset(text(each.get("key")) for each in objects(taints)) if taints else _NO_TAINTS

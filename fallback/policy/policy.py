@@ -105,7 +105,10 @@ class Policy:
 
     def rank_of(self, pool: str) -> int | None:
         """The rank of a pool's tier in the ladder, 0 for the best; None if the ladder has no such tier."""
-        return next((rank for rank, tier in enumerate(self.tiers) if tier.pool == pool), None)
+        for rank, tier in enumerate(self.tiers):
+            if tier.pool == pool:
+                return rank
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +149,10 @@ def pool_there(pool: str) -> str:
 
 def tier_of(pool: str, policy: Policy | NoPolicy) -> PolicyTier | None:
     """Return the tier of a pool; None without one."""
-    tiers = policy.tiers if isinstance(policy, Policy) else ()
-    return next((tier for tier in tiers if tier.pool == pool), None)
+    for tier in policy.tiers if isinstance(policy, Policy) else ():
+        if tier.pool == pool:
+            return tier
+    return None
 
 
 def capacity_of(pool: str, policy: Policy | NoPolicy) -> CapacityType | None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.jobs import node_usage
 from holdfast.fallback.jobs.node_usage import NodeUsage, SharedNode, UsedNode, capacity_of_node, used_nodes
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import NodeKind
+from holdfast.scheduling import pod_requests
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     AKS_SCALE_SET_PRIORITY,
@@ -114,7 +114,7 @@ def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPa
         counted.append(spec)
         return effective_requests(spec)
 
-    monkeypatch.setattr(node_usage, "effective_requests", count)
+    monkeypatch.setattr(pod_requests, "effective_requests", count)
     there = {job: [asking(0.317), asking(0.317)] for job in range(50)}
     for _ in range(2):
         assert node_shares(there, MACHINE) == dict.fromkeys(there, pytest.approx(0.02)), "equal parts"
