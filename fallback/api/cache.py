@@ -21,11 +21,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Generic[T]):
-    """A change of one object: `before` is None for a new object, `after` for a deleted one."""
+    """A change of one object: `before` is None for a new object, `after` for a deleted one. `is_own`: the controller wrote it."""
 
     name: Name
     before: T | None
     after: T | None
+    is_own: bool = False
 
 
 class Cache(Generic[T]):
@@ -89,7 +90,7 @@ class Cache(Generic[T]):
         """Return the objects that `index` has under `key`."""
         return list(self._found.get((index, key), {}).values())
 
-    def put(self, obj: Json, *, is_listed: bool = False) -> None:
+    def put(self, obj: Json, *, is_listed: bool = False, is_own: bool = False) -> None:
         """Store an object from a watch, unless a later version of it is known.
 
         An object from a list is always stored: the versions of a restored etcd have gone back.
@@ -106,7 +107,7 @@ class Cache(Generic[T]):
         except Exception:  # noqa: BLE001  # one object must not stop the others
             self._count_error(name, "an object cannot be cached")
             return
-        self._set(name, after, keys, (uid, version))
+        self._set(name, after, keys, (uid, version), is_own=is_own)
 
     def refresh(self, obj: Json) -> None:
         """Store the response of the controller's own write, before the watch delivers it.
@@ -115,7 +116,7 @@ class Cache(Generic[T]):
         """
         known = self._marks.get(name_of(obj))
         if known is not None and known[0] == text(metadata_of(obj).get("uid")):
-            self.put(obj)
+            self.put(obj, is_own=True)
 
     def remove(self, obj: Json) -> None:
         """Store an object's last version, then remove it."""
@@ -134,6 +135,8 @@ class Cache(Generic[T]):
         after: T | None,
         keys: list[tuple[str, str]] | None = None,
         mark: tuple[str, int] = ("", 0),
+        *,
+        is_own: bool = False,
     ) -> None:
         before = self._objects.get(name)
         if after is None:
@@ -144,8 +147,9 @@ class Cache(Generic[T]):
             self._marks[name] = mark
         self._index(name, after, keys or [])
         if before != after:
+            change = Change(name=name, before=before, after=after, is_own=is_own)
             for listener in self._listeners:
-                self._call(listener, Change(name=name, before=before, after=after))
+                self._call(listener, change)
 
     def _call(self, listener: Callable[[Change[T]], None], change: Change[T]) -> None:
         try:

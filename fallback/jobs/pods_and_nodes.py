@@ -102,7 +102,7 @@ def bound_at(pod: Json) -> datetime | None:
 
 def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     """Return how a pod ended, given what was known (`before`). `now` replaces a time that the pod does not have."""
-    if before == _NOT_ENDED and not _may_end(pod):
+    if before == _NOT_ENDED and not may_end(pod):
         return before
     # The kubelet deletes an ended pod a second time, at once, and the pod then has that later time.
     deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod, now)) if at), default=None)
@@ -123,7 +123,7 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     )
 
 
-def _may_end(pod: Json) -> bool:
+def may_end(pod: Json) -> bool:
     """Whether a pod ends, has ended, or says why it is about to end: most versions of a pod do not."""
     status = mapping(pod.get("status"))
     return (

@@ -208,6 +208,7 @@ class CachedJob:
 
     uid: str
     follows: bool
+    suspended: bool
     has_max_cost: bool
     version: str
     content: bytes
@@ -234,6 +235,7 @@ def cached_job(job: Json) -> CachedJob:
     return CachedJob(
         uid=text(metadata.get("uid")),
         follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        suspended=mapping(job.get("spec")).get("suspend") is True,
         has_max_cost=MAX_COST in annotations,
         version=text(metadata.get("resourceVersion")),
         content=json.dumps(whole, separators=(",", ":")).encode(),

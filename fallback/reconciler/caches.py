@@ -39,10 +39,12 @@ BY_UID: Final = "uid"
 WITH_MAX_COST: Final = "with max-cost"
 
 
+JOBSET_PODS: Final = "jobset.sigs.k8s.io/jobset-name"
+
 # Label selectors of the watched pods: a JobSet's, a Ray cluster's, and those that submit to one. Each selector has its own
 # cache, so that a list of one does not remove the others' pods.
 POD_LABELS: Final = (
-    "jobset.sigs.k8s.io/jobset-name",
+    JOBSET_PODS,
     "ray.io/cluster",
     "batch.kubernetes.io/job-name,!jobset.sigs.k8s.io/jobset-name",
 )

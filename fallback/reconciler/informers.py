@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from holdfast.fallback.api.cache import Cache, Change
 from holdfast.fallback.api.client import (
     FALLBACK_POLICY,
+    JOB,
     JOBSET,
     NAMESPACE,
     NODE,
@@ -24,8 +25,9 @@ from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
+from holdfast.fallback.reconciler.caches import JOBSET_PODS, Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
+from holdfast.fallback.reconciler.urgency import is_urgent_child, is_urgent_pod
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import RESERVED_FOR, TRAINING, TRAINING_VALUE
 
@@ -130,8 +132,10 @@ class Informers:
 def enqueue_on_change(
     caches: Caches, enqueue: Callable[[JobKey], None], enqueue_soon: Callable[[JobKey], None]
 ) -> None:
-    """Call `enqueue` with each job that a change may affect, after each change.
+    """Call `enqueue` with each job for which a change may lead to an action, after each change.
 
+    `enqueue_soon` is called with the others that it affects (`urgency.py`), and for the controller's own writes: what follows from
+    one is decided with it, or waits for an operator.
     `enqueue_soon` is called with the jobs with a `max-cost` on a node on which a pod has begun or ended. Only their parts of the
     node differ: they are counted at once, and no decision depends on them but when `max-cost` is reached.
     """
@@ -140,6 +144,7 @@ def enqueue_on_change(
         cache: Cache[T],
         concerned: Callable[[Change[T]], Iterable[JobKey]],
         read: Callable[[T], object] | None = None,
+        is_urgent: Callable[[Change[T]], bool] = lambda _: True,
     ) -> None:
         """Enqueue the jobs that a change affects; with `read`, only if its result differs between the two versions."""
 
@@ -147,19 +152,34 @@ def enqueue_on_change(
             before, after = change.before, change.after
             if read is not None and before is not None and after is not None and read(before) == read(after):
                 return
+            put = enqueue if is_urgent(change) else enqueue_soon
             for key in concerned(change):
-                enqueue(key)
+                put(key)
 
         cache.add_handler(enqueue_all)
 
     for kind, cache in caches.jobs.items():
         # A status that only counts pods differs by its version alone.
-        on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),), read=lambda job: job.content)
-    for cache in caches.children.values():
+        on(
+            cache,
+            lambda change, kind=kind: (JobKey(kind, *change.name),),
+            read=lambda job: job.content,
+            is_urgent=lambda change: not change.is_own,
+        )
+    for kind, cache in caches.children.items():
         # A Job's status repeatedly counts its ready pods, which the controller does not read.
-        on(cache, lambda change: _parents(job_of_child, change), read=_without_version)
-    for cache in caches.pods.values():
-        on(cache, lambda change: _parents(job_of_pod, change))
+        on(
+            cache,
+            lambda change: _parents(job_of_child, change),
+            read=_without_version,
+            is_urgent=lambda change, kind=kind: kind != JOB or is_urgent_child(caches, change),
+        )
+    for labels, cache in caches.pods.items():
+        on(
+            cache,
+            lambda change: _parents(job_of_pod, change),
+            is_urgent=lambda change, labels=labels: labels != JOBSET_PODS or is_urgent_pod(caches, change),
+        )
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())

@@ -62,7 +62,7 @@ class EventReporter:
         observation: Observation,
     ) -> None:
         """Count what has changed between two states of a job."""
-        if not isinstance(before, JobState) or after is None:
+        if not isinstance(before, JobState) or after is None or after is before:
             return
         self._count_spending(key.namespace, before.ledger, after.ledger)
         where = (key.namespace, after.pool)

@@ -18,7 +18,7 @@ _CLOCK_INTERVAL: Final = timedelta(seconds=5)
 # A failed reconciliation is retried within minutes: an error in one job usually persists.
 _MOST_RETRY_SECONDS: Final = 60.0
 
-# A job's parts of shared nodes may change many times a second, and only the time at which its limit of cost is reached follows.
+# Changes that lead to no action come in waves, and are counted together: `urgency.py`.
 SOON_SECONDS: Final = 10.0
 
 # Canceled timers are kept until they are due, or until there are this many of them.

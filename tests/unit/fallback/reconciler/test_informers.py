@@ -76,7 +76,7 @@ class Played:
             self.queue.done(key)
 
     def play(self, event: Event) -> tuple[set[str], set[str]]:
-        """Apply an event. Returns the jobs that it is about, and those whose `max-cost` is reached at another time for it."""
+        """Apply an event. Returns the jobs that may act on it, and those for which it changes a warning or a timer at most."""
         self.count += 1
         if not event.job:
             return self._drain(event.node), set()
@@ -87,9 +87,11 @@ class Played:
             cache.put(renamed(worker(event.job, node=event.node, phase=event.phase), event.job))
         else:
             cache.retain({(NAMESPACE, name) for name in self._pods})
+        own = {event.job} if _placement(before) != _placement(after) else set[str]()
+        changed = {event.job} if before != after else set[str]()
         begun_or_ended = {_used_node(before)} ^ {_used_node(after)}
         sharing = {job for job in LIMITED if _used_node(self._pods.get(job)) in begun_or_ended - {""}}
-        return {event.job} if before != after else set(), sharing - {event.job}
+        return own, (changed | sharing) - own
 
     def _drain(self, name: str) -> set[str]:
         if not name:
@@ -98,6 +100,11 @@ class Played:
         taints: Json = {"taints": [{"key": "karpenter.sh/disrupted"}] if name in self._drained else []}
         self.caches.nodes.put({**node(name), "spec": taints})
         return {job for job, (on, _) in self._pods.items() if on == name}
+
+
+def _placement(pod: Pod | None) -> tuple[str, bool]:
+    """The node of a pod, and whether it has failed."""
+    return ("", False) if pod is None else (pod[0], pod[1] == "Failed")
 
 
 def _used_node(pod: Pod | None) -> str:

@@ -1,0 +1,92 @@
+"""Which changes of a JobSet's pods and child Jobs may lead to an action: only they are reconciled at once.
+
+Of some thirty changes in a move three lead to a write. The others are counted with the next one that does, or within seconds:
+they change a warning or a timer at most. A change that is not known here is urgent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from holdfast.fallback.api.cache import Change
+from holdfast.fallback.api.client import JOBSET
+from holdfast.fallback.jobs.jobset import is_complete
+from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
+from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating, may_end, node_of
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.caches import Caches
+from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+
+# Written while a pod starts; whether it is ready is not read of a JobSet's pod.
+_STARTING: Final = frozenset({"phase", "containerStatuses", "conditions"})
+
+
+def is_urgent_pod(caches: Caches, change: Change[Json]) -> bool:
+    """Whether a change of a JobSet's pod may lead to an action.
+
+    A pod without a node is awaited whether or not it exists, and one that starts has its node. A suspended job waits until none
+    of its pods is left.
+    """
+    before, after = change.before, change.after
+    pod = after if after is not None else before
+    key = None if pod is None else job_of_pod(pod)
+    if pod is None or key is None or key.kind != JOBSET.name:
+        return True
+    if _is_suspended(caches, key):
+        return all(has_ended(each) and not is_terminating(each) for each in caches.pods_of(key))
+    if before is None:
+        return bool(node_of(pod)) or may_end(pod)
+    return after is None or _without_start(before) != _without_start(after)
+
+
+def is_urgent_child(caches: Caches, change: Change[Json]) -> bool:
+    """Whether a change of a JobSet's child Job may lead to an action.
+
+    Of a job that runs, only how many pods it expects: JobSet restarts it whatever its child Jobs say. Of a suspended one, what it
+    waits for before it is resumed: a new child Job is suspended some time later, and JobSet deletes one that has failed.
+    """
+    before, after = change.before, change.after
+    child = after if after is not None else before
+    key = None if child is None else job_of_child(child)
+    if child is None or key is None or key.kind != JOBSET.name:
+        return True
+    is_suspended = _is_suspended(caches, key)
+    if before is None or after is None:
+        return _has_ended_in_part(child) or (is_suspended and (after is None or bool(_conditions(child))))
+    read = _of_suspended if is_suspended else _of_running
+    return read(before) != read(after)
+
+
+def _is_suspended(caches: Caches, key: JobKey) -> bool:
+    job = caches.job(key)
+    return job is not None and job.suspended
+
+
+def _without_start(pod: Json) -> JsonValue:
+    status = mapping(pod.get("status"))
+    kept = {name: value for name, value in status.items() if name not in _STARTING}
+    conditions = _without(sequence(status.get("conditions")), "Ready")
+    return [pod.get("metadata"), pod.get("spec"), kept, conditions, has_ended(pod)]
+
+
+def _of_suspended(child: Json) -> JsonValue:
+    spec = mapping(child.get("spec"))
+    return [spec.get("suspend"), spec.get("template"), _without(_conditions(child), "Failed")]
+
+
+def _conditions(child: Json) -> Sequence[JsonValue]:
+    return sequence(mapping(child.get("status")).get("conditions"))
+
+
+def _has_ended_in_part(child: Json) -> bool:
+    return is_complete(child) or bool(mapping(child.get("status")).get("succeeded"))
+
+
+def _of_running(child: Json) -> JsonValue:
+    completions = mapping(child.get("spec")).get("completions")
+    return [completions, mapping(child.get("status")).get("succeeded"), is_complete(child)]
+
+
+def _without(conditions: Iterable[JsonValue], kind: str) -> list[JsonValue]:
+    return [each for each in conditions if mapping(each).get("type") != kind]
