@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,6 +20,9 @@ JSON: Final = "application/json"
 _CONNECT_SECONDS: Final = 5.0
 _UNAUTHORIZED: Final = 401
 _REFUSED: Final = 300
+
+# A Retry-After may also be a date, which is not read.
+_RETRY_AFTER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 # A load balancer that drops a connection, or a machine that vanishes, sends nothing: the kernel sends a keep-alive
 # after this many seconds of silence, and closes the connection after three without an answer.
@@ -65,12 +69,16 @@ class Connection:
     ) -> Json:
         """Send one request and return the response's JSON; times out after `seconds`.
 
-        Raises ApiError with the server's message when it rejects the request, Unreachable without a complete response.
+        Raises ApiError with the server's message when it rejects the request, Unreachable without a complete response that is a
+        JSON object: whatever another cluster answers, it is that cluster's problem alone.
         """
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         async with self._answer(method, path, query, data, content_type, timeout) as answer:
-            return cast("Json", json.loads(await answer.read() or b"{}"))
+            document: object = json.loads(await answer.read() or b"{}")
+            if not isinstance(document, dict):
+                raise ValueError("its answer is not a JSON object")  # noqa: TRY004  # as for other answers that cannot be read
+            return cast("Json", document)
 
     async def lines(
         self, path: str, query: Mapping[str, str], *, silent_seconds: float
@@ -116,7 +124,8 @@ class Connection:
                 if status >= _REFUSED:
                     raise self._api_error(answer, await answer.read())
                 yield answer
-        except (aiohttp.ClientError, TimeoutError, OSError, json.JSONDecodeError, ConfigError) as error:
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError, ConfigError) as error:
+            # A ValueError: an answer that is not JSON or not UTF-8, or an address whose host cannot be encoded.
             status = 0
             await self._look_again()
             raise Unreachable(self._access.server, str(error) or type(error).__name__) from error
@@ -149,7 +158,7 @@ class Connection:
             answer.status,
             answer.reason or "",
             content,
-            retry_after_seconds=float(wait) if wait.isdigit() else None,
+            retry_after_seconds=float(wait) if _RETRY_AFTER.fullmatch(wait) else None,
         )
 
 

@@ -144,7 +144,8 @@ class WebhookNotifier:
         try:
             async with session.post(self._url(), json=slack_message(said), allow_redirects=False) as answer:
                 status, wish = answer.status, answer.headers.get("Retry-After", "")
-        except aiohttp.InvalidURL:
+        except (aiohttp.InvalidURL, UnicodeError):
+            # A host with an empty or too long label cannot be encoded.
             raise _Refused("the URL of the webhook is invalid") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _Unavailable(f"the webhook does not answer ({type(error).__name__})") from None

@@ -23,6 +23,7 @@ from holdfast.fallback.state_machine.transfer import (
     Stage,
     TransferRecord,
     may_run,
+    read_epoch,
     read_permit,
     read_transfer,
     write_record,
@@ -83,7 +84,6 @@ def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
     metadata = metadata_of(job)
     annotations = annotations_of(job)
     seen, _ = kind.observe(snapshot, PodHistory())
-    lost = text(annotations.get(LOST_COPY))
     return HomeView(
         uid=uid_of(job),
         record=read_transfer(text(annotations.get(TRANSFER)), uid_of(job)),
@@ -96,7 +96,7 @@ def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
         and not seen.outdated_children,
         is_ended=seen.outcome is not None,
         wanted=wanted,
-        abandoned=int(lost) if lost.isdecimal() else None,
+        abandoned=read_epoch(text(annotations.get(LOST_COPY))),
     )
 
 
@@ -121,8 +121,10 @@ def origin_of(found: Json) -> str:
 def _origin(found: Json) -> tuple[str, str, int]:
     """Return the home of a copy, the uid of its job, and its epoch; empty for no copy."""
     parts = text(annotations_of(found).get(COPY_OF)).split(" ")
-    is_copy = len(parts) == _PARTS and parts[0] == _VERSION and parts[3].isdecimal()
-    return (parts[1], parts[2], int(parts[3])) if is_copy else ("", "", 0)
+    if len(parts) != _PARTS or parts[0] != _VERSION:
+        return "", "", 0
+    epoch = read_epoch(parts[3])
+    return ("", "", 0) if epoch is None else (parts[1], parts[2], epoch)
 
 
 def is_held(job: Json) -> bool:

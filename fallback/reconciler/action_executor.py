@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
-from holdfast.fallback.api.client import JOB, NODE, POD, ApiError, Client
+from holdfast.fallback.api.client import JOB, NODE, POD, ApiError, Client, LeadershipLost, Unreachable
 from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.pod_history import PodHistory
@@ -77,12 +78,29 @@ class ReservationManager:
             await self._untaint(name, lambda holder: holder == uid)
 
     async def release_orphans(self) -> None:
-        """Release the reservations of jobs that do not exist any more."""
+        """Release the reservations of jobs that do not exist any more.
+
+        An object that fails keeps no other from being released; the first error is raised then.
+        """
         caches = self._caches
         found = orphans(caches.placeholders, caches.nodes.all(RESERVED_FOR_UID), caches.has_uid)
-        await self._delete(pod for pod in caches.placeholders if name_of(pod) in found.placeholders)
-        for name in found.nodes:
-            await self._untaint(name, lambda holder: not caches.has_uid(holder))
+        pods = [pod for pod in caches.placeholders if name_of(pod) in found.placeholders]
+        errors: list[Exception] = []
+        for release in (
+            *(partial(self._delete, [pod]) for pod in pods),
+            *(
+                partial(self._untaint, name, lambda holder: not caches.has_uid(holder))
+                for name in found.nodes
+            ),
+        ):
+            try:
+                await release()
+            except (LeadershipLost, Unreachable):
+                raise
+            except Exception as error:  # noqa: BLE001  # as the text above says
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     async def _hold(self, context: JobContext, action: CreatePlaceholders) -> None:
         request = PlaceholderRequest(

@@ -5,7 +5,8 @@ It has a queue and workers of its own: a cluster that does not answer holds up n
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple
@@ -19,6 +20,8 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import cluster_of, pool_there
 from holdfast.fallback.reconciler.cached_objects import CachedJob
 from holdfast.fallback.reconciler.caches import Caches
+from holdfast.fallback.reconciler.current_objects import KIND_OF
+from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.fallback.reconciler.transfers import SeenThere, SomethingRemains, Transfers, cluster_id
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
@@ -66,6 +69,7 @@ class AwayJobs:
         self._copies: dict[JobKey, CopyStatus] = {}
         self._silent: dict[_Place, str] = {}
         self._reported: dict[JobKey, str] = {}
+        self._errors = Counter[str]()
         if clients:
             for kind, cache in caches.jobs.items():
                 cache.add_handler(partial(self._job_changed, kind))
@@ -78,12 +82,22 @@ class AwayJobs:
         """Return what was seen last of a job's copy; None if nothing was."""
         return self._copies.get(key)
 
+    def errors(self) -> Iterator[Sample]:
+        """Yield how many jobs and copies of each kind could not be processed."""
+        for plural, count in self._errors.items():
+            yield (plural,), count
+
     async def run(self) -> None:
         """Take the steps of all transfers until canceled. Only the leader may run it."""
         if not self._clients:
             return
         transfers = Transfers(
-            self._home, self._clients, home_id=await self._identity(), now=self._now, seen=self._seen
+            self._home,
+            self._clients,
+            home_id=await self._identity(),
+            now=self._now,
+            seen=self._seen,
+            failed=self._failed,
         )
         self._queue, self._runs = WorkQueue[JobKey](now=self._now), True
         for key in self._caches.all_keys():
@@ -115,22 +129,31 @@ class AwayJobs:
         while True:
             key = await self._queue.get()
             try:
-                await self._step(transfers, key)
-            except SomethingRemains as waits:
-                _log.info("%s", waits, extra={"job": "/".join(key)})
-                self._queue.add_at(key, self._now() + _STEP_INTERVAL)
-            except LeadershipLost:
-                self._queue.retry(key)
-            except Unreachable as error:
-                _log.warning("%s", error, extra={"job": "/".join(key)})
-                self._queue.retry(key)
-            except ApiError as error:
-                self._rejected(key, error)
+                await self._try_step(transfers, key)
             except Exception:  # noqa: BLE001  # an error in one job must not stop the others
-                _log.exception("a transfer failed", extra={"job": "/".join(key)})
+                self._failed(key)
                 self._queue.retry(key)
             finally:
                 self._queue.done(key)
+
+    def _failed(self, key: JobKey) -> None:
+        """Count and log an error of a job or a copy, in the handler of that error."""
+        self._errors[KIND_OF[key.kind].plural] += 1
+        _log.exception("a transfer failed", extra={"job": "/".join(key)})
+
+    async def _try_step(self, transfers: Transfers, key: JobKey) -> None:
+        try:
+            await self._step(transfers, key)
+        except SomethingRemains as waits:
+            _log.info("%s", waits, extra={"job": "/".join(key)})
+            self._queue.add_at(key, self._now() + _STEP_INTERVAL)
+        except LeadershipLost:
+            self._queue.retry(key)
+        except Unreachable as error:
+            _log.warning("%s", error, extra={"job": "/".join(key)})
+            self._queue.retry(key)
+        except ApiError as error:
+            self._rejected(key, error)
 
     async def _step(self, transfers: Transfers, key: JobKey) -> None:
         """Take the next step of a job's transfer, if it has one."""
@@ -203,6 +226,9 @@ class AwayJobs:
                     break
                 except ApiError as error:
                     self._refused(place, str(error))
+                except Exception as error:  # noqa: BLE001  # one place must not stop the others
+                    self._failed(JobKey(place.kind, place.namespace, ""))
+                    self._silent[place] = str(error)
                 else:
                     self._silent.pop(place, None)
             await asyncio.sleep(_LEFTOVERS_SECONDS)

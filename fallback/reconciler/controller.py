@@ -1,10 +1,13 @@
 """The controller: creates its parts and connects them."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 
+from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.client import Client, RequestSender
 from holdfast.fallback.api.event_recorder import EventRecorder
 from holdfast.fallback.api.leader_election import Fence, LeaderElectionConfig, LeaderElector
@@ -14,7 +17,7 @@ from holdfast.fallback.reconciler.action_executor import ActionExecutor, Reserva
 from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
-from holdfast.fallback.reconciler.metrics import MetricName, Metrics
+from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.reconciler.observer import ApiAbsences, GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.policy_status import (
@@ -28,6 +31,8 @@ from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.settings import Settings
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
 from holdfast.fallback.reservations.reserved_capacity import reserved_for
+
+_log = logging.getLogger(__name__)
 
 
 class Controller:
@@ -145,13 +150,28 @@ class Controller:
         self._orphan_task.request()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._recorder.run())
-                group.create_task(self._notifier.run())
-                group.create_task(self._status_task.run())
-                group.create_task(self._orphan_task.run())
-                group.create_task(self._away.run())
+                group.create_task(self._keep_running("recording Events", self._recorder.run))
+                group.create_task(self._keep_running("sending notifications", self._notifier.run))
+                group.create_task(self._keep_running("writing policy status", self._status_task.run))
+                group.create_task(
+                    self._keep_running("releasing orphaned reservations", self._orphan_task.run)
+                )
+                group.create_task(self._keep_running("transferring jobs", self._away.run))
         finally:
             self._metrics.leader.set(0)
+
+    async def _keep_running(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run one task of the leader, again after an error: each of them handles its errors, and none may end the moves of jobs."""
+        backoff = Backoff()
+        while True:
+            try:
+                await run()
+            except Exception:  # noqa: BLE001  # as the text above says
+                _log.exception("%s failed, and begins again", name)
+                self._metrics.reconcile_errors.inc()
+                await asyncio.sleep(backoff.seconds())
+            else:
+                return  # there is nothing to do
 
     def _add_handlers(self) -> None:
         self._caches.policies.add_handler(lambda change: self._namespace_changed(change.name[0]))
@@ -176,6 +196,12 @@ class Controller:
 
     def _prices_read(self, well: bool) -> None:
         self._metrics.price_reads.labels("succeeded" if well else "failed").inc()
+
+    def _object_errors(self) -> Iterator[Sample]:
+        counts = Counter[tuple[str, ...]]()
+        for labels, count in (*self._informers.errors(), *self._away.errors()):
+            counts[labels] += int(count)
+        yield from counts.items()
 
     def _event_written(self, well: bool) -> None:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
@@ -210,7 +236,7 @@ class Controller:
             MetricName.OBJECT_ERRORS,
             "Objects and changes that could not be processed.",
             ("kind",),
-            self._informers.errors,
+            self._object_errors,
         )
         show(MetricName.INFORMER_LISTS, "Lists started.", ("kind",), self._informers.lists)
         show(MetricName.INFORMER_WATCHES, "Watches started.", ("kind",), self._informers.watches)

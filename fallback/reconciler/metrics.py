@@ -109,7 +109,7 @@ class Metrics:
             MetricName.FAILED_WRITES, "Writes for a job that failed and are retried.", "reason"
         )
         self.reconcile_errors = self._counter(
-            MetricName.RECONCILE_ERRORS, "Reconciliations that ended in an internal error."
+            MetricName.RECONCILE_ERRORS, "Reconciliations and other tasks that ended in an internal error."
         )
         self.capacity_wait_seconds = self._histogram(
             MetricName.CAPACITY_WAIT_SECONDS,

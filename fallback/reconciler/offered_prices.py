@@ -170,8 +170,8 @@ class OfferedPrices:
         try:
             metrics = await self._fetch(self._address)
             found = await asyncio.to_thread(parse_offerings, metrics)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            _log.warning("Karpenter's prices cannot be read: %s", error or type(error).__name__)
+        except Exception as error:  # noqa: BLE001  # whatever Karpenter answers, jobs move without its prices
+            _log.warning("Karpenter's prices cannot be read: %s", str(error) or type(error).__name__)
             self._read(False)
         else:
             self._read(True)

@@ -230,10 +230,19 @@ class PolicyStatusWriter:
         self._dirty.add(change.name[0])
 
     async def write(self) -> None:
-        """Write every changed status."""
+        """Write every changed status. One that fails keeps no other from being written; the first error is raised then."""
+        errors: list[Exception] = []
         for namespace in sorted(self._dirty):
-            await self._write(namespace)
-            self._dirty.discard(namespace)
+            try:
+                await self._write(namespace)
+            except (LeadershipLost, Unreachable):
+                raise
+            except Exception as error:  # noqa: BLE001  # as the text above says
+                errors.append(error)
+            else:
+                self._dirty.discard(namespace)
+        if errors:
+            raise errors[0]
 
     async def _write(self, namespace: str) -> None:
         cached = self._caches.policies.get(namespace, LADDER)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from typing import Final
 
 from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.objects import labels_of, text
@@ -14,6 +16,9 @@ from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL
+
+# Python parses no number of thousands of digits.
+_NODES: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def pool_statuses(
@@ -47,7 +52,7 @@ def _pool_status(
     return PoolStatus(
         exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_listed,
         nodes_in_use=used.count(pool),
-        max_nodes=int(limit) if limit.isdecimal() else None,
+        max_nodes=int(limit) if _NODES.fullmatch(limit) else None,
         price=price,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.client import NAMESPACE, ApiError, Client, Unreachable
+from holdfast.fallback.api.client import NAMESPACE, ApiError, Client, LeadershipLost, Unreachable
 from holdfast.fallback.api.objects import metadata_of, name_of, uid_of
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.kinds import KINDS
@@ -76,7 +76,8 @@ class SeenThere:
 class Transfers:
     """Transfers of the jobs of this cluster. `home_id`: its identity; `remotes`: clients of the other clusters by name.
 
-    `seen` is called with each read of another cluster: None for a cluster that does not answer or refuses the read.
+    `seen` is called with each read of another cluster: None for a cluster that does not answer or refuses the read. `failed`
+    is called, in the handler of the error, with each copy that could not be processed.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class Transfers:
         home_id: str,
         now: Callable[[], datetime],
         seen: Callable[[JobKey, str, SeenThere | None], None] = lambda _key, _cluster, _seen: None,
+        failed: Callable[[JobKey], None] = lambda _key: None,
     ) -> None:
         self._seen = seen
+        self._failed = failed
         self._home = home
         self._remotes = remotes
         self._home_id = home_id
@@ -113,18 +116,32 @@ class Transfers:
         return action
 
     async def remove_leftovers(self, cluster: str, namespace: str, kind: str) -> None:
-        """Take the next step to remove each copy of a kind in a cluster's namespace that no transfer of this cluster's jobs needs."""
-        client = self._remotes[cluster]
-        for found in await client.current(KIND_OF[kind], namespace=namespace, labels=COPY_OF):
-            if copies.home_of(found) != self._home_id:
-                continue
-            key, uid = JobKey(kind, namespace, name_of(found)), copies.origin_of(found)
-            seen = await self._remote(cluster, key, uid)
-            record = await self._record(key, uid)
-            copy = seen.view.copy if seen is not None else None
-            action = None if copy is None else decide_leftover(copy, cluster, record)
-            if action is not None:
-                await self._write_there(client, key, action)
+        """Take the next step to remove each copy of a kind in a cluster's namespace that no transfer of this cluster's jobs needs.
+
+        Raises ApiError if the copies cannot be listed. One copy that fails concerns no other: users there may write any.
+        """
+        found = await self._remotes[cluster].current(KIND_OF[kind], namespace=namespace, labels=COPY_OF)
+        for each in found:
+            key = JobKey(kind, namespace, name_of(each))
+            try:
+                await self._remove_leftover(cluster, key, each)
+            except (LeadershipLost, Unreachable):
+                raise
+            except ApiError as error:
+                _log.info("%s: %s", cluster, error, extra={"job": "/".join(key), "status": error.status})
+            except Exception:  # noqa: BLE001  # as the text above says
+                self._failed(key)
+
+    async def _remove_leftover(self, cluster: str, key: JobKey, found: Json) -> None:
+        if copies.home_of(found) != self._home_id:
+            return
+        uid = copies.origin_of(found)
+        seen = await self._remote(cluster, key, uid)
+        record = await self._record(key, uid)
+        copy = seen.view.copy if seen is not None else None
+        action = None if copy is None else decide_leftover(copy, cluster, record)
+        if action is not None:
+            await self._write_there(self._remotes[cluster], key, action)
 
     async def _record(self, key: JobKey, uid: str) -> TransferRecord | None:
         """Return the record of the job with this uid; None if there is no such job."""

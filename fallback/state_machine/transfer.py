@@ -7,6 +7,7 @@ it. docs/adr/0044-transfer-to-another-cluster.md has the protocol and its reason
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -52,6 +53,8 @@ class TransferRecord:
 
 
 _VERSION: Final = "v1"
+# Users may write the annotations: Python parses no number of thousands of digits.
+_EPOCH: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _ABSENT: Final = "-"
 _PARTS: Final = 6
 
@@ -70,15 +73,21 @@ def write_record(record: TransferRecord) -> str:
     )
 
 
+def read_epoch(text: str) -> int | None:
+    """Read the epoch of a transfer; None for a text that is not one."""
+    return int(text) if _EPOCH.fullmatch(text) else None
+
+
 def read_transfer(text: str, uid: str) -> TransferRecord | None:
     """Read the annotation of the job with this uid; None for a text that is not the job's record."""
     parts = text.split(" ")
-    if len(parts) != _PARTS or parts[0] != _VERSION or parts[1] != uid or not parts[2].isdecimal():
+    if len(parts) != _PARTS or parts[0] != _VERSION or parts[1] != uid:
         return None
-    if parts[3] not in set(Stage):
+    epoch = read_epoch(parts[2])
+    if epoch is None or parts[3] not in set(Stage):
         return None
     cluster, copy = ("" if part == _ABSENT else part for part in parts[4:])
-    return TransferRecord(uid=uid, epoch=int(parts[2]), stage=Stage(parts[3]), cluster=cluster, copy=copy)
+    return TransferRecord(uid=uid, epoch=epoch, stage=Stage(parts[3]), cluster=cluster, copy=copy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -378,3 +378,21 @@ async def test_orphaned_reservations_are_released() -> None:
     assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"], "its job is there"
     assert fixture.taints("orphan") == [], "it is unused and costs money"
     assert fixture.taints("mine") == [RESERVED_FOR], "this one is waited for"
+
+
+@in_event_loop
+async def test_a_node_that_cannot_be_released_keeps_no_other_from_it() -> None:
+    fixture = ReservationFixture(jobset())
+    for name in ("a", "b"):
+        spec: Json = {"taints": [{"key": RESERVED_FOR, "value": "gone", "effect": "NoSchedule"}]}
+        await fixture.api.put(NODE, {"metadata": {"name": name}, "spec": spec})
+    await fixture.sync()
+
+    def refuse(sent: Sent) -> None:
+        if (sent.method, sent.path) == ("PATCH", "/api/v1/nodes/a"):
+            raise ApiError(403, "Forbidden", "an admission webhook of this node rejects it")
+
+    fixture.api.fail = refuse
+    with pytest.raises(ApiError):
+        await fixture.holder.release_orphans()
+    assert fixture.taints("b") == [], "it is unused and costs money"

@@ -7,15 +7,17 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from holdfast.fallback.api.client import NAMESPACE, ApiError, Client
+from holdfast.fallback.api.client import JOBSET, NAMESPACE, ApiError, Client
+from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.work_queue import WorkQueue
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import TRAINING
-from tests.support.builders.fallback_objects import rayjob
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import COPY_OF, PERMIT, TRAINING, TRANSFER
+from tests.support.builders.fallback_objects import jobset, rayjob
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.fakes.jobset_operator import now
@@ -23,11 +25,11 @@ from tests.support.fakes.jobset_operator import now
 WITHIN = ("tabular", "vision")
 
 
-def away_jobs(there: FakeApi, caches: Caches) -> AwayJobs:
+def away_jobs(there: FakeApi, caches: Caches, home: FakeApi | None = None) -> AwayJobs:
     """Those of a cluster with the training namespaces, beside a cluster in the west."""
     for name in WITHIN:
         caches.namespaces.put({"metadata": {"name": name, "labels": {TRAINING: "true"}}})
-    home = FakeApi()
+    home = home or FakeApi()
     first: Json = {
         "name": "kube-system",
         "uid": "home",
@@ -115,3 +117,104 @@ async def test_a_replica_that_does_not_lead_queues_nothing(monkeypatch: pytest.M
     queued.clear()
     caches.jobs["RayJob"].put(named("train"))
     assert not queued, "it leads no more"
+
+
+HUGE = "9" * 5000
+
+
+def named_jobset(name: str, uid: str, **metadata: JsonValue) -> Json:
+    """A suspended JobSet of the namespace `vision`."""
+    return {**jobset(suspend=True), "metadata": {"name": name, "namespace": "vision", "uid": uid, **metadata}}
+
+
+def a_copy(name: str, *, origin: str, epoch: str, permit: str = "Waiting") -> Json:
+    return named_jobset(
+        name,
+        f"copy-{name}",
+        labels={COPY_OF: origin},
+        annotations={COPY_OF: f"v1 home {origin} {epoch}", PERMIT: permit},
+    )
+
+
+@virtually
+async def test_a_copy_that_a_tenant_writes_there_keeps_no_other_leftover_and_no_leader_from_going_on() -> (
+    None
+):
+    there, caches = FakeApi(), Caches()
+    await there.put(JOBSET, a_copy("bad", origin="gone", epoch=HUGE))
+    await there.put(JOBSET, a_copy("left", origin="gone", epoch="3"))
+    away = away_jobs(there, caches)
+    with leading(away) as task:
+        await asyncio.sleep(600)
+        assert not task.done(), "home's controller moves other jobs"
+    left = there.get(JOBSET, "vision", "left")
+    assert left is not None, "it waits for its operator to stop it"
+    assert left["metadata"]["annotations"][PERMIT] == "Recalled", "the leftover beside it is removed"
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@virtually
+async def test_an_error_in_one_copy_is_counted_and_the_next_copy_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there, caches = FakeApi(), Caches()
+    for name in ("bad", "left"):
+        await there.put(JOBSET, a_copy(name, origin="gone", epoch="3"))
+    home_of = copies.home_of
+
+    def fail_for_bad(found: Json) -> str:
+        if name_of(found) == "bad":
+            raise OverflowError("of a kind that is not known yet")
+        return home_of(found)
+
+    monkeypatch.setattr(copies, "home_of", fail_for_bad)
+    away = away_jobs(there, caches)
+    with leading(away) as task:
+        await asyncio.sleep(30)
+        assert not task.done(), "whatever a copy raises"
+    left = there.get(JOBSET, "vision", "left")
+    assert left is not None, "it waits for its operator to stop it"
+    assert left["metadata"]["annotations"][PERMIT] == "Recalled", "the leftover after it is removed"
+    assert list(away.errors()) == [(("jobsets",), 1)], "the metric of objects that are skipped counts it"
+    assert away.clusters(JobKey("JobSet", "vision", "train")), "the cluster is still open to jobs"
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@virtually
+async def test_a_rejected_write_to_one_leftover_closes_no_cluster() -> None:
+    there, caches = FakeApi(), Caches()
+    await there.put(JOBSET, a_copy("left", origin="gone", epoch="3"))
+
+    def refuse(sent: Sent) -> None:
+        if sent.method == "PATCH":
+            raise ApiError(403, "Forbidden", "a webhook of a tenant there rejects it")
+
+    there.fail = refuse
+    away = away_jobs(there, caches)
+    with leading(away) as task:
+        await asyncio.sleep(90)
+        assert away.clusters(JobKey("JobSet", "vision", "train")), (
+            "copies can be read, and other jobs move there"
+        )
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@virtually
+async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
+    there, caches, home = FakeApi(), Caches(), FakeApi()
+    job = named_jobset(
+        "train", "u", annotations={TRANSFER: f"v1 u {HUGE} Away west c"}, finalizers=[TRANSFER]
+    )
+    await home.put(JOBSET, job)
+    await there.put(JOBSET, a_copy("train", origin="u", epoch="1", permit="Granted"))
+    away = away_jobs(there, caches, home)
+    with leading(away) as task:
+        caches.jobs["JobSet"].put(job)
+        await asyncio.sleep(600)
+        assert not task.done(), "home's controller moves other jobs"
+        assert not list(away.errors()), "such a record is one that is lost: the copy is taken back"
+    with suppress(asyncio.CancelledError):
+        await task

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -17,10 +17,14 @@ from holdfast.fallback.api.client import (
     ApiError,
     Unreachable,
 )
+from holdfast.fallback.api.event_recorder import EventRecorder
 from holdfast.fallback.api.leader_election import Fence
+from holdfast.fallback.api.webhook import WebhookNotifier
 from holdfast.fallback.policy.policy import cluster_of
+from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.policy_status import DebouncedTask
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, read_state
 from holdfast.scheduling.json import Json, JsonValue
@@ -168,6 +172,36 @@ class Cluster:
         pods = [pod for pod in self.operator.pods(name) if "deletionTimestamp" not in pod["metadata"]]
         if pods:
             await self.operator.evict(self.chance.choice(pods))
+
+
+@virtually
+async def test_a_task_of_the_leader_that_fails_begins_again_and_ends_no_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = list[str]()
+
+    def failing(name: str) -> Callable[[object], Awaitable[None]]:
+        async def fail(_: object) -> None:
+            begun.append(name)
+            await asyncio.sleep(1)
+            raise OverflowError("of a kind that is not known yet")
+
+        return fail
+
+    tasks = (EventRecorder, WebhookNotifier, DebouncedTask, AwayJobs)
+    for task in tasks:
+        monkeypatch.setattr(task, "run", failing(task.__name__))
+    cluster = Cluster(1)
+    await cluster.begin("train")
+    process = Process(cluster.api)
+    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
+    await asyncio.sleep(120)
+    assert not process.task.done(), "no task of the leader ends the process"
+    await cluster.evict_one("train")
+    await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the job moves")
+    assert all(begun.count(task.__name__) > 1 for task in tasks), f"each of them begins again: {begun}"
+    await process.end()
+    await cluster.end()
 
 
 @virtually

@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
+
 from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
@@ -23,7 +25,7 @@ from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
 from tests.support.coroutines import virtually
-from tests.support.fakes.api_server import FakeApi
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
 
 
@@ -70,13 +72,13 @@ class StatusFixture:
 
     def __init__(self) -> None:
         self.api, self.caches = FakeApi(), Caches()
-        self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         self.job_index = JobIndex(lambda namespace: self.summaries.changed(namespace))
         self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.job_index, now=lambda: NOW)
 
-    async def put(self) -> None:
-        """Put the policy there."""
-        self.caches.policies.put(await self.api.put(FALLBACK_POLICY, policy()))
+    async def put(self, within: str = NAMESPACE) -> None:
+        """Put the policy of a namespace there."""
+        self.caches.namespaces.put({"metadata": {"name": within, "labels": {TRAINING: "true"}}})
+        self.caches.policies.put(await self.api.put(FALLBACK_POLICY, policy(within=within)))
 
     def patches(self) -> int:
         """How often its status was written."""
@@ -116,6 +118,25 @@ async def test_a_failed_status_write_is_retried() -> None:
         fixture.api.fail = lambda _: None
     await fixture.summaries.write()
     assert fixture.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
+
+
+@virtually
+async def test_a_status_that_is_rejected_keeps_no_other_from_being_written() -> None:
+    fixture = StatusFixture()
+    await fixture.put()
+    await fixture.put("another")
+    for namespace in (NAMESPACE, "another"):
+        fixture.summaries.changed(namespace)
+
+    def refuse(sent: Sent) -> None:
+        if sent.method == "PATCH" and "/another/" in sent.path:
+            raise ApiError(422, "Invalid", "no")
+
+    fixture.api.fail = refuse
+    with pytest.raises(ApiError):
+        await fixture.summaries.write()
+    written = [each["metadata"]["namespace"] for each in fixture.api.of(FALLBACK_POLICY) if "status" in each]
+    assert written == [NAMESPACE], "the one that sorts after it too"
 
 
 @virtually
