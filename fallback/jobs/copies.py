@@ -8,10 +8,12 @@ from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, metadata_of, text, uid_of
 from holdfast.fallback.jobs.kinds import JobKind
+from holdfast.fallback.jobs.max_cost import max_cost_left
 from holdfast.fallback.jobs.patches import fence, recorded_state
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.state_machine.ledger import use_of
 from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
 from holdfast.fallback.state_machine.transfer import (
@@ -33,6 +35,7 @@ from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
     COPY_OF,
     LOST_COPY,
+    MAX_COST,
     PERMIT,
     STATE,
     STOP,
@@ -52,7 +55,10 @@ _HOME_ANNOTATIONS: Final = frozenset(
 
 
 def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Json:
-    """Return the copy of a job for a pool of another cluster: suspended, without a permit. `home`: the uid of the job's cluster."""
+    """Return the copy of a job for a pool of another cluster: suspended, without a permit. `home`: the uid of the job's cluster.
+
+    The controller there reads the copy alone, so the copy says what is left of the job's limits.
+    """
     uid = uid_of(job)
     metadata = metadata_of(job)
     labels = {key: value for key, value in mapping(metadata.get("labels")).items() if key != TIER}
@@ -61,6 +67,8 @@ def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Js
         for key, value in mapping(metadata.get("annotations")).items()
         if key not in _HOME_ANNOTATIONS
     }
+    if MAX_COST in annotations:
+        annotations[MAX_COST] = max_cost_left(job, ledger_of(job))
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
@@ -176,6 +184,7 @@ def copy_status(
         uid=seen.uid,
         cluster=cluster,
         ledger=state.ledger if state else None,
+        capacity=use_of(state.ledger, state.pool).capacity if state else None,
         is_closed=state is None or state.phase in {Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED},
     )
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import floor
 from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import MaxCost
+from holdfast.fallback.state_machine.state import Ledger
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST
+from holdfast.scheduling.labels import AFTER_MAX_COST, MAX_COST, CapacityType
 from holdfast.scheduling.ladder import AFTER_MAX_COST_VALUES, GIVE_UP_AFTER_MAX_COST, parse_max_cost
 
 _QUOTED: Final = 60
+# The least amount that can be written.
+_LEAST: Final = 1e-6
 
 
 def max_cost_of(job: Json) -> MaxCost | None:
@@ -24,6 +28,19 @@ def max_cost_of(job: Json) -> MaxCost | None:
         if amount is None
         else MaxCost(amount=amount, gives_up=written.get(AFTER_MAX_COST) == GIVE_UP_AFTER_MAX_COST)
     )
+
+
+def max_cost_left(job: Json, ledger: Ledger | None) -> str:
+    """Return the `max-cost` of a job's copy: what is left of the job's own, of which the copy's ledger knows nothing.
+
+    Never 0, which would be no limit: the least amount pays for no on-demand node.
+    """
+    limit = max_cost_of(job)
+    if limit is None:
+        return _annotations(job).get(MAX_COST, "")
+    left = limit.amount - (0.0 if ledger is None else ledger.cost_of(CapacityType.ON_DEMAND))
+    # Rounded down: both limits together are never more than what the user allows.
+    return f"{max(floor(left / _LEAST), 1) * _LEAST:.6f}"
 
 
 def max_cost_events(job: Json) -> tuple[JobEvent, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.fallback.policy.policy import Policy, cluster_of, pool_there
 from holdfast.fallback.state_machine.actions import Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import track_wait
+from holdfast.fallback.state_machine.closed_tiers import kept_from_lower_tiers
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback
 from holdfast.fallback.state_machine.failover import (
@@ -70,11 +71,13 @@ def step_away(state: JobState, observation: Observation, policy: Policy) -> Step
     policy = paced_policy(now, seen, limited_policy(now, seen, policy))
     why = _why_leave(now, seen, policy)
     below = None if why is None else tier_below(now, seen, policy)
+    leaves = None
     if why is not None and below is not None:
-        step = _leave(now, seen, policy, below, why)
-    else:
-        step = step_failback(now, seen, policy)
-    standing = () if why is None or below is not None else (_no_lower_tier_event(why),)
+        leaves = _leave(now, seen, policy, below, why)
+    elif why is not None and (kept := kept_from_lower_tiers(now, seen, policy, why)) is not None:
+        leaves = _recalled(kept)
+    step = leaves or step_failback(now, seen, policy)
+    standing = () if why is None or leaves is not None else (_no_lower_tier_event(why),)
     return replace(step, events=(*placed, *step.events, *standing))
 
 
@@ -119,8 +122,11 @@ def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier
     above = reserved_tier(state, seen, policy)
     if above is not None:
         return fail_back(state, seen, above)
-    step = fail_over(state, seen, policy, below, why)
-    # Whether the copy has nodes by now cannot be seen here.
+    return _recalled(fail_over(state, seen, policy, below, why))
+
+
+def _recalled(step: Step) -> Step:
+    """Return the step that suspends a job for lack of nodes or another reason: whether its copy has nodes by now cannot be seen here."""
     actions = (
         replace(each, only_without_nodes=False) if isinstance(each, Suspend) else each
         for each in step.actions

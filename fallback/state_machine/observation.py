@@ -137,7 +137,7 @@ class CopyStatus:
     """The job's copy in another cluster, by its pods and by the state that the controller there has recorded.
 
     `pods_expected` to run at once, `pods_placed` of them have a node. `pool`: the one it is on there, empty if that is not
-    known; `evictions`, `application_failures`, `unexplained`: its outages on that pool. `is_given_up`: its ladder there has
+    known; `capacity`: that pool's, as far as the copy has had nodes there; `evictions`, `application_failures`, `unexplained`: its outages on that pool. `is_given_up`: its ladder there has
     no tier left for it. `uid`, `cluster`: the copy's. `ledger`: what it has used, None if that is not known; `is_closed`: it has
     ended or is stopped, and the ledger includes its run.
     """
@@ -145,6 +145,7 @@ class CopyStatus:
     pods_expected: int = 1
     pods_placed: int = 0
     pool: str = ""
+    capacity: CapacityType | None = None
     evictions: int = 0
     application_failures: int = 0
     unexplained: int = 0

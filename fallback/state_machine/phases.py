@@ -22,6 +22,7 @@ from holdfast.fallback.state_machine.capacity_wait import (
     slow_start_events,
     track_wait,
 )
+from holdfast.fallback.state_machine.closed_tiers import kept_from_lower_tiers
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
@@ -44,8 +45,6 @@ from holdfast.fallback.state_machine.outages import count_losses, counted_failur
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy
 from holdfast.fallback.state_machine.spending_limits import (
     PRICE_INTERVAL,
-    ends_at_max_cost,
-    first_other_than_on_demand,
     is_closed_below,
     is_held,
     limited_policy,
@@ -106,7 +105,7 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
         waits = checkpoint_first(state, observation, policy, why)
         return waits or fail_over(state, observation, policy, below, why)
     if why is not None and below is None:
-        kept = _kept_from_lower_tiers(state, observation, policy, why)
+        kept = kept_from_lower_tiers(state, observation, policy, why)
         if kept is not None:
             return kept
     if below is None:
@@ -122,30 +121,6 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> Step | N
         if must_yield(state, observation, current_tier(state, policy))
         else None
     )
-
-
-def _kept_from_lower_tiers(
-    state: JobState, observation: Observation, policy: Policy, why: JobEvent
-) -> Step | None:
-    """The move of a job that must leave its tier while limits of money close all lower ones; None if it stays.
-
-    A program that fails goes nowhere: it would fail on every tier in turn.
-    """
-    is_price = why.reason in {EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED}
-    if not is_price and not is_closed_below(state, observation, policy):
-        return None
-    ends = ends_at_max_cost(state, observation, policy)
-    if ends is not None:
-        return give_up(state, observation, ends)
-    if why.reason is EventReason.FAILURES_SPENT:
-        return None
-    if why.reason is EventReason.PRICE_ABOVE_MAX:
-        said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
-        return pause(state, observation, Purpose.RESTART, said)
-    other = other_tier(state, observation, policy)
-    if other is None and why.reason is EventReason.MAX_COST_REACHED:
-        other = first_other_than_on_demand(state, policy)
-    return None if other is None else fail_over(state, observation, policy, other, why)
 
 
 def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[JobEvent, ...]:

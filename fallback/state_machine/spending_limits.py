@@ -82,6 +82,12 @@ def is_on_demand(tier: PolicyTier, state: JobState) -> bool:
     return known is CapacityType.ON_DEMAND
 
 
+def copy_is_on_demand(state: JobState, observation: Observation) -> bool:
+    """Whether the copy of a job that is away has gone on to on-demand, on the ladder of its cluster."""
+    copy = observation.copy
+    return state.phase is Phase.AWAY and copy is not None and copy.capacity is CapacityType.ON_DEMAND
+
+
 def _is_past_max_cost(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:
     """Whether `max-cost` closes a tier: what is left of it must pay for more than one restart before a job moves there."""
     left = _left(state, observation)
@@ -102,7 +108,11 @@ def spending_event(state: JobState, observation: Observation, policy: Policy) ->
     if tier is None:
         return None
     left = _left(state, observation)
-    if left is not None and left <= 0 and is_on_demand(tier, state):
+    if (
+        left is not None
+        and left <= 0
+        and (is_on_demand(tier, state) or copy_is_on_demand(state, observation))
+    ):
         return JobEvent(
             reason=EventReason.MAX_COST_REACHED,
             message=f"{_spent_text(state, observation)}.",

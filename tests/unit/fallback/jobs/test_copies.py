@@ -19,14 +19,25 @@ from holdfast.fallback.jobs.copies import (
 )
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.kinds import JobKind
+from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
+from holdfast.fallback.state_machine.state import Ledger, Phase, PoolUse, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import COPY_OF, LOST_COPY, PERMIT, RECREATE, STATE, TIER, TRANSFER
+from holdfast.scheduling.labels import (
+    COPY_OF,
+    LOST_COPY,
+    MAX_COST,
+    PERMIT,
+    RECREATE,
+    STATE,
+    TIER,
+    TRANSFER,
+    CapacityType,
+)
 from tests.support.builders.fallback_objects import (
     NOW,
     UID,
@@ -83,6 +94,40 @@ def test_a_copy_is_suspended_without_a_permit_and_has_nothing_of_homes_state() -
     for each in (template, pods):
         assert labels_of(each)[COPY_OF] == UID, "its Jobs and pods are found by it"
     assert obj(obj(pods["spec"])["nodeSelector"]) == {"holdfast.dev/pool": "a100-spot"}, "its tier there"
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "left"),
+    [
+        ("250", 0.0, 250),
+        ("250", 240.5, 9.5),
+        ("250", 240.1234567, 9.876543),
+        ("250", 250.0, 0.000001),
+        ("99.50", 1e15, 0.000001),
+        ("999999999.999999", 0.0, 999_999_999.999999),
+    ],
+)
+def test_a_copy_may_spend_what_is_left_of_the_max_cost(limit: str, spent: float, left: float) -> None:
+    uses = (
+        PoolUse(pool="on-demand", capacity=CapacityType.ON_DEMAND, cost=spent / 2),
+        PoolUse(pool="west/on-demand", capacity=CapacityType.ON_DEMAND, cost=spent / 2),
+        PoolUse(pool="spot-a", capacity=CapacityType.SPOT, cost=1000.0),
+    )
+    ledger = Ledger(counted_from=NOW, counted_until=NOW, uses=uses)
+    job = jobset(annotations={STATE: write_state(running(uid=UID, ledger=ledger)), MAX_COST: limit})
+    copy = copy_of(JOBSET, job, home="home", epoch=1, pool="spot-a")
+    found = max_cost_of(copy)
+    assert found is not None, "0 would be read as no limit at all, and admission there rejects it"
+    assert found.amount == pytest.approx(left, abs=2e-6), "the copy's own ledger begins at 0"
+    assert found.amount + spent <= max(float(limit), spent) + 1e-6, (
+        "both together are never more than the limit"
+    )
+
+
+def test_a_max_cost_that_cannot_be_read_is_copied_as_it_is() -> None:
+    for written in ("0", "nothing"):
+        copy = copy_of(JOBSET, jobset(annotations={MAX_COST: written}), home="home", epoch=1, pool="spot-a")
+        assert annotations_of(copy)[MAX_COST] == written, "its user is warned there as at home"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,22 +5,25 @@ from typing import Unpack
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.policy.policy import NoPolicy, TierFacts
 from holdfast.fallback.state_machine.actions import CreatePlaceholders, Resume, Suspend, WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.observation import CopyStatus, Observation, PoolStatus
+from holdfast.fallback.state_machine.observation import CopyStatus, MaxCost, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
+    Ledger,
     Phase,
+    PoolUse,
     Purpose,
     UnreadableState,
     read_record,
     write_marker,
 )
+from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -180,3 +183,52 @@ def test_a_version_without_tiers_elsewhere_resumes_the_job_on_the_pool_it_select
     read = read_record("{}", write_marker(away()), UID)
     assert isinstance(read, UnreadableState), "it does not know the phase"
     assert read.resume_on == "", "so it resumes what its template selects"
+
+
+ON_DEMAND = TierFacts(capacity=CapacityType.ON_DEMAND)
+PRICED = policy(
+    tiers=(
+        SPOT,
+        replace(WEST, facts=TierFacts(capacity=CapacityType.SPOT)),
+        replace(LAST, price=10.0, facts=ON_DEMAND),
+    )
+)
+
+
+def spent_there(amount: float) -> CopyStatus:
+    """A copy that has gone on to on-demand, on the ladder of its cluster."""
+    use = PoolUse(pool="on-demand", capacity=CapacityType.ON_DEMAND, node_time=50 * HOUR, cost=amount)
+    ledger = Ledger(counted_from=T0 - HOUR, counted_until=T0, uses=(use,))
+    return replace(
+        PLACED, pool="on-demand", capacity=CapacityType.ON_DEMAND, uid="c", cluster="west", ledger=ledger
+    )
+
+
+def test_what_a_copy_spends_on_on_demand_counts_against_the_max_cost_of_its_job() -> None:
+    began = away(ledger=Ledger(counted_from=T0 - 2 * HOUR, counted_until=T0))
+    limited = replace(SUSPENDED, max_cost=MaxCost(amount=250))
+    less = decide(began, replace(limited, copy=spent_there(249)), PRICED)
+    assert not {EventReason.MAX_COST_REACHED} & set(reasons(less)), "something is left"
+
+    spent = decide(began, replace(limited, copy=spent_there(250)), PRICED)
+    assert reasons(spent) == [EventReason.MAX_COST_REACHED], "it leaves on-demand there"
+    assert only(spent, Suspend).pool == "a-spot", "and waits on the ladder's other tiers, as at home"
+    assert not only(spent, Suspend).only_without_nodes, "what the copy has is not seen here"
+
+    asked = replace(limited, max_cost=MaxCost(amount=250, gives_up=True), copy=spent_there(250))
+    given_up = decide(began, asked, PRICED)
+    assert reasons(given_up) == [EventReason.GIVEN_UP], "its user asks for that"
+    assert state_of(given_up).phase is Phase.GIVEN_UP, "the copy is recalled, and the job stays suspended"
+
+    on_spot = replace(limited, copy=replace(spent_there(250), pool="a-spot", capacity=CapacityType.SPOT))
+    assert state_of(decide(began, on_spot, PRICED)).phase is Phase.AWAY, "a copy on spot spends no more"
+
+
+def test_a_copy_that_is_given_up_for_its_max_cost_does_not_keep_its_job_away() -> None:
+    began = away(ledger=Ledger(counted_from=T0 - 2 * HOUR, counted_until=T0))
+    copy = replace(
+        spent_there(250), is_given_up=True, pods_placed=0, pool="a-spot", capacity=CapacityType.SPOT
+    )
+    left = decide(began, replace(SUSPENDED, max_cost=MaxCost(amount=250), copy=copy), PRICED)
+    assert EventReason.COPY_GIVEN_UP in reasons(left), "no tier is left there"
+    assert only(left, Suspend).pool == "a-spot", "on-demand at home is closed too: it waits for spot"

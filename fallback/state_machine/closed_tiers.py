@@ -1,0 +1,42 @@
+"""What a job does that must leave its tier while limits of money close all lower ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.actions import Step
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
+from holdfast.fallback.state_machine.failover import fail_over, give_up, pause
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.state_machine.spending_limits import (
+    ends_at_max_cost,
+    first_other_than_on_demand,
+    is_closed_below,
+    other_tier,
+)
+from holdfast.fallback.state_machine.state import JobState, Purpose
+
+
+def kept_from_lower_tiers(
+    state: JobState, observation: Observation, policy: Policy, why: JobEvent
+) -> Step | None:
+    """The move of a job that must leave its tier while limits of money close all lower ones; None if it stays.
+
+    A program that fails goes nowhere: it would fail on every tier in turn.
+    """
+    is_price = why.reason in {EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED}
+    if not is_price and not is_closed_below(state, observation, policy):
+        return None
+    ends = ends_at_max_cost(state, observation, policy)
+    if ends is not None:
+        return give_up(state, observation, ends)
+    if why.reason is EventReason.FAILURES_SPENT:
+        return None
+    if why.reason is EventReason.PRICE_ABOVE_MAX:
+        said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
+        return pause(state, observation, Purpose.RESTART, said)
+    other = other_tier(state, observation, policy)
+    if other is None and why.reason is EventReason.MAX_COST_REACHED:
+        other = first_other_than_on_demand(state, policy)
+    return None if other is None else fail_over(state, observation, policy, other, why)
