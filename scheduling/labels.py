@@ -76,6 +76,9 @@ CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
 FINISH_BY: Final = "fallback.holdfast.dev/finish-by"
 WORK: Final = "fallback.holdfast.dev/work"
 
+# Annotation on a copy: the work that its job has done before it, as a duration.
+WORK_DONE: Final = "fallback.holdfast.dev/work-done"
+
 # Annotations on a job: what it may spend on on-demand nodes, in the currency of the tiers' prices; and what it does after that.
 MAX_COST: Final = "fallback.holdfast.dev/max-cost"
 AFTER_MAX_COST: Final = "fallback.holdfast.dev/after-max-cost"

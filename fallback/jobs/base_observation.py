@@ -155,12 +155,15 @@ def _annotation(job: Json, key: str) -> str:
     return text(annotations_of(job).get(key))
 
 
+def first_created(job: Json) -> str:
+    """Return when a job was created, or the first of the jobs that it succeeds, as it is written; empty if that is not known."""
+    return text(annotations_of(job).get(FIRST_CREATED) or metadata_of(job).get("creationTimestamp"))
+
+
 def _created(job: Json) -> datetime | None:
-    """When a job was created, or the first of the jobs that it succeeds."""
-    metadata = metadata_of(job)
-    own = moment(metadata.get("creationTimestamp"))
-    first = moment(mapping(metadata.get("annotations")).get(FIRST_CREATED))
-    return min((at for at in (own, first) if at is not None), default=None)
+    """When a job was created, or the first of the jobs that it succeeds or is a copy of."""
+    times = (moment(metadata_of(job).get("creationTimestamp")), moment(first_created(job)))
+    return min((at for at in times if at is not None), default=None)
 
 
 def _follows(job: Json) -> bool:

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from holdfast.fallback.api.objects import annotations_of, metadata_of, text, uid_of
+from holdfast.fallback.jobs.base_observation import first_created
+from holdfast.fallback.jobs.deadline import progress_of, work_done_annotation
 from holdfast.fallback.jobs.kinds import JobKind
 from holdfast.fallback.jobs.max_cost import max_cost_left
 from holdfast.fallback.jobs.patches import fence, recorded_state
@@ -34,6 +36,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
     COPY_OF,
+    FIRST_CREATED,
     LOST_COPY,
     MAX_COST,
     PERMIT,
@@ -67,6 +70,11 @@ def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Js
         for key, value in mapping(metadata.get("annotations")).items()
         if key not in _HOME_ANNOTATIONS
     }
+    state = state_of(job)
+    annotations = {**annotations, **work_done_annotation(None if state is None else state.pace)}
+    if created := first_created(job):
+        # Its ladder's deadline, and its age beside other jobs.
+        annotations[FIRST_CREATED] = created
     if MAX_COST in annotations:
         annotations[MAX_COST] = max_cost_left(job, ledger_of(job))
     return {
@@ -186,6 +194,8 @@ def copy_status(
         ledger=state.ledger if state else None,
         capacity=use_of(state.ledger, state.pool).capacity if state else None,
         is_closed=state is None or state.phase in {Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED},
+        pace=state.pace if state else None,
+        progress=progress_of(found, pods),
     )
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.api.objects import EARLIEST, LATEST, annotations_of, metadata_of, moment, text
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Deadline
+from holdfast.fallback.state_machine.state import Pace
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK
-from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration
+from holdfast.scheduling.labels import FINISH_BY, PROGRESS, WORK, WORK_DONE
+from holdfast.scheduling.quantities import (
+    DURATION_ALLOWED,
+    LONGEST_DURATION,
+    DurationError,
+    format_duration,
+    parse_duration,
+)
 
 _TIME_ALLOWED: Final = (
     f"a time with its zone between {EARLIEST:%Y} and {LATEST:%Y}, such as 2030-05-03T18:00:00Z"
 )
 _QUOTED: Final = 60
 _ANNOTATIONS: Final = frozenset({FINISH_BY, WORK})
+_NOTHING: Final = timedelta(0)
 
 
 def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
@@ -25,7 +33,12 @@ def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
     finish_by, work = finish_by_of(job), _work(job)
     if finish_by is None or work is None:
         return None
-    return Deadline(finish_by=finish_by, work=work, progress=_progress(job, pods))
+    return Deadline(
+        finish_by=finish_by,
+        work=work,
+        progress=_progress(job, pods),
+        done_before=min(work, _done_before(job)),
+    )
 
 
 def finish_by_of(job: Json) -> datetime | None:
@@ -40,10 +53,24 @@ def finish_by_of(job: Json) -> datetime | None:
 
 
 def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
-    """Return the work that a job's program reports as done; None if the job does not say how much work it is."""
+    """Return the work that a job's program reports as done; None if the job does not say how much work it is.
+
+    The program reports a share of the whole work, of which a copy has done only what its job had not done before.
+    """
     work = _work(job)
     progress = None if work is None else _progress(job, pods)
-    return None if work is None or progress is None else work * progress
+    return None if work is None or progress is None else max(_NOTHING, work * progress - _done_before(job))
+
+
+def progress_of(job: Json, pods: Iterable[Json]) -> float | None:
+    """Return the share of its work that a job's program reports; None if it reports nothing."""
+    return _progress(job, pods)
+
+
+def work_done_annotation(pace: Pace | None) -> Mapping[str, str]:
+    """Return the annotation of a job's copy that says what the job has done before it; none before it has done anything."""
+    done = "" if pace is None else format_duration(min(pace.work_done, LONGEST_DURATION))
+    return {WORK_DONE: done} if done else {}
 
 
 def deadline_events(job: Json) -> tuple[JobEvent, ...]:
@@ -75,7 +102,15 @@ def _problem(job: Json) -> str | None:
 
 
 def _work(job: Json) -> timedelta | None:
-    written = _annotation(job, WORK)
+    return _duration(job, WORK)
+
+
+def _done_before(job: Json) -> timedelta:
+    return _duration(job, WORK_DONE) or _NOTHING
+
+
+def _duration(job: Json, name: str) -> timedelta | None:
+    written = _annotation(job, name)
     try:
         return None if written is None else parse_duration(written)
     except DurationError:

@@ -45,8 +45,8 @@ class EventReporter:
         standing: dict[str, str] = {}
         for report in reports:
             if report.is_standing:
-                standing[report.reason] = report.message
-                if known.get(report.reason) == report.message:
+                standing[report.reason] = compared = report.compared or report.message
+                if known.get(report.reason) == compared:
                     continue
             self.record_one(key, uid, report)
         if standing:

@@ -51,9 +51,13 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
     if pool is not None and pool.missing_since is not None:
         # Its cluster does not answer, which says nothing of the copy.
         pools = {**pools, state.pool: replace(pool, exists=True)}
+    deadline = observation.deadline
+    if deadline is not None and observation.copy is not None:
+        deadline = replace(deadline, progress=copy.progress)
     return replace(
         observation,
         suspended=False,
+        deadline=deadline,
         pods_expected=copy.pods_expected,
         pods_placed=copy.pods_placed,
         pods_missing=0,

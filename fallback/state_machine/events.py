@@ -71,15 +71,17 @@ class JobEvent:
 
     An event that is not standing belongs to the decision's actions and is recorded once they are carried out. A
     standing event describes a condition and comes with every decision while the condition holds: it is recorded when
-    it is new for the job or its message changes, and again only after it has been absent.
+    it is new for the job or its message changes, and again only after it has been absent. `compared` is compared instead of
+    a message that names what changes with the clock.
     """
 
     reason: EventReason
     message: str
     is_warning: bool = False
     is_standing: bool = False
+    compared: str = ""
 
 
-def standing_event(reason: EventReason, message: str) -> JobEvent:
+def standing_event(reason: EventReason, message: str, *, compared: str = "") -> JobEvent:
     """Return a warning that comes with every decision while its condition holds."""
-    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
+    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True, compared=compared)

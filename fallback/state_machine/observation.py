@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.fallback.state_machine.state import Ledger
+    from holdfast.fallback.state_machine.state import Ledger, Pace
     from holdfast.scheduling.labels import CapacityType
 
 NO_JUMP: Final = timedelta(0)
@@ -99,11 +99,13 @@ class Deadline:
     """When a job must have finished, and how much work it is: the duration of its training without interruptions.
 
     `progress`: the share of the work that the program last reported as done, 0 to 1; None if it reports nothing.
+    `done_before`: the part of the work that a copy's job has done elsewhere before it.
     """
 
     finish_by: datetime
     work: timedelta
     progress: float | None = None
+    done_before: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +141,8 @@ class CopyStatus:
     `pods_expected` to run at once, `pods_placed` of them have a node. `pool`: the one it is on there, empty if that is not
     known; `capacity`: that pool's, as far as the copy has had nodes there; `evictions`, `application_failures`, `unexplained`: its outages on that pool. `is_given_up`: its ladder there has
     no tier left for it. `uid`, `cluster`: the copy's. `ledger`: what it has used, None if that is not known; `is_closed`: it has
-    ended or is stopped, and the ledger includes its run.
+    ended or is stopped, and the ledger includes its run. `pace`: how far it has come with the whole work of its job, None if
+    that is not known; `progress`: the share that its program reports, as in Deadline.
     """
 
     pods_expected: int = 1
@@ -154,6 +157,8 @@ class CopyStatus:
     cluster: str = ""
     ledger: Ledger | None = None
     is_closed: bool = False
+    pace: Pace | None = None
+    progress: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +199,7 @@ class Observation:
     Usage
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
         are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a
-        part. `work_done`: the work that its program reports as done; None if it reports nothing.
+        part. `work_done`: the work that its program reports as done since the job's creation; None if it reports nothing.
     Other clusters
         `may_run_here`: no copy of the job can run elsewhere. `copy`: its copy; None if nothing is known of one.
     """

@@ -7,6 +7,7 @@ one restart costs while the job is on spot: an interruption at any time leaves e
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -43,7 +44,7 @@ _RETURN_INTERVAL: Final = 0.32
 # Reports that differ by less from what is recorded are not recorded: each record is a write to the API server.
 _NEGLIGIBLE: Final = 8
 
-# Times in Events are rounded up, so that a standing event is not recorded again each minute.
+# The end in an Event is rounded up to this. A job that waits ends later each minute: it is said again when it is twice as late.
 _ROUNDING: Final = timedelta(minutes=10)
 
 
@@ -52,7 +53,18 @@ def track_pace(state: JobState, observation: Observation, policy: Policy) -> Job
     deadline = observation.deadline
     if deadline is None:
         return state if state.pace is None else replace(state, pace=None)
-    pace, now = state.pace or Pace(), observation.now
+    pace = state.pace or Pace(work_done=deadline.done_before)
+    there = _pace_there(state, observation)
+    pace = _own_pace(pace, deadline, state, observation, policy) if there is None else _as_there(pace, there)
+    paced = replace(state, pace=pace)
+    pacing = pacing_of(paced, observation, policy)
+    return replace(paced, pace=replace(pace, is_late=pacing is not None and pacing.is_late))
+
+
+def _own_pace(
+    pace: Pace, deadline: Deadline, state: JobState, observation: Observation, policy: Policy
+) -> Pace:
+    now = observation.now
     if pace.counts_from is not None and pace.counts_from > now + policy.restart_cost:
         pace = replace(pace, counts_from=now + policy.restart_cost)
     runs = observation.is_placed and not observation.suspended and observation.outcome is None
@@ -70,9 +82,29 @@ def track_pace(state: JobState, observation: Observation, policy: Policy) -> Job
         if begins:
             # What its program has reported until now is from before the restart.
             pace = replace(pace, counts_from=max(now, _start_of_restart(state, observation, policy)))
-    paced = replace(state, pace=pace)
-    pacing = pacing_of(paced, observation, policy)
-    return replace(paced, pace=replace(pace, is_late=pacing is not None and pacing.is_late))
+    return pace
+
+
+def _pace_there(state: JobState, observation: Observation) -> Pace | None:
+    """The pace that the controller of another cluster has recorded of the job's copy; None if that is not known."""
+    copy = observation.copy if state.phase is Phase.AWAY else None
+    return None if copy is None else copy.pace
+
+
+def _as_there(pace: Pace, there: Pace) -> Pace:
+    """Return the pace of a job whose copy has come this far: the copy begins with what the job has done before it.
+
+    Only a report takes back what was counted. A controller that does not know what was done before begins at 0.
+    """
+    is_reported = there.progress is not None
+    has_ended = pace.counts_from is not None and there.counts_from is None
+    return replace(
+        pace,
+        work_done=there.work_done if is_reported else max(pace.work_done, there.work_done),
+        counts_from=there.counts_from,
+        progress=there.progress if is_reported else pace.progress,
+        interruptions=pace.interruptions + has_ended,
+    )
 
 
 def _start_of_restart(state: JobState, observation: Observation, policy: Policy) -> datetime:
@@ -101,6 +133,12 @@ def _work_done(pace: Pace, deadline: Deadline, at: datetime, restart_cost: timed
         return pace.work_done
     run = max(_NOTHING, at - pace.counts_from)
     return pace.work_done + (run if deadline.progress is None else min(run, restart_cost))
+
+
+def copy_is_on_demand(state: JobState, observation: Observation) -> bool:
+    """Whether the copy of a job that is away has gone on to on-demand, on the ladder of its cluster."""
+    copy = observation.copy if state.phase is Phase.AWAY else None
+    return copy is not None and copy.capacity is CapacityType.ON_DEMAND
 
 
 def is_safe(pool: str, policy: Policy) -> bool:
@@ -178,7 +216,7 @@ def pacing_of(state: JobState, observation: Observation, policy: Policy) -> Paci
     left = max(_NOTHING, deadline.work - _work_done(pace, deadline, now, cost))
     begins = now if pace.counts_from is None else max(now, pace.counts_from)
     slack = deadline.finish_by - begins - left
-    safe = is_safe(state.pool, policy)
+    safe = is_safe(state.pool, policy) or copy_is_on_demand(state, observation)
     if pace.counts_from is None:
         began = state.suspended_at or (state.waiting_since if safe else None) or now
         recovering = max(_NOTHING, cost - max(_NOTHING, now - began))
@@ -274,6 +312,7 @@ def late_event(state: JobState, observation: Observation, policy: Policy) -> tup
     if pacing is None or not pacing.is_late or state.phase is Phase.FINISHED:
         return ()
     late = pacing.expected_end.timestamp()
+    doublings = max(0, math.ceil(math.log2((pacing.expected_end - pacing.finish_by) / _ROUNDING)))
     end = datetime.fromtimestamp(
         -(-late // _ROUNDING.total_seconds()) * _ROUNDING.total_seconds(), tz=pacing.finish_by.tzinfo
     )
@@ -282,6 +321,7 @@ def late_event(state: JobState, observation: Observation, policy: Policy) -> tup
             EventReason.DEADLINE_MISSED,
             f"The job ends after its deadline, {pacing.finish_by:%Y-%m-%d %H:%M} UTC, even if it stays on "
             f"{policy.tiers[-1].pool} from now on: about {end:%Y-%m-%d %H:%M} UTC. Move finish-by, or make the work shorter.",
+            compared=f"{pacing.finish_by.isoformat()} {doublings}",
         ),
     )
 

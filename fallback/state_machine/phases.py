@@ -13,7 +13,7 @@ from holdfast.fallback.state_machine.actions import (
     Resume,
     Step,
 )
-from holdfast.fallback.state_machine.away import go_away, slow_return_event, step_away, why_move
+from holdfast.fallback.state_machine.away import go_away, seen_there, slow_return_event, step_away, why_move
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
     must_yield,
@@ -167,6 +167,16 @@ MAX_RESUSPENSIONS: Final = 3
 
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     """Take a suspended job one step further. A move is completed even if the ladder is gone."""
+    step = _step_suspended(state, observation, policy)
+    is_moving = observation.follows and state.phase is not Phase.GIVEN_UP
+    if not isinstance(policy, Policy) or not is_moving or observation.is_managed_by_kueue:
+        return step
+    seen = seen_there(state, observation)
+    warnings = (*late_event(state, seen, policy), *spending_warnings(state, seen, policy))
+    return replace(step, events=(*step.events, *warnings))
+
+
+def _step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     if not observation.suspended:
         # While a copy may run, the transfer suspends the job again.
         return _resumed_externally(state, observation) if observation.may_run_here else Step(state=state)

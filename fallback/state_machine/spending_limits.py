@@ -16,7 +16,7 @@ from holdfast.fallback.state_machine.capacity_wait import is_reached, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.ledger import price_of, use_of
 from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.pacing import pacing_of
+from holdfast.fallback.state_machine.pacing import copy_is_on_demand, pacing_of
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
@@ -80,12 +80,6 @@ def is_on_demand(tier: PolicyTier, state: JobState) -> bool:
     """Whether a tier is on-demand; without facts, whether the job's own nodes there were."""
     known = tier.facts.capacity or use_of(state.ledger, tier.pool).capacity
     return known is CapacityType.ON_DEMAND
-
-
-def copy_is_on_demand(state: JobState, observation: Observation) -> bool:
-    """Whether the copy of a job that is away has gone on to on-demand, on the ladder of its cluster."""
-    copy = observation.copy
-    return state.phase is Phase.AWAY and copy is not None and copy.capacity is CapacityType.ON_DEMAND
 
 
 def _is_past_max_cost(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:

@@ -1,6 +1,7 @@
 """Copies of a job: the manifest of one, how both sides are read, and the patches of a transfer's steps."""
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -17,6 +18,7 @@ from holdfast.fallback.jobs.copies import (
     record_patch,
     remote_view,
 )
+from holdfast.fallback.jobs.deadline import work_done_of
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.kinds import JobKind
 from holdfast.fallback.jobs.max_cost import max_cost_of
@@ -24,18 +26,22 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.fallback.state_machine.state import Ledger, Phase, PoolUse, write_state
+from holdfast.fallback.state_machine.state import Ledger, Pace, Phase, PoolUse, write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     COPY_OF,
+    FINISH_BY,
+    FIRST_CREATED,
     LOST_COPY,
     MAX_COST,
     PERMIT,
+    PROGRESS,
     RECREATE,
     STATE,
     TIER,
     TRANSFER,
+    WORK,
     CapacityType,
 )
 from tests.support.builders.fallback_objects import (
@@ -84,6 +90,7 @@ def test_a_copy_is_suspended_without_a_permit_and_has_nothing_of_homes_state() -
         "example.com/team": "vision",
         COPY_OF: f"v1 home {UID} 3",
         PERMIT: "Waiting",
+        FIRST_CREATED: obj(job["metadata"])["creationTimestamp"],
     }, "the state of its tier at home means nothing there"
     assert TIER not in obj(metadata["labels"]), "nor does the label of that tier"
     assert not {"uid", "resourceVersion"} & set(metadata), "it is another object"
@@ -122,6 +129,35 @@ def test_a_copy_may_spend_what_is_left_of_the_max_cost(limit: str, spent: float,
     assert found.amount + spent <= max(float(limit), spent) + 1e-6, (
         "both together are never more than the limit"
     )
+
+
+def test_a_copy_knows_since_when_its_job_is_there_and_what_it_has_done() -> None:
+    pace = Pace(work_done=timedelta(hours=40, minutes=5, seconds=1, milliseconds=9))
+    annotations = {
+        STATE: write_state(running(uid=UID, pace=pace)),
+        FINISH_BY: "2030-05-03T18:00:00Z",
+        WORK: "48h",
+        FIRST_CREATED: "2026-11-01T00:00:00Z",
+    }
+    copy = copy_of(JOBSET, jobset(annotations=annotations), home="home", epoch=1, pool="spot-a")
+    seen, _ = JOBSET.observe(snapshot(copy), PodHistory())
+    assert seen.created == datetime(2026, 11, 1, tzinfo=UTC), "the ladder's deadline begins once"
+    assert seen.deadline is not None, "it has the deadline of its job"
+    assert seen.deadline.done_before == timedelta(hours=40, minutes=5, seconds=1), "in whole seconds"
+    assert seen.deadline.work == timedelta(hours=48), "its program reports a share of the whole work"
+
+    pod = worker("a", annotations={PROGRESS: "0.9"})
+    own = work_done_of(copy, [pod])
+    assert own == timedelta(hours=48 * 0.9) - seen.deadline.done_before, "its ledger counts its own part"
+
+
+def test_a_copy_says_how_far_it_has_come() -> None:
+    pace = Pace(work_done=timedelta(hours=3), counts_from=NOW)
+    annotations = {STATE: write_state(running(uid=UID, pace=pace)), WORK: "48h"}
+    found = jobset(annotations=annotations)
+    pod = worker("a", annotations={PROGRESS: "0.5"})
+    status = copy_status(JOBSET, found, (), (pod,), NOW, cluster="west")
+    assert (status.pace, status.progress) == (pace, 0.5), "home continues with it"
 
 
 def test_a_max_cost_that_cannot_be_read_is_copied_as_it_is() -> None:

@@ -10,12 +10,13 @@ from holdfast.fallback.state_machine.actions import CreatePlaceholders, Resume, 
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.observation import CopyStatus, MaxCost, Observation, PoolStatus
+from holdfast.fallback.state_machine.observation import CopyStatus, Deadline, MaxCost, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
     Ledger,
+    Pace,
     Phase,
     PoolUse,
     Purpose,
@@ -232,3 +233,63 @@ def test_a_copy_that_is_given_up_for_its_max_cost_does_not_keep_its_job_away() -
     left = decide(began, replace(SUSPENDED, max_cost=MaxCost(amount=250), copy=copy), PRICED)
     assert EventReason.COPY_GIVEN_UP in reasons(left), "no tier is left there"
     assert only(left, Suspend).pool == "a-spot", "on-demand at home is closed too: it waits for spot"
+
+
+PACED = replace(PRICED, restart_cost=12 * MINUTE, hold_timeout=MINUTE)
+
+
+def test_the_work_that_a_copy_does_is_work_of_its_job() -> None:
+    deadline = Deadline(finish_by=T0 + 14 * HOUR, work=48 * HOUR)
+    there = replace(PLACED, pace=Pace(work_done=30 * HOUR, counts_from=T0 - HOUR))
+    seen = replace(SUSPENDED, deadline=deadline, copy=there)
+    state = state_of(decide(away(pace=Pace(work_done=20 * HOUR)), seen, PACED))
+    assert state.pace is not None, "the job has a deadline"
+    assert (state.pace.work_done, state.pace.counts_from) == (30 * HOUR, T0 - HOUR), "as recorded there"
+
+    lost = replace(seen, copy=replace(there, pods_placed=0, pace=Pace(work_done=31 * HOUR)))
+    waits = state_of(decide(state, lost, PACED)).pace
+    assert waits is not None, "the job has a deadline"
+    assert (waits.work_done, waits.interruptions) == (31 * HOUR, 1), "its run has ended"
+
+    older = replace(seen, copy=replace(there, pace=Pace(work_done=HOUR)))
+    kept = state_of(decide(state, older, PACED)).pace
+    assert kept is not None, "the job has a deadline"
+    assert kept.work_done == 30 * HOUR, "a controller that does not know what was done before begins at 0"
+
+    reported = replace(seen, copy=replace(there, pace=Pace(work_done=24 * HOUR, progress=0.5), progress=0.5))
+    taken_back = state_of(decide(state, reported, PACED)).pace
+    assert taken_back is not None, "the job has a deadline"
+    assert taken_back.work_done == 24 * HOUR, "the program knows better"
+
+
+def test_a_copy_on_on_demand_is_not_recalled_for_its_slack() -> None:
+    deadline = Deadline(finish_by=T0 + 10 * HOUR, work=10 * HOUR)
+    there = replace(PLACED, pool="on-demand", pace=Pace(counts_from=T0))
+    spot = replace(
+        SUSPENDED,
+        deadline=deadline,
+        copy=replace(there, capacity=CapacityType.SPOT, pods_placed=0, pace=Pace()),
+    )
+    assert EventReason.SLACK_SPENT in reasons(decide(away(pace=Pace()), spot, PACED)), "on spot it is"
+    safe = replace(spot, copy=replace(there, capacity=CapacityType.ON_DEMAND))
+    assert state_of(decide(away(pace=Pace()), safe, PACED)).phase is Phase.AWAY, (
+        "a move would spend what is left of it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "seen"),
+    [
+        pytest.param(away(), SUSPENDED, id="away"),
+        pytest.param(
+            running(phase=Phase.PAUSED, resume_at=T0 + HOUR, suspended_at=T0),
+            observed_suspended(),
+            id="paused",
+        ),
+        pytest.param(suspending(), observed_suspended(pods_remaining=1), id="suspending"),
+    ],
+)
+def test_a_job_that_becomes_late_while_it_is_suspended_says_so(state: JobState, seen: Observation) -> None:
+    late = replace(seen, deadline=Deadline(finish_by=T0 + HOUR, work=10 * HOUR))
+    found = decide(replace(state, pace=Pace()), late, PACED)
+    assert EventReason.DEADLINE_MISSED in reasons(found), "as soon as it is known"

@@ -12,6 +12,7 @@ from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
 from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Deadline, Outcome
 from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase, read_state, write_state
@@ -275,3 +276,34 @@ def test_a_ladder_of_spot_alone_paces_no_job() -> None:
 def test_a_pace_is_read_as_it_was_written(pace: Pace) -> None:
     state = running(pace=pace)
     assert read_state(write_state(state)) == state, "with every field"
+
+
+def test_a_late_job_that_waits_is_announced_again_only_when_it_is_twice_as_late() -> None:
+    state = waiting(pool="on-demand", rank=1, pace=Pace())
+    deadline = Deadline(finish_by=T0 + HOUR, work=10 * HOUR)
+    late: list[JobEvent] = []
+    for minutes in range(0, 120, 10):
+        seen = observed(
+            pool="on-demand", pods_placed=0, pods_started=0, now=T0 + minutes * MINUTE, deadline=deadline
+        )
+        decision = decide(state, seen, PACED)
+        state = state_of(decision)
+        late += [each for each in decision.events if each.reason is EventReason.DEADLINE_MISSED]
+    assert len(late) == 12, "the condition holds all the time"
+    assert len({each.message for each in late}) > 5, "each says when the job ends, as is known then"
+    assert len({each.compared for each in late}) <= 2, "more than nine hours late, then more than ten"
+
+
+def test_a_copy_continues_with_the_work_that_its_job_has_done() -> None:
+    before = Deadline(finish_by=T0 + 14 * HOUR, work=48 * HOUR, done_before=40 * HOUR)
+    first = decide(None, observed(deadline=before, pods_placed=0, pods_started=0), PACED)
+    late = {EventReason.SLACK_SPENT, EventReason.DEADLINE_MISSED}
+    assert not late & set(reasons(first)), "eight hours are left, and six of slack"
+    pace = state_of(first).pace
+    assert pace is not None, "it has a deadline"
+    assert pace.work_done == 40 * HOUR, "what its pods report is compared with the whole work"
+    reported = replace(before, progress=0.5)
+    later = decide(first.state, observed(deadline=reported, now=T0 + HOUR), PACED).state
+    assert later is not None, "it goes on"
+    assert later.pace is not None, "it has a deadline"
+    assert later.pace.work_done == 24 * HOUR, "a report wins over what was counted before, as at home"
