@@ -33,6 +33,12 @@ def count_losses(state: JobState, observation: Observation, policy: Policy) -> J
     )
 
 
+def count_eviction(state: JobState, now: datetime, policy: Policy) -> JobState:
+    """Return the state with one more eviction, of a job that has ended by it."""
+    counted = _add(state, OutageKind.EVICTION, 1)
+    return _with_failure_times(counted, before=state, now=now) if policy.failure_window else counted
+
+
 def _count_new_losses(state: JobState, observation: Observation, policy: Policy) -> JobState:
     after = state
     for loss in sorted(_new_losses(state, observation), key=lambda loss: loss.at):
@@ -63,7 +69,11 @@ def _without_old_failures(state: JobState, now: datetime, window: timedelta | No
 
 
 def _with_failure_times(state: JobState, *, before: JobState, now: datetime) -> JobState:
-    """Return the state with the time of each failure that was counted since `before`, and without those taken back."""
+    """Return the state with the time of each failure that was counted since `before`, and without those taken back.
+
+    Of each kind as many are kept as any limit counts. The oldest of more is forgotten as a whole: without its time it would
+    count forever.
+    """
     failures = list(before.failures)
     for kind, counter in _COUNTERS.items():
         more: int = getattr(state, counter) - getattr(before, counter)
@@ -72,7 +82,11 @@ def _with_failure_times(state: JobState, *, before: JobState, now: datetime) -> 
             last = next((each for each in reversed(failures) if each.kind is kind), None)
             if last is not None:
                 failures.remove(last)
-    return replace(state, failures=tuple(failures[-MOST_TIMED_FAILURES:]))
+        timed = [each for each in failures if each.kind is kind]
+        for oldest in timed[: max(0, len(timed) - MOST_TIMED_FAILURES)]:
+            failures.remove(oldest)
+            state = _add(state, kind, -1)
+    return replace(state, failures=tuple(failures))
 
 
 def unreachable_deadline(state: JobState, observation: Observation) -> datetime | None:

@@ -41,7 +41,7 @@ from holdfast.fallback.state_machine.failover import (
 )
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
-from holdfast.fallback.state_machine.outages import count_losses, counted_failures
+from holdfast.fallback.state_machine.outages import count_eviction, count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy
 from holdfast.fallback.state_machine.spending_limits import (
     PRICE_INTERVAL,
@@ -366,7 +366,7 @@ def _must_recreate(state: JobState, observation: Observation) -> bool:
 
 
 def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step:
-    hurt = state if state.suspended_by_us else replace(state, evictions=state.evictions + 1)
+    hurt = state if state.suspended_by_us else count_eviction(state, observation.now, policy)
     tier = current_tier(hurt, policy)
     is_spent = tier is None or tier.is_spent(counted_failures(hurt, policy.failures))
     limited = limited_policy(hurt, observation, policy)

@@ -13,8 +13,8 @@ from holdfast.fallback.state_machine.outages import (
     counted_failures,
     unreachable_deadline,
 )
-from holdfast.fallback.state_machine.state import OutageKind
-from holdfast.scheduling.ladder import Failures
+from holdfast.fallback.state_machine.state import OutageKind, TimedFailure
+from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures
 from tests.support.builders.job_states import (
     HOUR,
     MINUTE,
@@ -265,3 +265,16 @@ def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_secon
     assert counted_failures(count_losses(third, again, policy()), Failures.ANY) == 3, (
         "one more restart was not observed"
     )
+
+
+def test_more_failures_than_any_limit_counts_are_forgotten_like_the_others() -> None:
+    ladder = policy(failure_window=24 * HOUR, outage_window=SECOND)
+    before = TimedFailure(kind=OutageKind.APPLICATION, at=T0)
+    state = running(application_failures=1, failures=(before,))
+    for number in range(1, MOST_TIMED_FAILURES + 5):
+        at = T0 + number * MINUTE
+        state = count_losses(state, observed(now=at, losses=(loss(at, pod=f"p{number}"),)), ladder)
+    assert state.evictions == MOST_TIMED_FAILURES, "as many as the largest maxFailures beside failureWindow"
+    assert before in state.failures, "many failures of one kind leave those of another alone"
+    later = count_losses(state, observed(now=T0 + 100 * HOUR), ladder)
+    assert (later.evictions, later.application_failures, later.failures) == (0, 0, ()), "none counts forever"

@@ -27,6 +27,7 @@ from tests.support.builders.job_states import (
     SECOND,
     SPOT,
     T0,
+    UID,
     ObservationFields,
     kinds,
     loss,
@@ -256,6 +257,14 @@ def test_a_job_that_has_ended_is_closed_with_an_event(outcome: Outcome) -> None:
     decision = decide(running(), observed(outcome=outcome), policy())
     assert (kinds(decision), reasons(decision)) == ([WriteState], [outcome.value]), "once"
     assert decision.requeue_at is None, "and never reconciled again"
+
+
+def test_the_eviction_of_a_recreated_job_is_forgotten_after_the_failure_window() -> None:
+    ladder = policy(failure_window=24 * HOUR)
+    recreated = only(decide(running(), LOST, ladder), Recreate).state
+    assert recreated.evictions == len(recreated.failures) == 1, "it is counted with its time"
+    later = decide(replace(recreated, uid=UID), observed(now=T0 + 25 * HOUR), ladder)
+    assert state_of(later).evictions == 0, "as any other failure"
 
 
 def test_recreations_are_limited_and_need_annotation_and_policy() -> None:
