@@ -127,13 +127,13 @@ class JobIndex:
         self._changed = changed
         self._places: dict[str, dict[JobKey, JobPosition]] = {}
 
-    def set(self, key: JobKey, state: JobState | None) -> None:
-        """Store a job's position; None for one that follows no ladder, or is deleted."""
+    def set(self, key: JobKey, state: JobState | None, *, pool: str | None = None) -> None:
+        """Store a job's position; None for one that follows no ladder, or is deleted. `pool`: as metrics name it, if not as the state."""
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
             is_late = state.pace is not None and state.pace.is_late
             uses = () if state.ledger is None else state.ledger.uses
-            place = JobPosition(pool=state.pool, phase=state.phase, is_late=is_late, uses=uses)
+            place = JobPosition(pool=pool or state.pool, phase=state.phase, is_late=is_late, uses=uses)
         places = self._places.get(key.namespace, {})
         if places.get(key) == place:
             return

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
 from holdfast.fallback.api.event_recorder import EventRecorder, InvolvedObject, ObjectEvent
@@ -22,6 +23,9 @@ from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, UnreadableState
 
 _log = logging.getLogger(__name__)
+
+#: The label of pools that neither a ladder nor a node has.
+OTHER_POOL: Final = "other"
 
 
 class EventReporter:
@@ -64,8 +68,8 @@ class EventReporter:
         """Count what has changed between two states of a job."""
         if not isinstance(before, JobState) or after is None or after is before:
             return
-        self._count_spending(key.namespace, before.ledger, after.ledger)
-        where = (key.namespace, after.pool)
+        self._count_spending(key.namespace, before.ledger, after.ledger, observation)
+        where = (key.namespace, _pool_label(after.pool, observation))
         if after.moves > before.moves:
             self._metrics.moves.labels(*where, before.purpose or "").inc(after.moves - before.moves)
         else:
@@ -76,7 +80,8 @@ class EventReporter:
             ):
                 if more > 0:
                     # The state of a job that moves for its last outage has the next tier's pool already.
-                    self._metrics.outages.labels(key.namespace, before.pool, cause).inc(more)
+                    lost_on = _pool_label(before.pool, observation)
+                    self._metrics.outages.labels(key.namespace, lost_on, cause).inc(more)
         if before.phase is Phase.WAITING and after.phase is Phase.RUNNING:
             if before.waiting_since is not None:
                 waited = before.waited + (observation.now - before.waiting_since)
@@ -85,12 +90,14 @@ class EventReporter:
                 took = (observation.now - before.suspended_at).total_seconds()
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
 
-    def _count_spending(self, namespace: str, before: Ledger | None, after: Ledger | None) -> None:
+    def _count_spending(
+        self, namespace: str, before: Ledger | None, after: Ledger | None, observation: Observation
+    ) -> None:
         for use in after.uses if after is not None else ():
-            if cluster_of(use.pool):
-                continue  # the controller there counts it
-            labels = (namespace, use.pool, use.capacity or "")
             earlier = use_of(before, use.pool)
+            if use == earlier or cluster_of(use.pool):
+                continue  # the controller there counts it
+            labels = (namespace, _pool_label(use.pool, observation), use.capacity or "")
             self._metrics.node_seconds.labels(*labels).inc(
                 (use.node_time - earlier.node_time).total_seconds()
             )
@@ -115,6 +122,12 @@ class EventReporter:
             report.message,
             extra={"reason": report.reason, "job": "/".join(key), "uid": uid},
         )
+
+
+def _pool_label(pool: str, observation: Observation) -> str:
+    """Return the label of a pool that the ladder or the job's nodes have: a state may name any, since users may edit it."""
+    nodes = {kind.pool for kind in (*observation.node_time, *observation.nodes)}
+    return pool if pool in observation.pools or pool in nodes else OTHER_POOL
 
 
 class Reconciler:
@@ -183,7 +196,8 @@ class Reconciler:
         self._queue.add_at(key, decision.requeue_at)
         self._reporter.record(key, context.seen.uid, decision.events)
         self._reporter.count(key, context.state, decision.state, context.seen)
-        self._job_index.set(key, decision.state)
+        state = decision.state
+        self._job_index.set(key, state, pool=state and _pool_label(state.pool, context.seen))
 
     async def _act(self, context: JobContext, decision: Decision) -> bool:
         """Carry out a decision; returns whether all of it succeeded."""

@@ -240,6 +240,8 @@ class UnreadableState:
 
 
 _Reader: TypeAlias = Callable[["JsonValue"], object]
+# Sixteen tiers, and in each of their clusters as many again.
+_MOST_USES: Final = 16 * 17
 _OF_COPIES: Final = frozenset({"copy", "copied"})  # a job that was never away has none of them
 
 
@@ -386,7 +388,7 @@ def _read_ledger(document: Json) -> Ledger:
     return Ledger(
         counted_from=read_time(document.get("counted_from")),
         counted_until=read_time(document.get("counted_until")),
-        uses=tuple(_use(each) for each in read_list(document.get("uses"))),
+        uses=tuple(_use(each) for each in read_list(document.get("uses"), most=_MOST_USES)),
         worked=read_seconds(document.get("worked")),
         lost=read_seconds(document.get("lost")),
         waited=read_seconds(document.get("waited")),

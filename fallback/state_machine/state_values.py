@@ -77,10 +77,12 @@ def read_text(value: JsonValue) -> str:
     return value
 
 
-def read_list(value: JsonValue) -> list[JsonValue]:
-    """Return a list."""
+def read_list(value: JsonValue, *, most: int | None = None) -> list[JsonValue]:
+    """Return a list, of at most so many values."""
     if not isinstance(value, list):
         raise ValueError("it is not a list")  # noqa: TRY004  # as above: one kind of error
+    if most is not None and len(value) > most:
+        raise ValueError(f"it has more than {most} values")
     return value
 
 

@@ -13,7 +13,7 @@ from holdfast.fallback.api.event_recorder import ObjectEvent
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reconciler.action_executor import JobChanged, PodsRemain
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.observer import JobContext
@@ -22,8 +22,18 @@ from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.actions import Action, WriteState
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
+from holdfast.fallback.state_machine.ledger import with_ledger
+from holdfast.fallback.state_machine.observation import NodeKind, Observation, PoolStatus
+from holdfast.fallback.state_machine.state import (
+    JobState,
+    Ledger,
+    Phase,
+    PoolUse,
+    Purpose,
+    read_state,
+    write_state,
+)
+from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
 from tests.support.coroutines import virtually
 
@@ -194,7 +204,8 @@ WAITING = JobState(
     waiting_since=NOW - timedelta(seconds=30),
     suspended_at=NOW - timedelta(seconds=40),
 )
-SEEN = Observation(uid="u", created=EARLIER, now=NOW)
+POOLS = ("spot", "on-demand")
+SEEN = Observation(uid="u", created=EARLIER, now=NOW, pools=dict.fromkeys(POOLS, PoolStatus()))
 
 
 class RecordedEvents:
@@ -270,3 +281,32 @@ def test_moves_and_outages_are_counted_by_pool_after_the_first_reconciliation() 
     recorded = RecordedEvents()
     recorded.reporter.count(KEY, None, replace(WAITING, evictions=3), SEEN)
     assert b"outages_total{" not in recorded.metrics.text(), "earlier outages were not observed"
+
+
+def test_a_state_that_a_user_edits_makes_no_series_of_pools_that_do_not_exist() -> None:
+    recorded = RecordedEvents()
+    for edit in range(3):
+        uses = tuple(PoolUse(pool=f"p{edit}-{number}") for number in range(200))
+        counted = Ledger(counted_from=EARLIER, counted_until=NOW - timedelta(minutes=5), uses=uses)
+        before = read_state(write_state(replace(WAITING, pool=f"p{edit}", ledger=counted)))
+        assert isinstance(before, JobState), "it is read"
+        used = {NodeKind("spot", CapacityType.SPOT, 1.0): timedelta(minutes=5)}
+        after = with_ledger(before, replace(SEEN, node_time=used), NoPolicy())
+        recorded.reporter.count(KEY, before, replace(after, evictions=1, moves=0), SEEN)
+        recorded.reporter.count(KEY, before, replace(after, moves=1), SEEN)
+    text = recorded.metrics.text().decode()
+    assert 'pool="p' not in text, "the number of series is bounded by ladders and nodes"
+    assert (
+        recorded.number(
+            'holdfast_fallback_node_seconds_total{capacity="spot",namespace="vision",pool="spot"}'
+        )
+        == 6 * 300
+    ), "what its nodes were used for is counted"
+
+
+def test_a_ledger_with_more_pools_than_ladders_have_is_not_read() -> None:
+    uses = tuple(PoolUse(pool=f"p-{number}") for number in range(1000))
+    counted = Ledger(counted_from=EARLIER, counted_until=NOW, uses=uses)
+    read = read_state(write_state(replace(WAITING, ledger=counted)))
+    assert isinstance(read, JobState), "the job keeps its position"
+    assert read.ledger is None, "its figures are not the controller's own"
