@@ -273,7 +273,8 @@ class Observer:
         self._contention = gangs
         self._used = UsedNodes(caches)
         self._reservations = ReservationQueue[JobKey]()
-        self._missing = defaultdict[tuple[str, str], MissingPools](MissingPools)
+        self._began: datetime | None = None
+        self._missing: dict[tuple[str, str], MissingPools] = {}
         self._usage = NodeUsage[JobKey]()
         self._sharing = NodeSharing(caches, self._sharing_changed)
         self._claims_are_served = claims_are_served
@@ -400,7 +401,10 @@ class Observer:
         found = pool_statuses(
             policy, self._caches, self._used, clusters=clusters, price_of=self._prices.of_pool
         )
-        return self._missing[key.kind, key.namespace].marked(found, now)
+        # The caches are complete before the first job is observed.
+        self._began = self._began or now
+        missing = self._missing.setdefault((key.kind, key.namespace), MissingPools(self._began))
+        return missing.marked(found, now)
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
         cached = self._caches.policies.get(namespace, LADDER)

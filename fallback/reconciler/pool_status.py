@@ -58,12 +58,14 @@ def _pool_status(
 
 
 class MissingPools:
-    """Since when each pool of a ladder that existed before is missing.
+    """Since when each pool of a ladder is missing.
 
-    A pool that was never seen is not being replaced: its tier is skipped at once.
+    A pool that was never seen is not being replaced: its tier is skipped at once. A process that has just begun does not
+    know which pools have existed, so for it each of them may have been there until then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, began: datetime) -> None:
+        self._began = began
         self._seen: set[str] = set()
         self._since: dict[str, datetime] = {}
 
@@ -75,9 +77,10 @@ class MissingPools:
         if status.exists:
             self._seen.add(pool)
             self._since.pop(pool, None)
-        if status.exists or pool not in self._seen:
+        if status.exists:
             return status
-        return replace(status, missing_since=self._since.setdefault(pool, now))
+        since = now if pool in self._seen else self._began
+        return replace(status, missing_since=self._since.setdefault(pool, since))
 
 
 class UsedNodes:

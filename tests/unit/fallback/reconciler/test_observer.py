@@ -22,6 +22,8 @@ from holdfast.fallback.reconciler.observer import (
     PodHistories,
 )
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
@@ -29,7 +31,7 @@ from holdfast.fallback.state_machine.observation import (
     Outcome,
     PoolStatus,
 )
-from holdfast.fallback.state_machine.state import Ledger, write_state
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import MAX_COST, POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from tests.support.builders.fallback_objects import (
@@ -302,13 +304,27 @@ def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
     assert [priced[pool].price for pool in ("spot", "missing")] == [2.5, None], "limits of cost read it"
 
 
-def test_only_a_pool_that_existed_is_missing_since_a_time() -> None:
-    missing, gone = MissingPools(), {"spot": PoolStatus(exists=False)}
-    assert missing.marked(gone, NOW)["spot"].missing_since is None, "it was never there: nothing replaces it"
+def test_a_pool_is_missing_since_it_was_seen_last_or_since_the_process_began() -> None:
+    began = NOW - timedelta(hours=1)
+    missing, gone = MissingPools(began), {"spot": PoolStatus(exists=False)}
+    assert missing.marked(gone, NOW)["spot"].missing_since == began, (
+        "it was not there since the process began: nothing replaces it, and its tier is skipped"
+    )
     missing.marked({"spot": PoolStatus()}, NOW)
     later = NOW + timedelta(seconds=5)
     assert missing.marked(gone, NOW)["spot"].missing_since == NOW, "it existed a moment ago"
     assert missing.marked(gone, later)["spot"].missing_since == NOW, "each look keeps the first time"
+
+
+def test_a_controller_that_begins_while_a_pool_is_replaced_moves_no_job() -> None:
+    ladder = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))
+    for age, is_moved in ((timedelta(seconds=5), False), (timedelta(minutes=2), True)):
+        pools = MissingPools(NOW - age).marked({"spot": PoolStatus(exists=False)}, NOW)
+        since = NOW - timedelta(minutes=5)
+        state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=since, waiting_since=since)
+        seen = Observation(uid="u", created=since, now=NOW, pool="spot", pods_expected=2, pools=pools)
+        reasons = {each.reason for each in decide(state, seen, ladder).events}
+        assert (EventReason.POOL_MISSING in reasons) is is_moved, f"the process began {age} ago"
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
