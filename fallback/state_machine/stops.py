@@ -5,7 +5,7 @@ From then on the controller neither resumes nor moves the job, at whatever point
 
 from __future__ import annotations
 
-from holdfast.fallback.policy.policy import home_pool
+from holdfast.fallback.policy.policy import cluster_of, home_pool
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
@@ -22,9 +22,14 @@ _MOVES = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
 
 
 def stopped_state(state: JobState, observation: Observation) -> JobState:
-    """Return the state of a job that its user must resume; a move that was under way counts as made."""
-    if state.suspended_by_us and state.purpose in _MOVES:
-        entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
+    """Return the state of a job that its user must resume; a move that was under way counts as made.
+
+    A job that is in another cluster, or on its way there, is resumed in its own: on the tier that its template selects.
+    """
+    elsewhere = cluster_of(state.pool) and observation.pool
+    if elsewhere or (state.suspended_by_us and state.purpose in _MOVES):
+        pool = observation.pool if elsewhere and observation.pool else state.pool
+        entered = new_tier_visit(state, observation, pool=pool, rank=state.rank)
         state = with_expected_restart(entered, state, observation)
     return at_rest(state, Phase.STOPPED)
 

@@ -293,3 +293,21 @@ def test_a_job_that_becomes_late_while_it_is_suspended_says_so(state: JobState, 
     late = replace(seen, deadline=Deadline(finish_by=T0 + HOUR, work=10 * HOUR))
     found = decide(replace(state, pace=Pace()), late, PACED)
     assert EventReason.DEADLINE_MISSED in reasons(found), "as soon as it is known"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(away(), id="away"),
+        pytest.param(suspending(pool="west/a-spot", rank=1), id="on its way there"),
+    ],
+)
+def test_a_job_that_is_stopped_elsewhere_resumes_on_the_tier_that_its_template_selects(
+    state: JobState,
+) -> None:
+    asked = replace(SUSPENDED, stop_requested=True)
+    stopped = state_of(decide(state, asked, LADDER))
+    assert (stopped.phase, stopped.pool) == (Phase.STOPPED, "a-spot"), "as `kubectl holdfast jobs` shows"
+    resumed = state_of(decide(stopped, observed(pool="a-spot"), LADDER))
+    assert (resumed.phase, resumed.pool) == (Phase.RUNNING, "a-spot"), "as `kubectl holdfast resume` says"
+    assert resumed.moves == stopped.moves, "it is there already"
