@@ -22,6 +22,7 @@ from holdfast.scheduling.labels import (
     LOST_COPY,
     RECREATE,
     STATE,
+    STOP,
     SUCCESSOR,
     SUCCESSOR_OF,
     SUSPENDED_FOR,
@@ -62,7 +63,10 @@ def successor_name(job: Json) -> str:
 
 
 def successor(job: Json, spec: Json, state: str) -> Json:
-    """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text."""
+    """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text.
+
+    The successor of a job that its user has stopped starts no pod.
+    """
     metadata = metadata_of(job)
     annotations = {
         name: value
@@ -87,7 +91,11 @@ def successor(job: Json, spec: Json, state: str) -> Json:
                 STATE: state,
             },
         },
-        "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
+        "spec": {
+            **mapping(job.get("spec")),
+            "suspend": annotations.get(STOP) == "true",
+            "rayClusterSpec": cluster,
+        },
     }
 
 

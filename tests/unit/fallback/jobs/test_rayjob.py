@@ -6,11 +6,13 @@ import pytest
 
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
+from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import STOP
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
@@ -365,3 +367,11 @@ def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> No
     assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
         "no longer than KubeRay lets a name be"
     )
+
+
+@pytest.mark.parametrize(("stop", "is_suspended"), [("true", True), ("false", False), (None, False)])
+def test_the_successor_of_a_stopped_rayjob_starts_no_pod(stop: str | None, is_suspended: bool) -> None:
+    annotations = {**RECREATE, **({} if stop is None else {STOP: stop})}
+    made = successor(rayjob(annotations=annotations), {}, "{}")
+    assert obj(made["spec"])["suspend"] is is_suspended, "its user resumes it"
+    assert obj(obj(made["metadata"])["annotations"]).get(STOP) == stop, "as any other job that is stopped"
