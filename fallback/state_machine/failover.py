@@ -122,17 +122,22 @@ def give_up_event(
     if not is_last and policy.rank_of(state.pool) != len(policy.tiers) - 1:
         return None
     budget = _application_budget(policy)
+    is_lowest = policy.rank_of(state.pool) == len(policy.tiers) - 1
+    where = (
+        f"the last tier, {state.pool}"
+        if is_lowest
+        else f"{state.pool}, below which limits of cost close every tier"
+    )
     if budget is not None and state.application_failures >= budget:
         return _given_up_event(
-            f"its program has failed {state.application_failures} times on the last tier, {state.pool} "
+            f"its program has failed {state.application_failures} times on {where} "
             f"(applicationFailures: {policy.application_failures})"
         )
     if policy.give_up_after and is_reached(
         wait_ends(state, observation, policy.give_up_after), observation.now
     ):
         return _given_up_event(
-            f"the last tier, {state.pool}, has had no capacity for {format_duration(policy.give_up_after)} "
-            "(giveUpAfter)"
+            f"no capacity has come for {format_duration(policy.give_up_after)} on {where} (giveUpAfter)"
         )
     if _head_restarts_are_spent(state, observation):
         return _given_up_event(
@@ -203,7 +208,7 @@ def _given_up_event(why: str) -> JobEvent:
         reason=EventReason.GIVEN_UP,
         message=(
             f"The job is suspended permanently, since {why}. It has no pods and causes no cost. Fix the cause, then set "
-            "`suspend: false` in its spec to try the last tier again."
+            "`suspend: false` in its spec to try again."
         ),
         is_warning=True,
     )

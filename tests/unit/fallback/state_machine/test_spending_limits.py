@@ -311,3 +311,30 @@ def _declared(pool: str) -> float:
 def _counted(state: JobState, seen: Observation) -> float:
     ledger = with_ledger(state, seen, CAPPED).ledger
     return (ledger.cost or 0.0) if ledger is not None else 0.0
+
+
+def test_a_job_that_is_given_up_on_spot_is_not_said_to_be_on_the_last_tier() -> None:
+    on_demand = replace(LAST, price=10.0, facts=TierFacts(capacity=CapacityType.ON_DEMAND))
+    spent = Ledger(
+        counted_from=T0 - HOUR,
+        counted_until=T0,
+        uses=(PoolUse(pool="on-demand", capacity=CapacityType.ON_DEMAND, cost=250.0),),
+    )
+    for state, ladder, where in (
+        (
+            running(application_failures=3, ledger=spent),
+            policy(tiers=(SPOT, on_demand), application_failures=1),
+            "a-spot, below",
+        ),
+        (
+            running(application_failures=3, pool="on-demand", rank=1),
+            policy(tiers=(SPOT, LAST), application_failures=1),
+            "the last tier, on-demand",
+        ),
+    ):
+        found = decide(state, observed(pool=state.pool, max_cost=MaxCost(amount=250)), ladder)
+        (given_up,) = [each for each in found.events if each.reason is EventReason.GIVEN_UP]
+        assert where in given_up.message, "its program fails wherever it runs"
+        assert ("the last tier" in given_up.message) is (state.pool == "on-demand"), (
+            "and this is said where it is so"
+        )
