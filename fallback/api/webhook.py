@@ -20,7 +20,9 @@ from holdfast.fallback.state_machine.events import EventReason
 from holdfast.scheduling.errors import Problem
 
 #: The reasons of Events that people are notified about.
-NOTIFIED: Final = frozenset({EventReason.MOVED, EventReason.DEADLINE_MISSED, EventReason.GIVEN_UP})
+NOTIFIED: Final = frozenset(
+    {EventReason.MOVED, EventReason.MOVED_AWAY, EventReason.DEADLINE_MISSED, EventReason.GIVEN_UP}
+)
 
 # An outage that moves more jobs than this is known by then.
 _WAITING: Final = 200

@@ -244,7 +244,7 @@ def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy
         return Step(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
     if cluster_of(state.pool):
         return go_away(state, observation)
-    is_move = state.purpose in {Purpose.FAILOVER, Purpose.FAILBACK}
+    is_move = state.purpose in _MOVES
     resumed = (
         new_tier_visit(state, observation, pool=state.pool, rank=state.rank, entered_by_failback=is_bought)
         if is_move
@@ -341,6 +341,8 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
     return (JobEvent(reason=EventReason.SLOW_SUSPENSION, message=message, is_warning=True, is_standing=True),)
 
 
+_MOVES: Final = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
+
 # The limits for evictions apply long before; this limit ends failures that only look like evictions.
 MAX_RECREATIONS: Final = 10
 
@@ -386,10 +388,16 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         recreations=state.recreations + 1,
         suspended_at=None,
     )
+    moved = JobEvent(
+        reason=EventReason.MOVED,
+        message=f"The job that failed is created again on {recreated.pool}, from its latest checkpoint.",
+    )
+    is_move = below is not None or (state.suspended_by_us and state.purpose in _MOVES)
     return Step(
         state=recreated,
         actions=(Recreate(state=recreated, pool=recreated.pool),),
         events=(
+            *((moved,) if is_move else ()),
             JobEvent(
                 reason=EventReason.RECREATED,
                 message=(

@@ -213,7 +213,7 @@ def test_only_moves_lateness_and_giving_up_are_notified(tmp_path: Path) -> None:
             for reason in EventReason:
                 notifier.notify(event(reason))
             await sent.wait(len(NOTIFIED))
-        assert len(server.received) == len(NOTIFIED) == 3, (
+        assert len(server.received) == len(NOTIFIED) == 4, (
             "people stop reading a channel that says everything"
         )
 

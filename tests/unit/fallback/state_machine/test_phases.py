@@ -267,6 +267,15 @@ def test_the_eviction_of_a_recreated_job_is_forgotten_after_the_failure_window()
     assert state_of(later).evictions == 0, "as any other failure"
 
 
+def test_a_job_that_is_created_again_on_another_tier_has_moved() -> None:
+    assert EventReason.MOVED not in reasons(decide(running(), LOST, policy())), "it stays on its tier"
+    for state in (running(evictions=2), suspending()):
+        decision = decide(state, LOST, policy())
+        assert {EventReason.MOVED, EventReason.RECREATED} <= set(reasons(decision)), (
+            "people are notified of moves"
+        )
+
+
 def test_recreations_are_limited_and_need_annotation_and_policy() -> None:
     decision = decide(running(), replace(LOST, can_be_recreated=False), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.FINISHED), (
