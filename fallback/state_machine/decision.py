@@ -270,6 +270,8 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
 
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+    # Of a job that is left alone restarts are not counted, so each look would take its last one for a new one.
+    untracked = state
     if isinstance(policy, Policy):
         state = track_pace(state, seen_there(state, observation), policy)
     if observation.outcome is not None:
@@ -278,7 +280,7 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         return step_suspended(state, observation, policy)
     blocked = blocking_event(observation, policy) if observation.follows else None
     if blocked is not None or not observation.follows or not isinstance(policy, Policy):
-        left = replace(state, failback=None)
+        left = replace(untracked, failback=None)
         return Step(state=left, events=(blocked,) if blocked else ())
     if observation.suspended:
         is_known = state.phase is Phase.STOPPED
@@ -288,15 +290,16 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         resumed = replace(resume_tier_visit(state, observation), since=observation.now)
         state = with_expected_restart(resumed, state, observation)
     if observation.pool != state.pool:
-        return _put_elsewhere(state, observation, policy)
+        return _put_elsewhere(state, untracked, observation, policy)
     return step_running(state, observation, policy)
 
 
-def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) -> Step:
+def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> Step:
     """Handle a job whose pods select another pool since it was suspended: that pool's tier is its tier now."""
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
-        return Step(state=replace(state, failback=None), events=(not_on_ladder_event(observation, policy),))
+        left = replace(untracked, failback=None)
+        return Step(state=left, events=(not_on_ladder_event(observation, policy),))
     return step_running(
         new_tier_visit(replace(state, failback=None), observation, pool=observation.pool, rank=rank),
         observation,

@@ -13,7 +13,7 @@ from holdfast.analysis.simulation.run import Steps, simulate
 from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Deadline, Outcome
+from holdfast.fallback.state_machine.observation import Deadline, Observation, Outcome
 from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase, read_state, write_state
 from holdfast.scheduling.labels import CapacityType
@@ -307,3 +307,18 @@ def test_a_copy_continues_with_the_work_that_its_job_has_done() -> None:
     assert later is not None, "it goes on"
     assert later.pace is not None, "it has a deadline"
     assert later.pace.work_done == 24 * HOUR, "a report wins over what was counted before, as at home"
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(observed(restarts=1, follows=False), id="without its label"),
+        pytest.param(observed(restarts=1, pool="elsewhere"), id="not on its ladder"),
+        pytest.param(observed(restarts=1, not_suspendable_reason="its spec"), id="not suspendable"),
+    ],
+)
+def test_a_restart_of_a_job_that_is_left_alone_is_not_written_again_and_again(seen: Observation) -> None:
+    limited = replace(seen, deadline=within(5 * HOUR))
+    first = decide(on_spot(), limited, PACED)
+    second = decide(first.state, replace(limited, now=T0 + MINUTE), PACED)
+    assert not second.actions, "each write is a change of the job, which is reconciled again"
