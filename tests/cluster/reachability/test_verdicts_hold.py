@@ -31,7 +31,7 @@ from tests.support.clusters.admission import (
 )
 from tests.support.clusters.operators import OperatorCluster
 from tests.support.clusters.reachability import Trial, try_out
-from tests.support.fakes.job_world import MarketTier, end_of
+from tests.support.fakes.job_market import MarketTier, end_of
 from tests.support.strategies.reachability_jobs import drawn_jobs
 from tests.support.strategies.reachability_pools import open_jobs
 

@@ -3,12 +3,10 @@
 The truth is kept beside what the ladder sees of it, so that a test can say when the ladder broke a promise.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     Action,
@@ -25,15 +23,21 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.decision import Decision, decide
+from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import (
     NO_JUMP,
     Cause,
+    CopyStatus,
+    Deadline,
     Loss,
+    MaxCost,
+    NodeKind,
     Observation,
     Outcome,
     PoolStatus,
     Reservation,
 )
+from holdfast.fallback.state_machine.spending_limits import spent_on_demand
 from holdfast.fallback.state_machine.state import (
     JobState,
     Phase,
@@ -42,10 +46,10 @@ from holdfast.fallback.state_machine.state import (
     write_marker,
     write_state,
 )
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.reachability.walk import Outcome as WalkOutcome
-from tests.support.builders.job_states import HOUR, MINUTE, PODS, T0, UID
+from holdfast.scheduling.labels import CapacityType
+from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder
+from tests.support.spending_invariants import spending_faults
 
 BY_US = "us"
 BY_USER = "a user"
@@ -93,6 +97,15 @@ class JobWorld:
     requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
     moves_by_count: int = 0
+    outages: int = 0
+    can_be_recreated: bool = False
+    deadline: Deadline | None = None
+    max_cost: MaxCost | None = None
+    prices: dict[str, float] = field(default_factory=dict[str, float])
+    node_time: dict[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
+    has_had_one_window: bool = True
+    copy: CopyStatus | None = None
+    may_run_here: bool = True
     violations: list[str] = field(default_factory=list[str])
 
     @property
@@ -126,7 +139,9 @@ class JobWorld:
             is_suspension_complete=self.is_suspension_complete,
             can_be_suspended=self.can_be_suspended,
             outcome=self.outcome,
-            pool=self.pool,
+            failure_cause=Cause.EVICTION if self.outcome is Outcome.FAILED else None,
+            can_be_recreated=self.can_be_recreated,
+            pool=self.pool or None,
             restarts=self.restarts,
             losses=tuple(self.losses),
             pods_expected=PODS,
@@ -135,12 +150,25 @@ class JobWorld:
             pods_remaining=self.pods + self.leaving,
             outdated_children=1 if self.outdated else 0,
             shapes=(PodShape(count=PODS, requests={}),),
-            pools={name: PoolStatus(exists=False) for name in self.missing},
+            pools={
+                name: PoolStatus(exists=name not in self.missing, price=self.prices.get(name))
+                for name in self.missing | self.prices.keys()
+            },
             reservation=self.held_capacity(),
             checkpoints_on_request=self.checkpoints_on_request,
             checkpoint_requested_at=self.requested_at,
             checkpointed_at=self.checkpointed_at,
+            deadline=self.deadline,
+            max_cost=self.max_cost,
+            node_time=dict(self.node_time),
+            nodes={self._node_kind(): self.placed} if runs and self.placed else {},
+            copy=self.copy,
+            may_run_here=self.may_run_here,
         )
+
+    def _node_kind(self) -> NodeKind:
+        capacity = CapacityType.ON_DEMAND if self.pods_pool == "on-demand" else CapacityType.SPOT
+        return NodeKind(self.pods_pool, capacity, self.prices.get(self.pods_pool))
 
     def held_capacity(self) -> Reservation | None:
         if self.reservation is None:
@@ -157,9 +185,41 @@ class JobWorld:
 
     def reconcile(self, dies_after: int | None = None) -> Decision:
         """One reconciliation; with `dies_after` the controller is killed after that many actions."""
-        version, decision = self.version, decide(self.record(), self.observe(), self.policy)
+        seen = self.observe()
+        version, decision = self.version, decide(self.record(), seen, self.policy)
+        self._check(seen, decision)
         self.carry_out(decision, version, dies_after)
         return decision
+
+    def _check(self, seen: Observation, decision: Decision) -> None:
+        """Record what a decision does against limits of money, deadlines and the failure window."""
+        self.violations += spending_faults(seen, self.policy, decision)
+        state, policy = decision.state, self.policy
+        if state is None or not isinstance(policy, Policy) or not self.follows or self.stop_requested:
+            return
+        is_over = state.phase in {Phase.FINISHED, Phase.STOPPED, Phase.GIVEN_UP}
+        is_late = state.pace is not None and state.pace.is_late and not is_over
+        is_new = any(isinstance(each, Suspend | Resume | Recreate) for each in decision.actions)
+        said = {each.reason for each in decision.events}
+        if is_late and not is_new and EventReason.DEADLINE_MISSED not in said:
+            self.violations.append(f"a job in {state.phase} is late, and does not say so")
+        copy, limit = self.copy, self.max_cost
+        if copy is not None and copy.capacity is CapacityType.ON_DEMAND and limit is not None:
+            is_spent = spent_on_demand(state) >= limit.amount
+            if is_spent and state.phase is Phase.AWAY:
+                self.violations.append("its copy stays on on-demand although max-cost is spent")
+        window = policy.failure_window
+        if state.phase in {Phase.WAITING, Phase.RUNNING} and window is not None and self.has_had_one_window:
+            counted = state.evictions + state.application_failures + state.unexplained
+            if counted != len(state.failures):
+                self.violations.append(f"{counted} failures count, and {len(state.failures)} have a time")
+
+    def pass_time(self, time: timedelta) -> None:
+        """Let time pass, in which the pods that have nodes use them."""
+        self.now += time
+        if self.placed and not self.is_suspended:
+            kind = self._node_kind()
+            self.node_time[kind] = self.node_time.get(kind, timedelta(0)) + time * self.placed
 
     def carry_out(self, decision: Decision, version: int, dies_after: int | None = None) -> None:
         """Carry out a decision that was based on `version`."""
@@ -181,6 +241,7 @@ class JobWorld:
         if isinstance(action, WriteState | Suspend | Resume):
             self.annotation, self.marker = write_state(action.state), write_marker(action.state)
             self.version += 1
+            self.node_time = {}
             if action.state.phase is Phase.STOPPED and self.is_suspended:
                 self.suspended_by = BY_USER
         match action:
@@ -195,7 +256,7 @@ class JobWorld:
             case ForceDelete():
                 self.leaving = 0
             case Recreate():
-                self.violations.append("no job here asks to be recreated")
+                self._recreate(action)
             case _:
                 self._do_with_held(action)
 
@@ -225,9 +286,20 @@ class JobWorld:
         if not self.is_suspended:
             self.suspended_by = BY_USER if action.state.phase is Phase.STOPPED else BY_US
             self.is_suspension_complete = False
-        if action.pool != self.pool:
+        if action.pool and action.pool != self.pool:
             self.outdated = True
+        self.pool = action.pool or self.pool
+
+    def _recreate(self, action: Recreate) -> None:
+        if not self.can_be_recreated:
+            self.violations.append("a job is created again that does not ask for it")
+        self.annotation, self.marker = write_state(action.state), ""
+        self.version += 1
+        self.node_time = {}
+        self.outcome, self.suspended_by, self.outdated = None, None, False
+        self.restarts, self.losses, self.leaving = 0, [], 0
         self.pool = action.pool
+        self._make_pods()
 
     def _resume(self, action: Resume) -> None:
         if self.suspended_by == BY_USER:
@@ -277,6 +349,7 @@ class JobWorld:
                 for number in range(pods)
             ]
         self.restarts += 1
+        self.outages += 1
         self.placed = 0
 
     def user_suspends(self) -> None:
@@ -300,10 +373,14 @@ class JobWorld:
         self.version += 1
 
     def edit_policy(self, edited: Policy | NoPolicy) -> None:
+        before = self.policy
+        windows = {each.failure_window for each in (before, edited) if isinstance(each, Policy)}
+        self.has_had_one_window = self.has_had_one_window and len(windows) == 1 and isinstance(edited, Policy)
         self.policy = edited
 
     def end(self, outcome: Outcome) -> None:
         if self.outcome is None:
+            self.outages += outcome is Outcome.FAILED
             self.outcome = outcome
             self.version += 1
             self.leaving += self.pods
@@ -335,78 +412,16 @@ class JobWorld:
                 return decision
             if not self.is_under_way():
                 return decision
-            self.now = max(self.now, decision.requeue_at - self.clock_error)
+            self.pass_time(max(timedelta(0), decision.requeue_at - self.clock_error - self.now))
         self.violations.append(f"the job does not settle: {self.annotation}")
         return decision
 
     def is_under_way(self) -> bool:
         state = self.state()
         return self.reservation is not None or (
-            state is not None and (state.suspended_by_us or state.failback is not None)
+            state is not None
+            and (
+                state.failback is not None
+                or (state.suspended_by_us and (state.phase is not Phase.AWAY or self.copy is None))
+            )
         )
-
-
-#: More losses than any drawn tier allows; after this many, no capacity comes back.
-_LOSSES: Final = 8
-#: Reconciliations without a move after which no move follows.
-_QUIET: Final = 25
-_TIMEOUT: Final = 15 * MINUTE
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarketTier:
-    """A tier of the simulated market: `takes_the_job` says whether its pool can have the gang's nodes at all."""
-
-    takes_the_job: bool
-    is_on_demand: bool
-    max_failures: int | None = None
-    has_timeout: bool = False
-
-
-def end_of(tiers: Sequence[MarketTier]) -> WalkOutcome:
-    """Move a job along its ladder, and return where it stays."""
-    pools = {f"tier-{number}": played for number, played in enumerate(tiers)}
-    world = JobWorld(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="tier-0")
-    world.pods_pool = world.pool
-    losses, since = 0, 0
-    while since < _QUIET:
-        before = world.pool
-        _run_controller(world)
-        played = pools[world.pool]
-        losses, since = (0, 0) if world.pool != before else (losses, since + 1)
-        if played.takes_the_job and losses < _LOSSES:
-            world.capacity_comes(PODS)
-            world.reconcile()
-            if played.is_on_demand:
-                return WalkOutcome.ARRIVES
-            losses += _takes_a_node(world)
-        world.now += HOUR
-    assert not world.violations, f"the invariants hold: {world.violations}"
-    return _named(pools[world.pool], is_last=world.pool == f"tier-{len(tiers) - 1}")
-
-
-def _run_controller(world: JobWorld) -> None:
-    """Complete the current move, if there is one."""
-    for _ in range(6):
-        world.reconcile()
-        world.operator_works()
-        world.pods_terminate()
-        world.now += timedelta(seconds=10)
-
-
-def _takes_a_node(world: JobWorld) -> int:
-    if not world.placed:
-        return 0
-    world.evict(Cause.EVICTION, 1, is_seen=True)
-    return 1
-
-
-def _named(played: MarketTier, *, is_last: bool) -> WalkOutcome:
-    if played.takes_the_job and played.max_failures == UNLIMITED:
-        return WalkOutcome.STAYS
-    return WalkOutcome.FALLS_OFF if is_last else WalkOutcome.STUCK
-
-
-def _tier(pool: str, played: MarketTier) -> PolicyTier:
-    timeout = _TIMEOUT if played.has_timeout else None
-    return PolicyTier(pool=pool, max_failures=played.max_failures, procurement_timeout=timeout)
