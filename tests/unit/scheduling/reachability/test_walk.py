@@ -14,7 +14,6 @@ from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
 from holdfast.scheduling.taints import SPOT, Taint
 from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_market import MarketTier, end_of
-from tests.support.fakes.job_world import MarketTier, end_of
 from tests.support.soak import sized
 
 TOO_FEW = Limits(nodes=1)
