@@ -40,11 +40,10 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
 
     It has `name`, `pods` (their number), the requests of a pod (`cpu` in thousandths, `memory` in MiB,
     `gpus`, `efa`, `devices` by name), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
-    whether it runs together with the other shapes. The argument `pods` returns the expression for the number
+    whether it certainly runs together with the other shapes. The argument `pods` returns the expression for the number
     of pods of an item.
     """
     item, spec = "variables.items[i]", "variables.specs[i]"
-    waits = f'{item}.?dependsOn.orValue([]).exists(d, d.?status.orValue("") == "Complete")'
     # In bytes: the amounts are added exactly and then rounded up.
     mebibytes = f"({{}} + {_MIB - 1}) / {_MIB}"
     fields = {
@@ -57,10 +56,35 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
         "devices": _devices(spec, mebibytes),
         "spec": spec,
         "untolerated": untolerated_taints(spec),
-        "beside": f"!{waits}",
+        "beside": f"!{_waits(kind, item)}",
     }
     pairs = ", ".join(f"{text(name)}: dyn({value})" for name, value in fields.items())
     return f"variables.following.map(i, {{{pairs}}})"
+
+
+def _waits(kind: JobKind, item: str) -> str:
+    """Return whether an item begins after another one has completed, itself or through those that it depends on.
+
+    JobSet takes dependencies on earlier items only. A chain of more than three is taken to wait.
+    """
+
+    def depends(one: str, met: Callable[[str], str], on: str) -> str:
+        return f"{one}.?dependsOn.orValue([]).exists({on}, {met(on)})"
+
+    def completes(on: str) -> str:
+        return f'{on}.?status.orValue("") == "Complete"'
+
+    def through(on: str, met: Callable[[str], str]) -> str:
+        named = f'o{on}.?{kind.name}.orValue("") == {on}.?name.orValue("-")'
+        return f"{completes(on)} || variables.items.exists(o{on}, {named} && {met(f'o{on}')})"
+
+    def third(one: str) -> str:
+        return depends(one, lambda _: "true", "f")
+
+    def second(one: str) -> str:
+        return depends(one, lambda on: through(on, third), "e")
+
+    return depends(item, lambda on: through(on, second), "d")
 
 
 def _devices(spec: str, mebibytes: str) -> str:

@@ -47,6 +47,24 @@ _EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
 )
+_COMPLETE: Final = "Complete"
+#: The name of the template of a RayJob's submitter.
+SUBMITTER: Final = "submitter"
+#: The submitter of a RayJob without a template for it (KubeRay v1.6.2, ray-operator/controllers/ray/common/job.go).
+_SUBMITTER_POD: Final[Value] = {
+    "spec": {
+        "containers": [
+            {
+                "name": "ray-job-submitter",
+                "resources": {
+                    "requests": {"cpu": "500m", "memory": "200Mi"},
+                    "limits": {"cpu": "1", "memory": "1Gi"},
+                },
+            }
+        ]
+    }
+}
+_ORDER_OPEN: Final = "which other template it waits for is known only after the update, which checks it again"
 _NO_CLASS: Final = (
     "whether its PriorityClass {name} exists is not known: without it the API server rejects its pods"
 )
@@ -66,8 +84,8 @@ class DeclaredJob:
     """A job of the program.
 
     `kind` is one of JobKind, or any other kind with pod templates. `label` says whether it follows the ladder, empty if its
-    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs. `heads` is the template of a
-    RayJob's head.
+    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs. `heads` are the templates of a
+    RayJob's head and submitter.
     """
 
     resource: StackResource
@@ -206,7 +224,7 @@ def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResour
         _TEMPLATES[kind](props),
         at(props, "spec", "rayClusterSpec", "headGroupSpec", "template"),
     )
-    heads = (_template("head", 1, head, {}),) if kind is JobKind.RAY_JOB and is_object(head) else ()
+    heads = tuple(_beside_workers(props, head)) if kind is JobKind.RAY_JOB and is_object(head) else ()
 
     def admitted(listed: Sequence[PodTemplate]) -> tuple[PodTemplate, ...]:
         return tuple(_admitted(each, resource, str(namespace or "default"), resources) for each in listed)
@@ -260,7 +278,23 @@ def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:
     items = items_at(props, "spec", "replicatedJobs")
     if items is UNKNOWN:
         return UNKNOWN
-    return [_replicated(item, props) for item in items]
+    found: list[PodTemplate] = []
+    for item in items:
+        found.append(_in_order(item, _replicated(item, props), found))
+    return found
+
+
+def _in_order(item: Value, template: PodTemplate, before: Sequence[PodTemplate]) -> PodTemplate:
+    """Return a template with those that end before it begins: JobSet takes no dependency on a later one."""
+    listed = items_at(item, "dependsOn")
+    waits = [
+        (text_at(each, "name"), text_at(each, "status")) for each in (() if listed is UNKNOWN else listed)
+    ]
+    if listed is UNKNOWN or any(UNKNOWN in each for each in waits):
+        return replace(template, unmodeled=(*template.unmodeled, _ORDER_OPEN))
+    named = {name for name, status in waits if status == _COMPLETE}
+    through = (each.after for each in before if each.name in {name for name, _ in waits})
+    return replace(template, after=frozenset[str](map(str, named)).union(*through))
 
 
 def _replicated(item: Value, props: Value) -> PodTemplate:
@@ -269,13 +303,14 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
     each = _parallel(spec)
     annotations = at(props, "metadata", "annotations"), at(item, "template", "metadata", "annotations")
     exclusive = next((found for given in annotations if (found := at(given, _EXCLUSIVE)) is not None), None)
-    owner = str(text_at(props, "metadata", "name"))
+    owner, replicas = str(text_at(props, "metadata", "name")), _number(item, 1, "replicas")
     template = _template(
         name,
-        _times(_number(item, 1, "replicas"), each),
+        _times(replicas, each),
         at(spec, "template"),
         {f"{_JOBSET_LABEL}/jobset-name": owner, f"{_JOBSET_LABEL}/replicatedjob-name": name},
     )
+    template = replace(template, child_jobs=replicas)
     if exclusive is None:
         return template
     if exclusive == HOST and each == 1:
@@ -294,6 +329,14 @@ def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
         for group in groups
         if (name := str(text_at(group, "groupName") or "?"))
     ]
+
+
+def _beside_workers(props: Value, head: Value) -> Iterator[PodTemplate]:
+    """Yield the templates of a RayJob's head, and of the submitter that KubeRay makes in its mode by default."""
+    yield _template("head", 1, head, {})
+    if at(props, "spec", "submissionMode") in (None, "K8sJobMode"):
+        own = at(props, "spec", "submitterPodTemplate")
+        yield _template(SUBMITTER, 1, _SUBMITTER_POD if own is None else own, {})
 
 
 def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:

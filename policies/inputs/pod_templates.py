@@ -96,7 +96,8 @@ class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
     `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
-    those of a shape, as far as the job and its volumes decide them; `defaults` the requests that a LimitRange gives to its
+    those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the number of Jobs that have
+    its pods, `defaults` the requests that a LimitRange gives to its
     containers.
     """
 
@@ -105,6 +106,8 @@ class PodTemplate:
     template: Value
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
+    after: frozenset[str] = frozenset()
+    child_jobs: int | Unknown = 1
     zones: frozenset[str] | None = None
     value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()
@@ -204,6 +207,7 @@ class PodTemplate:
             priority=self.value_of_priority,
             same_placement=Placement.ZONE if ZONE in together else None,
             one_per_node=self.one_per_node or HOST in apart or bool(host_ports(spec)),
+            after=self.after,
             unmodeled=(
                 *self.unmodeled,
                 *_unmodeled(spec),

@@ -205,6 +205,8 @@ def _are_all_shown(pools: LadderPools) -> bool:
 def _of_helpers(job: DeclaredJob, ladder: DeclaredLadder) -> Iterator[str]:
     """Yield what is not judged of the pods beside those that follow."""
     for each in job.helpers(ladder.pools):
+        if each.shape is UNKNOWN:
+            yield f"a value of its template {each.name!r} {_LATER}"
         for reason in each.shape.unmodeled if isinstance(each.shape, Shape) else ():
             yield f"of its pod {each.name!r}: {reason}"
 

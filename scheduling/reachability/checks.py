@@ -23,7 +23,7 @@ from holdfast.scheduling.reachability.node_selection import (
     values_there,
 )
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
-from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, total, widest
+from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, run_at_once, total, widest
 from holdfast.scheduling.taints import REPELLING, untolerated
 
 
@@ -332,7 +332,8 @@ def priority(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 
 def standing(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool has room for the gang beside what stands on its nodes."""
-    if pool.standing and [*check_together((shape, *pool.standing), pool)]:
+    beside = (replace(shape, after=frozenset[str]()), *pool.standing)
+    if pool.standing and [*check_together(beside, pool)]:
         names = ", ".join(each.name for each in pool.standing)
         yield Undetermined(
             check="standing",
@@ -385,9 +386,10 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     """Several shapes that run at once find room in the pool together.
 
     They certainly do if the pool has room for as many pods that request the most of any of them, and certainly do not if
-    they request more than all its nodes have. How pods are packed between these two is not computed.
+    they request more than all its nodes have. How pods are packed between these two is not computed. Those that wait for
+    none run together for certain; which of the others do depends on how long they run.
     """
-    if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
+    if pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
         return
     nodes = _most_nodes(pool, pool.machines)
     if nodes is None:
@@ -395,12 +397,23 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     available = (
         None if nodes is UNKNOWN else widest([each.allocatable for each in pool.machines]).times(nodes)
     )
-    requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in shapes])
+    first = [shape for shape in shapes if not shape.after]
+    requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in first])
     unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
-    if available is not None and not requested.without_devices(unknown).fits_in(available):
+    requested_there = requested.without_devices(unknown)
+    if available is not None and len(first) > 1 and not requested_there.fits_in(available):
         room, field = available.beside(requested), pool.limits.set_by
         yield Failed.by("gang", messages.TOO_MUCH, field=field, room=room, total=requested)
         return
+    uncertain = [each for each in run_at_once(shapes) if len(each) > 1 and not _has_room(each, pool)]
+    if uncertain:
+        pods = sum(shape.pods for shape in uncertain[0])
+        reason = f"whether it has room for all {pods} pods of the job at once is not certain"
+        yield Undetermined(check="gang", reason=reason)
+
+
+def _has_room(shapes: Sequence[Shape], pool: PoolFacts) -> bool:
+    """Whether a pool certainly has room for all pods of these shapes at once."""
     alike = replace(
         shapes[0],
         pods=sum(shape.pods for shape in shapes),
@@ -409,13 +422,8 @@ def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckRe
     )
     found = room_for(alike, pool)
     selects_alike = len({(str(alternatives(shape)), shape.zones) for shape in shapes}) == 1
-    if found is not UNKNOWN and (
+    return found is not UNKNOWN and (
         found.guaranteed is None or (selects_alike and found.guaranteed >= alike.pods)
-    ):
-        return
-    yield Undetermined(
-        check="gang",
-        reason=f"whether it has room for all {alike.pods} pods of the job at once is not certain",
     )
 
 

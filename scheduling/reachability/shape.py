@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import combinations
 from types import MappingProxyType
 from typing import Final
 
@@ -193,7 +194,8 @@ class Shape:
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
     the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
     if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share
-    a node. `priority` is that of its pods, None if no class of the program gives one. `unmodeled` are reasons why no check can tell where its pods run. One that
+    a node. `after` are the names of shapes of the same job whose pods have all ended before its own begin. `priority` is that of
+    its pods, None if no class of the program gives one. `unmodeled` are reasons why no check can tell where its pods run. One that
     is not declared stands for the jobs of a namespace without shapes: what these tolerate is not known.
     """
 
@@ -208,6 +210,7 @@ class Shape:
     architectures: tuple[Architecture, ...] = ()
     same_placement: Placement | None = None
     one_per_node: bool = False
+    after: frozenset[str] = frozenset()
     priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     is_declared: bool = True
@@ -217,6 +220,29 @@ class Shape:
         """The shape in a message."""
         gang = messages.ALONE if self.pods == 1 else messages.GANG.format(pods=self.pods)
         return messages.SHAPE.format(name=self.name, gang=gang, requests=self.requests)
+
+
+#: More shapes that wait for each other are taken to run all at once: their sets are listed one by one.
+_MOST_SEQUENCES: Final = 12
+
+
+def run_at_once(shapes: Sequence[Shape]) -> tuple[tuple[Shape, ...], ...]:
+    """Return the largest sets of shapes of one job that may run at the same time."""
+    waited_for = frozenset[str]().union(*(shape.after for shape in shapes))
+    ordered = [at for at, shape in enumerate(shapes) if shape.after or shape.name in waited_for]
+    if len(ordered) > _MOST_SEQUENCES:
+        return (tuple(shapes),)
+    found: list[frozenset[int]] = []
+    for size in range(len(ordered), -1, -1):
+        for chosen in map(frozenset, combinations(ordered, size)):
+            names = {shapes[at].name for at in chosen}
+            waits = any(shapes[at].after & names for at in chosen)
+            if not waits and not any(chosen <= each for each in found):
+                found.append(chosen)
+    return tuple(
+        tuple(shape for at, shape in enumerate(shapes) if at in chosen or at not in ordered)
+        for chosen in found
+    )
 
 
 #: The requests of a shape that sets none.

@@ -85,8 +85,13 @@ def ladder_with(known: Mapping[str, PoolSummary], written: Ladder, namespace: st
 
 
 def shapes_of(jobset: Json) -> tuple[Shape, ...]:
-    """The shapes of a JobSet all of whose jobs follow."""
-    return tuple(_shape(name, spec) for name, spec in jobs_of(jobset).items())
+    """The shapes of a JobSet all of whose jobs follow, with those that end before they begin."""
+    ended: dict[str, frozenset[str]] = {}
+    for item in objects(obj(jobset["spec"])["replicatedJobs"]):
+        waits = {str(each["name"]): each["status"] for each in objects(item.get("dependsOn"))}
+        direct = {name for name, status in waits.items() if status == "Complete"}
+        ended[str(item["name"])] = frozenset(direct).union(*(ended[name] for name in waits))
+    return tuple(replace(_shape(name, spec), after=ended[name]) for name, spec in jobs_of(jobset).items())
 
 
 def _shape(name: str, job: Json) -> Shape:
@@ -453,10 +458,15 @@ def _templates(draw: st.DrawFn) -> Json:
 
 @st.composite
 def walking_jobs(draw: st.DrawFn, namespace: str) -> Json:
-    """A JobSet of one job or two, all of which follow from the first tier."""
+    """A JobSet of one to three jobs, all of which follow from the first tier; some wait for earlier ones."""
     jobs: list[Json] = []
-    for place in range(draw(st.integers(1, 2))):
+    for place in range(draw(st.sampled_from((1, 1, 2, 2, 3)))):
         pods = draw(st.sampled_from((1, 2, 3, 5, 9)))
         sizes: Json = {"parallelism": pods, "completions": pods}
-        jobs.append(replicated_job(draw(_templates()), f"worker-{place}", job=sizes))
+        job = replicated_job(draw(_templates()), f"worker-{place}", job=sizes)
+        earlier = [f"worker-{each}" for each in range(place)]
+        waits = draw(st.lists(st.sampled_from(earlier), max_size=2, unique=True)) if earlier else []
+        status = st.sampled_from(("Ready", "Complete"))
+        depends: list[JsonValue] = [{"name": name, "status": draw(status)} for name in waits]
+        jobs.append({**job, "dependsOn": depends} if depends else job)
     return jobset(*jobs, namespace=namespace, labels={FOLLOWS: "true"})

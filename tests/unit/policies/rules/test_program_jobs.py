@@ -149,6 +149,29 @@ def test_templates_of_one_job_move_together() -> None:
     assert word(job) is Word.BROKEN, "each half has room, both together do not: 18 of 16 CPUs"
 
 
+def test_templates_that_run_one_after_another_need_no_room_for_each_other() -> None:
+    def half(name: str, *waits: Json) -> Json:
+        template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="3")]})
+        return {
+            **replicated_job(template, name, {"parallelism": 3}),
+            **({"dependsOn": list(waits)} if waits else {}),
+        }
+
+    complete: Json = {"name": "left", "status": "Complete"}
+    ready: Json = {"name": "left", "status": "Ready"}
+    assert word(declared(JOB_SET, jobset(half("left"), half("right", complete)))) is Word.PROVED, (
+        "each half has room, and they never run together"
+    )
+    assert word(declared(JOB_SET, jobset(half("left"), half("right", ready)))) is Word.BROKEN, (
+        "the first half runs on beside the second"
+    )
+    through: Json = {"name": "right", "status": "Ready"}
+    three = jobset(half("left"), half("right", complete), half("third", through))
+    assert word(declared(JOB_SET, three)) is Word.NOT_JUDGED, (
+        "the last two may run together, or one after another"
+    )
+
+
 def test_rayjob_counts_the_workers_that_it_needs() -> None:
     template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="3")]})
     five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 8}
