@@ -117,9 +117,9 @@ _JOB_SET: Final = Fields.of(
     judged="""
         metadata(labels annotations(alpha.jobset.sigs.k8s.io/exclusive-topology))
         spec(
-            managedBy volumeClaimPolicies(templates)
+            managedBy network(enableDNSHostnames) volumeClaimPolicies(templates)
             replicatedJobs(
-                name replicas
+                name replicas dependsOn(name status)
                 template(
                     metadata(annotations(alpha.jobset.sigs.k8s.io/exclusive-topology))
                     spec(completions parallelism template@pod)
@@ -132,11 +132,11 @@ _JOB_SET: Final = Fields.of(
         _NAMES: """
             metadata(annotations)
             spec(
-                network coordinator volumeClaimPolicies(retentionPolicy)
+                network(subdomain publishNotReadyAddresses) coordinator volumeClaimPolicies(retentionPolicy)
                 replicatedJobs(groupName template(metadata(annotations labels name namespace finalizers)))
             )
         """,
-        "in which order its pods start; all of them are counted at once": "spec(startupPolicy replicatedJobs(dependsOn))",
+        "in which order its pods start; all of them are counted at once": "spec(startupPolicy)",
         _RUNS: f"""
             spec(
                 failurePolicy(maxRestarts restartStrategy rules) successPolicy suspend=false ttlSecondsAfterFinished

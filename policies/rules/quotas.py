@@ -6,11 +6,11 @@ A quota that is too small for a shape keeps its jobs from running: some pods of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.jobs import DeclaredJob, JobKind, jobs_on
+from holdfast.policies.inputs.jobs import SUBMITTER, DeclaredJob, JobKind, jobs_on
 from holdfast.policies.inputs.ladders import (
     DeclaredLadder,
     TrainingNamespace,
@@ -19,16 +19,26 @@ from holdfast.policies.inputs.ladders import (
 )
 from holdfast.policies.inputs.namespace_limits import LimitRange, Quota, limit_ranges_near, quotas_of
 from holdfast.policies.inputs.pod_templates import PodTemplate
-from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, items_at, memory_mib
+from holdfast.policies.resources import (
+    StackResource,
+    Value,
+    at,
+    count,
+    cpu_millis,
+    items_at,
+    known_items,
+    memory_mib,
+)
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
-from holdfast.scheduling.reachability.shape import Resources, Shape, is_in_bytes, total
+from holdfast.scheduling.reachability.shape import Shape, is_in_bytes, run_at_once
 
 _PREFIX: Final = "requests."
 _OBJECTS: Final = "count/"
 _JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
 _RAY_JOBS: Final = "rayjobs.ray.io"
+_RAY_CLUSTERS: Final = "rayclusters.ray.io"
 _JOBS: Final = "jobs.batch"
 _CLAIMS: Final = "persistentvolumeclaims"
 _STORAGE: Final = "storage"
@@ -46,43 +56,85 @@ _BOUNDING: Final = frozenset(
 )
 #: The resources that every container has to request, or limit, where a quota counts them.
 _REQUIRED: Final = ("cpu", "memory")
+#: The start of what is said of a quota that has room for a job only if some of its pods end before others begin.
+MAY_LACK: Final = "may not be able to run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Gang:
-    """Pods that run together: what a quota counts of them.
+class _Part:
+    """Pods of one shape of a gang; `priority` and `has_deadline` are None where they are not declared, as for shapes."""
 
-    `objects` are the objects that the job consists of, by resource; `storage_mib` is what its volume claims request. `priority`
-    and `has_deadline` are None where they are not declared, as for shapes. `templates` are those of a job of the program.
-    """
-
-    title: str
-    pods: int
-    requests: Resources
-    largest: Sequence[Resources]
-    objects: Mapping[str, int] = field(default_factory=dict[str, int])
-    storage_mib: int = 0
+    shape: Shape
     priority: str | None = None
     has_deadline: bool | None = None
-    templates: Sequence[PodTemplate] = ()
 
     def uses(self, key: str) -> int | None:
-        """How much of a quota's resource it uses; None if that is not known."""
-        counted = key.removeprefix(_OBJECTS)
-        if counted == "pods":
-            return self.pods
-        if counted in self.objects or counted != key:
-            return self.objects.get(counted)
-        name, asked = key.removeprefix(_PREFIX), self.requests
+        """How much of a quota's resource its pods use; None if that is not known."""
+        if key == "pods":
+            return self.shape.pods
+        name, asked = key.removeprefix(_PREFIX), self.shape.requests.times(self.shape.pods)
         known = {
             "cpu": asked.cpu_millis,
             "memory": asked.memory_mib,
             GPU_RESOURCE: asked.gpus,
             EFA_RESOURCE: asked.efa,
-            _STORAGE: self.storage_mib,
             **asked.devices,
         }
         return known.get(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gang:
+    """What a quota counts of one job: its pods, those beside the ones that follow the ladder included.
+
+    `objects` are the objects that the job consists of, by resource, and the storage that its claims request: for certain, and at
+    most. `templates` are those of a job of the program.
+    """
+
+    title: str
+    parts: Sequence[_Part]
+    objects: Mapping[str, _Amount] = field(default_factory=dict[str, "_Amount"])
+    templates: Sequence[PodTemplate] = ()
+
+    def uses(self, key: str, quota: Quota) -> _Amount | None:
+        """How much of a resource of a quota it uses at once; None if that is not known.
+
+        Scopes select pods; objects are counted whatever the scopes are.
+        """
+        counted = key.removeprefix(_OBJECTS)
+        if counted in self.objects or key == f"{_PREFIX}{_STORAGE}":
+            return self.objects.get(counted.removeprefix(_PREFIX))
+        if counted not in ("pods", key):
+            return None
+        covered = [
+            each
+            for each in self.parts
+            if quota.covers(priority=each.priority, has_deadline=each.has_deadline) is True
+        ]
+        amounts = {each.shape.name: amount for each in covered if (amount := each.uses(counted)) is not None}
+        if not amounts:
+            return None
+        if counted != key:
+            # Pods that have ended are objects, too.
+            return _exactly(sum(amounts.values()))
+        shapes = [each.shape for each in covered if each.shape.name in amounts]
+        first = sum(amounts[each.name] for each in shapes if not each.after)
+        return _Amount(
+            certain=max(first, *amounts.values()),
+            possible=max(sum(amounts[each.name] for each in one) for one in run_at_once(shapes)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Amount:
+    """How much of a resource a job uses at least and at most at one time."""
+
+    certain: int
+    possible: int
+
+
+def _exactly(amount: int) -> _Amount:
+    return _Amount(certain=amount, possible=amount)
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
@@ -131,7 +183,7 @@ def _problems(
     for ladder in candidates(namespace, resources).certain:
         for gang in _gangs(ladder, resources):
             for quota in here:
-                yield from ((problem, True) for problem in _rejected(quota, gang, ranges))
+                yield from _rejected(quota, gang, ranges)
             yield from ((problem, True) for limit in ranges for problem in _beyond(limit, gang))
             yield from ((problem, True) for problem in _above_default(ranges, gang))
 
@@ -139,48 +191,88 @@ def _problems(
 def _gangs(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[_Gang]:
     """Yield the gangs of a ladder's shapes, and of the jobs of the program that follow it."""
     for shape in ladder.known_shapes:
-        yield _Gang(
-            title=shape.title,
-            pods=shape.pods,
-            requests=shape.requests.times(shape.pods),
-            largest=(shape.requests,),
-        )
+        yield _Gang(title=shape.title, parts=(_Part(shape=shape),))
     for job in jobs_on(ladder, resources):
         followers = job.followers(ladder.pools) if ladder.pools else ()
-        shapes = [each.shape for each in followers]
-        known = [each for each in shapes if isinstance(each, Shape)]
-        if known and len(known) == len(shapes):
-            yield _of_job(job, followers, known)
+        if followers and all(isinstance(each.shape, Shape) for each in followers):
+            yield _of_job(job, (*followers, *job.helpers(ladder.pools)))
 
 
-def _of_job(job: DeclaredJob, followers: Sequence[PodTemplate], shapes: Sequence[Shape]) -> _Gang:
-    own = {JobKind.JOB_SET: _JOB_SETS, JobKind.RAY_JOB: _RAY_JOBS, JobKind.JOB: _JOBS}[JobKind(job.kind)]
-    named = {each.priority for each in followers}
-    deadlines = [at(each.template, "spec", "activeDeadlineSeconds") for each in followers]
-    priority = named.pop() if len(named) == 1 else None
+def _of_job(job: DeclaredJob, templates: Sequence[PodTemplate]) -> _Gang:
+    """Return what is counted of a job with all its templates; of those that are not known yet, nothing is."""
+    parts = [
+        _Part(shape=shape, priority=_priority_of(each), has_deadline=_has_deadline(each))
+        for each in templates
+        if isinstance(shape := each.shape, Shape)
+    ]
     claims = [
         (claim, each.pods)
-        for each in followers
+        for each in templates
         if isinstance(each.pods, int)
         for claim in _claims_of_pod(each)
     ]
+    claims += [(at(each, "spec"), 1) for each in _claims_of_job_set(job)]
     return _Gang(
         title=job.title,
-        pods=sum(shape.pods for shape in shapes),
-        requests=total([shape.requests.times(shape.pods) for shape in shapes]),
-        largest=tuple(shape.requests for shape in shapes),
-        # A JobSet needs a Job for each of its replicated jobs, one or more, and a Service; a RayJob a Service for its head.
+        parts=parts,
         objects={
-            own: 1,
-            _CLAIMS: sum(pods for _, pods in claims),
-            **({_JOBS: len(shapes)} if job.kind == JobKind.JOB_SET else {}),
-            **({} if job.kind == JobKind.JOB else {"services": 1}),
+            **_objects_of(job, templates),
+            _CLAIMS: _exactly(sum(pods for _, pods in claims)),
+            _STORAGE: _exactly(sum(_storage_of(claim) * pods for claim, pods in claims)),
         },
-        storage_mib=sum(_storage_of(claim) * pods for claim, pods in claims),
-        priority=priority if isinstance(priority, str) else None,
-        has_deadline=None if UNKNOWN in deadlines else _common([each is not None for each in deadlines]),
-        templates=followers,
+        templates=templates,
     )
+
+
+def _objects_of(job: DeclaredJob, templates: Sequence[PodTemplate]) -> Mapping[str, _Amount]:
+    """Return the objects that a job consists of, beside its pods and their claims."""
+    props = job.resource.props
+    if job.kind == JobKind.JOB:
+        return {_JOBS: _exactly(1)}
+    if job.kind == JobKind.RAY_JOB:
+        # A Service for the head, one more for the RayJob when it runs, and one for workers of several hosts.
+        hosts = [
+            count(at(each, "numOfHosts"))
+            for each in known_items(props, "spec", "rayClusterSpec", "workerGroupSpecs")
+        ]
+        services = 2 if any(isinstance(each, int) and each > 1 for each in hosts) else 1
+        submitters = sum(each.name == SUBMITTER for each in templates)
+        return {
+            _RAY_JOBS: _exactly(1),
+            _RAY_CLUSTERS: _exactly(1),
+            "services": _Amount(certain=services, possible=services + 1),
+            **({_JOBS: _exactly(submitters)} if submitters else {}),
+        }
+    # JobSet keeps the Jobs that have ended, unless they say how long.
+    jobs = [
+        (each.child_jobs if isinstance(each.child_jobs, int) else 0, bool(each.after)) for each in templates
+    ]
+    ends = any(
+        at(each, "template", "spec", "ttlSecondsAfterFinished") is not None
+        for each in known_items(props, "spec", "replicatedJobs")
+    )
+    made = sum(number for number, _ in jobs)
+    headless = at(props, "spec", "network", "enableDNSHostnames") is not False
+    return {
+        _JOB_SETS: _exactly(1),
+        _JOBS: _Amount(
+            certain=sum(number for number, is_later in jobs if not (ends and is_later)), possible=made
+        ),
+        **({"services": _exactly(1)} if headless else {}),
+    }
+
+
+def _has_deadline(template: PodTemplate) -> bool | None:
+    given = at(template.template, "spec", "activeDeadlineSeconds")
+    return None if given is UNKNOWN else given is not None
+
+
+def _claims_of_job_set(job: DeclaredJob) -> list[Value]:
+    """Return the volume claims that a JobSet makes once for all its pods."""
+    policies = (
+        known_items(job.resource.props, "spec", "volumeClaimPolicies") if job.kind == JobKind.JOB_SET else ()
+    )
+    return [each for policy in policies for each in known_items(policy, "templates")]
 
 
 def _claims_of_pod(template: PodTemplate) -> list[Value]:
@@ -196,35 +288,43 @@ def _storage_of(claim: Value) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _common(values: Sequence[bool]) -> bool | None:
-    """Return the value that all have; None if they differ."""
-    return values[0] if len({*values}) == 1 else None
-
-
-def _rejected(quota: Quota, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterator[str]:
+def _rejected(quota: Quota, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterator[tuple[str, bool]]:
     if quota.hard is UNKNOWN:
         return
     for key, given in quota.hard.items():
-        needed, bound = gang.uses(key), _amount(key, given)
-        # Scopes select pods; objects are counted whatever the scopes are.
-        covers = key.removeprefix(_OBJECTS) in gang.objects or quota.covers(
-            priority=gang.priority, has_deadline=gang.has_deadline
-        )
-        if covers is not True:
-            continue
-        if needed is not None and isinstance(bound, int) and bound < needed:
+        needed, bound = gang.uses(key, quota), _amount(key, given)
+        if needed is not None and isinstance(bound, int) and bound < needed.certain:
             yield (
-                f"cannot run {gang.title}: {quota.title} has `{key}: {given}`, too little for the whole gang. "
-                "Raise it, or declare a smaller shape."
+                (
+                    f"cannot run {gang.title}: {quota.title} has `{key}: {given}`, too little for the whole gang. "
+                    "Raise it, or declare a smaller shape."
+                ),
+                True,
             )
-        for name in _without_required(key, gang, ranges):
+        elif needed is not None and isinstance(bound, int) and bound < needed.possible:
+            yield f"{MAY_LACK} {gang.title}: {quota.title} has `{key}: {given}`. Raise it.", False
+        covered = [
+            template
+            for template in gang.templates
+            if quota.covers(priority=_priority_of(template), has_deadline=_has_deadline(template)) is True
+        ]
+        for name in _without_required(key, covered, ranges):
             yield (
-                f"cannot run {gang.title}: {quota.title} counts `{key}`, so the API server rejects its pods, whose container "
-                f"{name} sets none. Set it, or give a default in a LimitRange."
+                (
+                    f"cannot run {gang.title}: {quota.title} counts `{key}`, so the API server rejects its pods, whose container "
+                    f"{name} sets none. Set it, or give a default in a LimitRange."
+                ),
+                True,
             )
 
 
-def _without_required(key: str, gang: _Gang, ranges: Sequence[LimitRange]) -> Iterator[str]:
+def _priority_of(template: PodTemplate) -> str | None:
+    return template.priority if isinstance(template.priority, str) else None
+
+
+def _without_required(
+    key: str, templates: Sequence[PodTemplate], ranges: Sequence[LimitRange]
+) -> Iterator[str]:
     """Yield the containers without an amount of a resource that a quota counts."""
     of_limits = key.startswith("limits.")
     name = key.removeprefix("limits.").removeprefix(_PREFIX)
@@ -233,7 +333,7 @@ def _without_required(key: str, gang: _Gang, ranges: Sequence[LimitRange]) -> It
         name in (each.limits if of_limits else each.requests) for each in defaults
     ):
         return
-    for template in gang.templates:
+    for template in templates:
         if at(template.template, "spec", "resources") is not None:
             continue
         for container, requests, limits in template.containers:
@@ -287,7 +387,7 @@ def _above_default(ranges: Sequence[LimitRange], gang: _Gang) -> Iterator[str]:
 def _asked(limit: LimitRange, gang: _Gang, key: str, *fields: str) -> list[int]:
     """Return what pods, or their containers, have in the first of these fields that they set."""
     if limit.kind == "Pod":
-        asked = [each.uses(key) for each in map(_alone, gang.largest)]
+        asked = [replace(each, shape=replace(each.shape, pods=1)).uses(key) for each in gang.parts]
     elif limit.kind == "Container":
         asked = [
             _amount(
@@ -300,10 +400,6 @@ def _asked(limit: LimitRange, gang: _Gang, key: str, *fields: str) -> list[int]:
     else:
         asked = []
     return [each for each in asked if isinstance(each, int)]
-
-
-def _alone(requests: Resources) -> _Gang:
-    return _Gang(title="", pods=1, requests=requests, largest=())
 
 
 def _amount(key: str, given: Value) -> int | Unknown | None:

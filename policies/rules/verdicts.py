@@ -117,6 +117,11 @@ def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[Na
         for finding in rule.find(resources, settings)
         if finding.proven
     ]
+    others += [
+        (finding.urn, Verdict(about="quota", word=Word.NOT_JUDGED, reason=finding.message.rstrip(".")))
+        for finding in quotas.RULE.find(resources, settings)
+        if quotas.MAY_LACK in finding.message
+    ]
     return tuple(
         NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings, others)))
         for namespace in training_namespaces(resources)

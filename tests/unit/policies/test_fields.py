@@ -184,7 +184,7 @@ def everything() -> list[StackResource]:
         "kubernetes:core/v1:LimitRange": {"metadata": placed, "spec": {"limits": [{"type": "Container"}]}},
         "kubernetes:node.k8s.io/v1:RuntimeClass": {"metadata": {"name": "gpu"}, "scheduling": {}, "overhead": {}},
         "kubernetes:batch/v1:Job": {"metadata": placed, "spec": job},
-        "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet": {"metadata": placed, "spec": {"volumeClaimPolicies": [{}], "replicatedJobs": [{"name": "w", "template": child}]}},
+        "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet": {"metadata": placed, "spec": {"volumeClaimPolicies": [{}], "network": {}, "replicatedJobs": [{"name": "w", "template": child, "dependsOn": [{}]}]}},
         "kubernetes:ray.io/v1:RayJob": {"metadata": placed, "spec": {"rayClusterSpec": ray, "deletionStrategy": {}}},
         "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": {"metadata": {"name": "default"}, "spec": {"kubelet": {"kubeReserved": reserved, "systemReserved": reserved}}},
         "kubernetes:eks.amazonaws.com/v1:NodeClass": {"metadata": {"name": "gpus"}, "spec": {}},

@@ -11,9 +11,18 @@ from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import quotas
 from holdfast.policies.rules.verdicts import verdicts
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
+from holdfast.scheduling.labels import POOL
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
-from tests.support.builders.program_jobs import declared_jobset, job_program, requesting
+from tests.support.builders.program_jobs import (
+    JOB_SET,
+    RAY_JOB,
+    declared,
+    declared_jobset,
+    job_program,
+    requesting,
+)
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
+from tests.support.builders.training_jobs import jobset, pod_template, rayjob, replicated_job, worker_group
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 LIMIT_RANGE = "kubernetes:core/v1:LimitRange"
@@ -139,6 +148,98 @@ def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, name
     found = on_jobs(quota(hard))
     assert bool(found) is bool(named), f"a job that is rejected by {hard} never runs: {found}"
     assert all(TITLE in each and named in each for each in found), "the job and the resource are named"
+
+
+def sized(name: str, pods: int, pool: str = "", **item: JsonValue) -> Json:
+    """A replicated job whose pods have one CPU and select a pool, or nothing."""
+    template = pod_template({POOL: pool} if pool else None, spec={"containers": [requesting(cpu="1")]})
+    return {**replicated_job(template, name, job={"parallelism": pods, "completions": pods}), **item}
+
+
+def said(job: StackResource, hard: Value) -> list[tuple[str, bool]]:
+    stack = [*job_program(job), quota(hard)]
+    return [(each.message, each.proven) for each in quotas.find(stack, {})]
+
+
+def of_jobs(*jobs: Json) -> StackResource:
+    return declared(JOB_SET, jobset(*jobs))
+
+
+WITH_DRIVER = of_jobs(sized("driver", 1), sized("train", 3, "cpu-spot"))
+FOUR_JOBS = of_jobs(sized("train", 1, "cpu-spot", replicas=4))
+
+
+@pytest.mark.parametrize(
+    ("job", "hard", "has_room"),
+    [
+        (WITH_DRIVER, {"pods": "3"}, False),
+        (WITH_DRIVER, {"pods": "4"}, True),
+        (WITH_DRIVER, {"requests.cpu": "3"}, False),
+        (WITH_DRIVER, {"requests.cpu": "4"}, True),
+        (WITH_DRIVER, {"count/jobs.batch": "1"}, False),
+        (WITH_DRIVER, {"count/jobs.batch": "2", "pods": "4"}, True),
+        (FOUR_JOBS, {"count/jobs.batch": "3"}, False),
+        (FOUR_JOBS, {"count/jobs.batch": "4", "pods": "4", "services": "1"}, True),
+    ],
+)
+def test_quota_counts_every_pod_and_every_child_job_of_a_jobset(
+    job: StackResource, hard: Value, has_room: bool
+) -> None:
+    found = [message for message, proven in said(job, hard) if proven]
+    assert bool(found) is not has_room, f"without them the job does not begin: {found}"
+
+
+def ray(**spec: JsonValue) -> StackResource:
+    """A RayJob of two workers with a head."""
+    workers: Json = {**worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]})), "replicas": 2, "maxReplicas": 2}  # fmt: skip
+    head: Json = {"template": pod_template(spec={"containers": [requesting(cpu="1")]})}
+    cluster: Json = {"headGroupSpec": head, "workerGroupSpecs": [workers]}
+    return declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, "backoffLimit": 5, **spec}))
+
+
+@pytest.mark.parametrize(
+    ("spec", "hard", "has_room"),
+    [
+        ({}, {"pods": "3"}, False),
+        ({}, {"pods": "4", "services": "2", "count/rayclusters.ray.io": "1"}, True),
+        ({}, {"requests.cpu": "3400m"}, False),
+        ({}, {"requests.cpu": "3500m"}, True),
+        ({}, {"count/jobs.batch": "0"}, False),
+        ({}, {"count/rayclusters.ray.io": "0"}, False),
+        ({"submissionMode": "HTTPMode"}, {"pods": "2"}, False),
+        ({"submissionMode": "HTTPMode"}, {"pods": "3", "count/jobs.batch": "0"}, True),
+    ],
+)
+def test_quota_counts_the_head_and_the_submitter_of_a_rayjob(
+    spec: dict[str, JsonValue], hard: Value, has_room: bool
+) -> None:
+    found = [message for message, proven in said(ray(**spec), hard) if proven]
+    assert bool(found) is not has_room, f"without them the job does not begin: {found}"
+
+
+def after(name: str) -> JsonValue:
+    return [{"name": name, "status": "Complete"}]
+
+
+IN_ORDER = (sized("prepare", 2, "cpu-spot"), sized("train", 3, "cpu-spot", dependsOn=after("prepare")))
+
+
+def test_quota_with_room_for_templates_that_run_one_after_another_passes() -> None:
+    assert not said(of_jobs(*IN_ORDER), {"pods": "3"}), "they never run together"
+    assert any(proven for _, proven in said(of_jobs(*IN_ORDER), {"pods": "2"})), "no room for the larger one"
+    assert any(proven for _, proven in said(of_jobs(*IN_ORDER), {"count/pods": "4"})), (
+        "pods that ended are objects"
+    )
+
+
+def test_quota_whose_room_depends_on_how_long_templates_run_is_not_judged() -> None:
+    job = of_jobs(sized("driver", 1), *IN_ORDER)
+    ((message, proven),) = said(job, {"pods": "3"})
+    assert not proven, "the driver may have ended before training begins"
+    assert "may not be able to run JobSet 'train'" in message, "what is said"
+    (found,) = verdicts([*job_program(job), quota({"pods": "3"})], PACK_DEFAULTS)
+    assert "quota: not judged" in str(found), "it is not proved either"
+    assert not said(job, {"pods": "4"}), "all that may run together have room"
 
 
 CLAIM: Json = {"resources": {"requests": {"storage": "200Gi"}}}
