@@ -47,6 +47,11 @@ NEEDS_TIMEOUT: Final = (
 SET_TIMEOUT: Final = "set procurementTimeout, such as 20m, on the tier"
 #: The same, at the start of a sentence.
 SET_TIMEOUT_FIX: Final = f"{SET_TIMEOUT[0].upper()}{SET_TIMEOUT[1:]}"
+#: The least `giveUpAfter`, and why: in the errors of the configuration, of the policy pack and of the API server. Karpenter
+#: (v1.14.1, its liveness controller) and the cluster autoscalers (`--max-node-provision-time`) wait this long for a node.
+LEAST_GIVE_UP_AFTER: Final = timedelta(minutes=15)
+GIVES_UP_TOO_SOON: Final = "giveUpAfter is 15m or more: a node of the last tier may take so long to start, and the controller would give up jobs that are about to run"
+SET_GIVE_UP_AFTER: Final = "set giveUpAfter to 15m or more, such as 24h, or remove it"
 ELSEWHERE_NEEDS_TIMEOUT: Final = "a tier in another cluster needs a procurementTimeout: while that cluster does not answer, nothing else moves a job on"
 ELSEWHERE_BETWEEN: Final = "another cluster on tiers between the first and the last"
 MOVE_BETWEEN: Final = "Remove cluster, or move the tier between two tiers of the ladder's own cluster."
@@ -283,7 +288,14 @@ def _on_demand_example(pools: Mapping[str, Pool]) -> str:
 
 
 def timing_problems(ladder: Ladder, at: str) -> Iterator[Problem]:
-    """Validate `returnAfter`, `holdTimeout` and `failureWindow` of a ladder; `at` is the path of the object that has them."""
+    """Validate `giveUpAfter`, `returnAfter`, `holdTimeout` and `failureWindow` of a ladder; `at` is the path of the object that has them."""
+    if ladder.give_up_after is not None and ladder.give_up_after < LEAST_GIVE_UP_AFTER:
+        yield Problem(
+            field=f"{at}.giveUpAfter",
+            value=format_duration(ladder.give_up_after),
+            allowed=GIVES_UP_TOO_SOON,
+            fix=f"{SET_GIVE_UP_AFTER[0].upper()}{SET_GIVE_UP_AFTER[1:]}.",
+        )
     if ladder.return_after not in {None, NEVER} and ladder.return_after and len(ladder.tiers) == 1:
         yield Problem(
             field=f"{at}.returnAfter",

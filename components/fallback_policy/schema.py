@@ -16,9 +16,19 @@ from holdfast.components.fallback_policy.tier_schema import (
     tier_schema,
     tiers_rules,
 )
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, sequence
 from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import MOST_FAILURES, MOST_TIERS, MOST_TIMED_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.ladder import (
+    GIVES_UP_TOO_SOON,
+    LEAST_GIVE_UP_AFTER,
+    MOST_FAILURES,
+    MOST_TIERS,
+    MOST_TIMED_FAILURES,
+    SET_GIVE_UP_AFTER,
+    UNLIMITED,
+    Failures,
+)
+from holdfast.scheduling.quantities import format_duration
 
 MOST_PROBLEMS = 16
 
@@ -144,9 +154,7 @@ def move_settings() -> Json:
         "outageWindow": duration(
             "Losses within this time of each other count as one failure, for example 5m."
         ),
-        "giveUpAfter": duration(
-            "How long a job may wait for capacity on the last tier before it is given up, for example 24h."
-        ),
+        "giveUpAfter": give_up_after(),
         "applicationFailures": {
             "type": "integer",
             "format": "int32",
@@ -178,6 +186,19 @@ def move_settings() -> Json:
             "How long scheduled pods may take to start before a warning, for example 30m."
         ),
     }
+
+
+def give_up_after() -> Json:
+    """Return the schema of the time after which a job is given up: more than a node needs to start."""
+    schema = duration(
+        "How long a job may wait for capacity on the last tier before it is given up, for example 24h."
+    )
+    least = format_duration(LEAST_GIVE_UP_AFTER)
+    rule: Json = {
+        "rule": f"self == '' || duration(self) >= duration('{least}')",
+        "message": f"{GIVES_UP_TOO_SOON}: {SET_GIVE_UP_AFTER}",
+    }
+    return {**schema, "x-kubernetes-validations": [*sequence(schema["x-kubernetes-validations"]), rule]}
 
 
 def move_setting_rules() -> list[Json]:

@@ -253,14 +253,14 @@ _FALLBACK_POLICY: Final = Fields.of(
         metadata(name namespace)
         spec(
             shapes(accelerator architectures cpu devices efa gpus memory name pods samePlacement selector tolerations)
-            tiers(cluster exported facts maxFailures maxPrice pool price procurementTimeout)
+            tiers(cluster exported facts maxFailures maxPrice pool price procurementTimeout) giveUpAfter
         )
     """,
     harmless={
         _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)",
         "what the controller does on a tier": """
             spec(
-                applicationFailures deadline failureWindow failures giveUpAfter holdTimeout outageWindow restartCost returnAfter
+                applicationFailures deadline failureWindow failures holdTimeout outageWindow restartCost returnAfter
                 startTimeout
             )
         """,

@@ -20,7 +20,7 @@ from holdfast.policies.inputs.ladders import (
     training_namespaces,
 )
 from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import StackResource, is_object
+from holdfast.policies.resources import StackResource, is_object, text_at
 from holdfast.policies.rule import (
     ON_DEMAND_POOLS,
     PACK_DEFAULTS,
@@ -32,7 +32,16 @@ from holdfast.policies.rule import (
 )
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT, NEEDS_TIMEOUT, SET_TIMEOUT_FIX, UNLIMITED
+from holdfast.scheduling.ladder import (
+    ELSEWHERE_NEEDS_TIMEOUT,
+    GIVES_UP_TOO_SOON,
+    LEAST_GIVE_UP_AFTER,
+    NEEDS_TIMEOUT,
+    SET_GIVE_UP_AFTER,
+    SET_TIMEOUT_FIX,
+    UNLIMITED,
+)
+from holdfast.scheduling.quantities import DurationError, parse_duration
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.elsewhere import ENDS_ELSEWHERE
 
@@ -134,9 +143,25 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
             message="its ladder has no tiers, so its jobs cannot run. Add a tier to `spec.tiers`; the last one must name "
             f"an on-demand pool (this program has: {pools.on_demand()})"
         )
-    return _fault_of_last(
-        tiers[-1], f"the last tier of its ladder (tier {len(tiers)} of {len(tiers)})", pools
-    )
+    which = f"the last tier of its ladder (tier {len(tiers)} of {len(tiers)})"
+    return _fault_of_last(tiers[-1], which, pools) or _fault_of_giving_up(ladder)
+
+
+def _fault_of_giving_up(ladder: DeclaredLadder) -> Fault | None:
+    """Return that jobs are given up on the last tier before its nodes can start."""
+    given = text_at(ladder.resource.props, "spec", "giveUpAfter")
+    if given is UNKNOWN:
+        return Fault(
+            message=f"how long its jobs wait on the last tier (`giveUpAfter`) {KNOWN_LATER}", proven=False
+        )
+    try:
+        is_short = given is not None and parse_duration(given) < LEAST_GIVE_UP_AFTER
+    except DurationError:
+        return None
+    if not is_short:
+        return None
+    fix = f"{SET_GIVE_UP_AFTER[0].upper()}{SET_GIVE_UP_AFTER[1:]}"
+    return Fault(message=f"its ladder has `giveUpAfter: {given}`: {GIVES_UP_TOO_SOON}. {fix}")
 
 
 def _fault_of_last(tier: DeclaredTier, which: str, pools: LadderPools) -> Fault | None:

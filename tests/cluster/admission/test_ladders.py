@@ -12,6 +12,7 @@ from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
+    GIVES_UP_TOO_SOON,
     MOST_TIERS,
     NEEDS_TIMEOUT,
     NEVER,
@@ -130,6 +131,7 @@ def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, options:
         ("Unsupported value", [A100_SPOT, A100], {"failures": "all"}),
         ("should match", [A100_SPOT, A100], {"outageWindow": "300"}),
         ("must be a duration with units", [A100_SPOT, A100], {"giveUpAfter": "0s"}),
+        (GIVES_UP_TOO_SOON, [A100_SPOT, A100], {"giveUpAfter": "30s"}),
         ("greater than or equal to -1", [A100_SPOT, A100], {"applicationFailures": -2}),
         ("less than or equal to 10000", [A100_SPOT, A100], {"applicationFailures": 99999}),
         ("returnAfter needs a ladder of two or more tiers", [A100], {"returnAfter": "4h"}),
@@ -236,6 +238,9 @@ ladders = st.builds(
     application_failures=st.sampled_from((None, UNLIMITED, 0)),
     return_after=st.sampled_from((None, NEVER, timedelta(hours=4))),
     hold_timeout=sometimes,
+    give_up_after=st.sampled_from(
+        (None, None, None, timedelta(minutes=14, seconds=59), timedelta(minutes=15))
+    ),
 )
 
 

@@ -39,6 +39,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "an empty ladder": wrong(".namespaces[0].ladder", [], "such as `- {pool: "),
     "returnAfter with a single tier": wrong(".namespaces[0].fallback.returnAfter", {"returnAfter": "4h"}, "Remove it, or add the tier", at=".namespaces[0].fallback", ladder=[{"pool": "a100"}]),
     "holdTimeout beside returnAfter: never": wrong(".namespaces[0].fallback.holdTimeout", {"returnAfter": "never", "holdTimeout": "10m"}, "Set returnAfter to a time", at=".namespaces[0].fallback"),
+    "giving up before a node can start": wrong(".namespaces[0].fallback.giveUpAfter", {"giveUpAfter": "30s"}, "Set giveUpAfter to 15m or more", at=".namespaces[0].fallback"),
     "failures with a typo": wrong(".namespaces[0].fallback.failures", "eviction", 'Write "evictions".'),
     "a tier's field outside the ladder": wrong(".namespaces[0].fallback.maxFailures", 5, "on each tier of the ladder"),
     "memory without a unit": shape("memory", 512, "Write 512Gi or 512Mi"),

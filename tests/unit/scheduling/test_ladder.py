@@ -11,6 +11,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     ELSEWHERE_BETWEEN,
     ELSEWHERE_NEEDS_TIMEOUT,
+    LEAST_GIVE_UP_AFTER,
     MOST_TIMED_FAILURES,
     NEEDS_TIMEOUT,
     NEVER,
@@ -174,6 +175,15 @@ TWO_TIERS = (Tier(pool="a100-spot", max_failures=5), Tier(pool="a100"))
 )
 def test_valid_timing_has_no_problems(ladder: Ladder) -> None:
     assert list(timing_problems(ladder, NAMESPACE)) == [], "no problem"
+
+
+def test_giving_up_before_a_node_can_start_is_a_problem() -> None:
+    ladder = Ladder(tiers=TWO_TIERS, give_up_after=LEAST_GIVE_UP_AFTER)
+    assert list(timing_problems(ladder, NAMESPACE)) == [], "the least value"
+    short = replace(ladder, give_up_after=LEAST_GIVE_UP_AFTER - timedelta(seconds=1))
+    (problem,) = timing_problems(short, NAMESPACE)
+    assert problem.field == f"{NAMESPACE}.giveUpAfter", "the field is named"
+    assert "Set giveUpAfter to 15m or more" in problem.fix, "and the fix"
 
 
 def test_timing_that_has_no_effect_is_a_problem() -> None:

@@ -57,6 +57,19 @@ def test_ladder_with_a_valid_end_passes(case: str, resources: Sequence[StackReso
     assert find_ladder_ends(resources) == (), f"{case}: no finding"
 
 
+@pytest.mark.parametrize(
+    ("given", "is_short"), [("30s", True), ("14m59s", True), ("15m", False), ("24h", False), ("soon", False)]
+)
+def test_ladder_that_gives_jobs_up_before_nodes_can_start_has_a_bad_end(given: str, is_short: bool) -> None:
+    made = ladder()
+    spec: Value = {"tiers": [A100_SPOT, A100], "giveUpAfter": given}
+    found = find_ladder_ends(
+        [namespace(), resource(made.type, "vision-ladder", {**made.props, "spec": spec}), *pools()]
+    )
+    assert [each.proven for each in found] == [True] * is_short, f"a node may take 15 minutes: {found}"
+    assert all("Set giveUpAfter to 15m or more" in each.message for each in found), "the fix"
+
+
 VIOLATIONS = [
     ("no ladder", [namespace(), *pools()], ["namespace 'vision'", "no FallbackPolicy named 'ladder'", "'a100'"]),
     ("a ladder elsewhere", [namespace(), ladder(namespace="tabular"), *pools()], ["namespace 'vision'", "no FallbackPolicy"]),
