@@ -296,7 +296,11 @@ def print_completion(parsed: argparse.Namespace) -> int:
     """Print the script with which a shell completes the commands, options and stacks."""
     from argcomplete.shell_integration import shellcode
 
-    print(shellcode(["holdfast"], shell=parsed.shell))
+    try:
+        print(shellcode(["holdfast"], shell=parsed.shell), flush=True)
+    except BrokenPipeError:
+        # The reader, such as `head`, has what it wants. Python would write the rest again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

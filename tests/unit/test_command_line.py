@@ -138,3 +138,18 @@ def test_the_shell_completes_commands_stacks_and_subcommands(
 def test_the_completion_script_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["completion", "bash"]) == 0, "a supported shell"
     assert "holdfast" in capsys.readouterr().out, "the script is for this command"
+
+
+def test_the_completion_script_may_have_a_reader_that_ends_early() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        found = subprocess.run(
+            [sys.executable, "-m", "holdfast", "completion", "bash"],
+            cwd=CHECKOUT,
+            check=False,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (found.returncode, found.stderr) == (0, ""), "as for `holdfast completion bash | head`"
