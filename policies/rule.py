@@ -103,6 +103,7 @@ NAMES_SCHEMA: Json = {"type": "array", "items": {"type": "string", "minLength": 
 
 ON_DEMAND_POOLS: Final = "onDemandPools"
 MADE_ELSEWHERE: Final = "madeElsewhere"
+MADE_HERE: Final = "madeHere"
 STOP_ON_FAULT: Final = "stopOnFault"
 
 
@@ -130,6 +131,15 @@ PACK_SETTINGS: Final[Mapping[str, Setting]] = {
             "items": {"type": "string", "enum": [each.value for each in Elsewhere]},
             "description": "What another program makes: `pools` that ladders name, the interruption `queue`, the "
             "`default pool`, the `role` of EC2 Spot. It is assumed, not judged.",
+        },
+        default=[],
+    ),
+    MADE_HERE: Setting(
+        schema={
+            "type": "array",
+            "items": {"type": "string", "enum": [Elsewhere.POOLS.value]},
+            "description": "Of what this program makes all: with `pools`, a pool that a ladder names and this program does not "
+            "make is missing. Otherwise another program may make it.",
         },
         default=[],
     ),

@@ -160,7 +160,8 @@ def evaluate(
     return {
         name: [
             finding
-            for finding in listed
+            # A resource that makes several pools has each finding of them once.
+            for finding in dict.fromkeys(listed)
             if (finding.repeats, finding.urn) not in reported
             or (stopping[name] and finding.proven and not stopping[finding.repeats])
         ]

@@ -61,7 +61,7 @@ def machine_capacity_object(room: MachineCapacity) -> Json:
         "cpu": format_cpu(room.allocatable.cpu_millis),
         "memory": format_memory(room.allocatable.memory_mib),
         "gpus": room.allocatable.gpus,
-        "efa": room.allocatable.efa,
+        "efa": max(room.allocatable.efa, room.possible_efa),
         "pods": room.max_pods,
         **({} if room.accelerator is None else {"accelerator": room.accelerator}),
         **({"devices": devices_object(room.allocatable)} if room.allocatable.devices else {}),

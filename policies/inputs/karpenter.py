@@ -24,15 +24,18 @@ from holdfast.policies.inputs.node_classes import (
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
+    RELEASE,
     StackResource,
     Value,
     at,
+    chart_of,
     count,
     cpu_millis,
     is_list,
     items_at,
     labels_at,
     memory_mib,
+    of_type,
     once,
     text_at,
     whole_number,
@@ -73,6 +76,9 @@ _WITH_ZONES: Final = frozenset({"aws", "azure"})
 
 #: In place of the key of a requirement that is not known yet.
 _UNKNOWN_KEY: Final = ""
+
+#: The chart of EFA's device plugin.
+_EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
 
 #: The label with the name of the NodePool.
 NODE_POOL: Final = "karpenter.sh/nodepool"
@@ -123,15 +129,21 @@ def node_pools(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
 
 def karpenter_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return the pools of the stack's NodePools."""
-    return tuple(_pool(node_pool, resources) for node_pool in node_pools(resources))
+    return tuple(
+        _pool(node_pool, label, resources)
+        for node_pool in node_pools(resources)
+        for label in pool_labels(node_pool)
+    )
 
 
-def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
+def _pool(
+    node_pool: StackResource, label: str | Unknown | None, resources: Sequence[StackResource]
+) -> DeclaredPool:
     group = text_at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group")
     provisioner, cloud = NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
-    label, name = pool_label(node_pool), name_of(node_pool)
+    name = name_of(node_pool)
     kinds, decided = capacity_types(node_pool)
-    adapters = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE) == EFA_NODE_VALUE
+    adapters = _adapters(node_pool, resources)
     read = _requirements(node_pool, name)
     node_class = class_of(node_pool, resources)
     on_ec2 = node_class if is_on_aws(node_pool) else None
@@ -190,8 +202,18 @@ def name_of(node_pool: StackResource) -> str:
     return declared if isinstance(declared, str) else node_pool.logical_name
 
 
+def pool_labels(node_pool: StackResource) -> Sequence[str | Unknown | None]:
+    """Return the pool labels of its nodes: of several values of a requirement, Karpenter sets the one that pods select."""
+    label = pool_label(node_pool)
+    read = _requirements(node_pool, name_of(node_pool))
+    allowed = None if read is UNKNOWN or label is not UNKNOWN else read.allowed.get(POOL)
+    if allowed is None or allowed.is_complement or (read is not UNKNOWN and POOL in read.unknown_keys):
+        return (label,)
+    return sorted(allowed.values) or (label,)
+
+
 def pool_label(node_pool: StackResource) -> str | Unknown | None:
-    """Return the pool label of its nodes: set as a label, or as a requirement with one value."""
+    """Return the pool label of its nodes: set as a label, or as a requirement with one value; UNKNOWN if it may have several."""
     label = text_at(node_pool.props, "spec", "template", "metadata", "labels", POOL)
     if label is not None:
         return label
@@ -203,6 +225,8 @@ def pool_label(node_pool: StackResource) -> str | Unknown | None:
         if key == POOL and at(requirement, "operator") == "In" and values is not UNKNOWN and len(values) == 1:
             only = values[0]
             return only if only is UNKNOWN or isinstance(only, str) else None
+        if key == POOL and at(requirement, "operator") != "DoesNotExist":
+            return UNKNOWN
     return None
 
 
@@ -246,6 +270,22 @@ def _has_reservation(node_class: StackResource | None) -> bool | Unknown:
         else items_at(node_class.props, "spec", "capacityReservationSelectorTerms")
     )
     return UNKNOWN if terms is UNKNOWN else bool(terms)
+
+
+def _adapters(node_pool: StackResource, resources: Sequence[StackResource]) -> bool | Unknown:
+    """Return whether its nodes have the fabric adapters of their machines.
+
+    On AWS, Karpenter attaches them for pods that request some; what makes them a resource of the node is EFA's device plugin. Where
+    the program installs that by its chart on nodes with our label, the label decides.
+    """
+    label = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE)
+    if label == EFA_NODE_VALUE or not is_on_aws(node_pool):
+        return label == EFA_NODE_VALUE
+    decides = any(
+        chart_of(each) == _EFA_PLUGIN and EFA_NODE in str(at(each.props, "values"))
+        for each in of_type(resources, RELEASE)
+    )
+    return False if decides and label is not UNKNOWN else UNKNOWN
 
 
 def _taints(node_pool: StackResource) -> tuple[Taint, ...] | Unknown:
@@ -296,7 +336,7 @@ def _machines(
     provisioner: Provisioner,
     settings: KubeletSettings | None,
     *,
-    efa: bool,
+    efa: bool | Unknown,
 ) -> Machines:
     """Return the machine types that its requirements allow, by any label that follows from the type."""
     if read is UNKNOWN or not cloud or {_UNKNOWN_KEY, INSTANCE_TYPE} & read.unknown_keys:

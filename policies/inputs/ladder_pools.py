@@ -16,6 +16,7 @@ from holdfast.policies.patches import is_patch
 from holdfast.policies.resources import by_urn, named, once, text_at, unshown_components
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,
+    MADE_HERE,
     ON_DEMAND_POOLS,
     Elsewhere,
     is_made_elsewhere,
@@ -44,7 +45,7 @@ class LadderPools:
 
     `of_stack` are the program's pools in its cluster, `resources` all that it makes, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too,
-    `default_elsewhere`: the default pool.
+    `default_elsewhere`: the default pool. `all_here`: this program makes all pools.
     `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
     `diverted_by` are what else of the program decides where pods of the namespace run, or keeps them from running;
@@ -58,6 +59,7 @@ class LadderPools:
     unshown: Sequence[StackResource] = ()
     patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
+    all_here: bool = False
     default_elsewhere: bool = False
     checkpoints: str | Unknown | None = None
     diverted_by: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class LadderPools:
             unplaced=unplaced,
             on_demand_elsewhere=names_setting(settings, ON_DEMAND_POOLS),
             others_elsewhere=is_made_elsewhere(settings, Elsewhere.POOLS),
+            all_here=Elsewhere.POOLS.value in names_setting(settings, MADE_HERE),
             default_elsewhere=is_made_elsewhere(settings, Elsewhere.DEFAULT_POOL),
             unshown=unshown_components(resources),
             patches=tuple(
@@ -112,12 +115,19 @@ class LadderPools:
     def may_be_elsewhere(self, name: str) -> bool:
         """Whether a pool that is not found here may exist.
 
-        It may if the program makes no pool that a ladder could name, does not show which cluster that pool is in, does not
-        show the objects of a component, or gives the label to a NodePool of another program.
+        It may unless the settings declare that this program makes all pools. Then, too, it may if the program makes no pool that
+        a ladder could name, does not show which cluster that pool is in, does not show the objects of a component, or gives the
+        label to a NodePool of another program.
         """
         unplaced = any(pool.label in (name, UNKNOWN) for pool in self.unplaced)
         shown = not unplaced and not self.unshown and not self._patches_of(name)
-        return not shown or all(pool.label is None for pool in self.of_stack)
+        return not self.all_here or not shown or all(pool.label is None for pool in self.of_stack)
+
+    def is_unseen(self, name: str) -> bool:
+        """Whether nothing here makes a pool, and nothing declares that another program does."""
+        declared = self.others_elsewhere or name in self.on_demand_elsewhere
+        found = self.named(name) or self.with_unknown_label() or self.without_label(name)
+        return not declared and not found and self.may_be_elsewhere(name)
 
     def _patches_of(self, name: str) -> tuple[StackResource, ...]:
         """Return the patches that give a NodePool of another program this label."""
@@ -136,13 +146,18 @@ class LadderPools:
         why = (
             f"this program only patches it, by {patches[0].logical_name!r},"
             if patches
-            else "this program makes no pool that a ladder can name,"
+            else f"this program makes no pool with that name (it makes: {self.names() or 'none'}),"
         )
+        missing = f"; if this program makes all pools, declare `{MADE_HERE}: [{Elsewhere.POOLS.value}]`"
         return (
             f"{why} so the pool is not judged, and the update does not judge it "
-            f"either. If another program makes it, list it in the pack's setting `{ON_DEMAND_POOLS}`, or declare "
-            f"`{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`"
+            f"either. Correct the name if it is misspelled. If another program makes it, list it in the pack's setting "
+            f"`{ON_DEMAND_POOLS}`, or declare `{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`{'' if patches else missing}"
         )
+
+    def names(self) -> str:
+        """Return the program's pools as a message lists them."""
+        return ", ".join(sorted({repr(pool.label) for pool in self.of_stack if isinstance(pool.label, str)}))
 
     def on_demand(self) -> str:
         """Return the on-demand pools as a message lists them."""

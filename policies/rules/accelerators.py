@@ -1,6 +1,7 @@
 """A ladder's on-demand pool has the accelerator of its spot pools.
 
-A job for A100s that falls back to T4s runs out of memory, or takes weeks.
+A job for A100s that falls back to T4s runs out of memory, or takes weeks. Declared shapes say which GPUs jobs need, so beside them it
+is advice.
 """
 
 from __future__ import annotations
@@ -36,19 +37,29 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
         unknown = any(
             pool.facts.machines is UNKNOWN or pool.facts.unknown_machine_types for pool in on_demand
         )
-        if first and on_demand and not unknown and all(tiers.values()) and not offered & first:
+        differs = first and on_demand and not unknown and all(tiers.values()) and not offered & first
+        if differs and _may_need_one(ladder):
             found.append(
                 Finding(
                     urn=ladder.resource.urn,
                     message=f"{ladder.title} starts on {' and '.join(sorted(first))} and falls back to "
                     f"{' and '.join(sorted(offered)) or 'machines without GPUs'}: a job for the one may not run on the "
-                    "other. End it on an on-demand pool with the same accelerator.",
+                    "other. End it on an on-demand pool with the same accelerator, or name the `accelerator` of shapes that need it.",
+                    proven=not ladder.shapes and ladder.shapes is not UNKNOWN,
                 )
             )
         found += [
             Finding(urn=ladder.resource.urn, message=each, proven=False) for each in _smaller(ladder, tiers)
         ]
     return tuple(found)
+
+
+def _may_need_one(ladder: DeclaredLadder) -> bool:
+    """Whether jobs may need one kind of GPU that no shape names; of a shape that names it, the walk judges the accelerator."""
+    shapes = () if ladder.shapes is UNKNOWN else ladder.shapes
+    return not shapes or any(
+        shape is UNKNOWN or (shape.requests.gpus > 0 and shape.accelerator is None) for shape in shapes
+    )
 
 
 def _smaller(ladder: DeclaredLadder, tiers: Mapping[int, Sequence[DeclaredPool]]) -> Iterator[str]:
@@ -91,7 +102,7 @@ RULE: Final = Rule(
     name="same-accelerator-on-demand",
     title="The same accelerator on on-demand",
     description="A ladder's on-demand pool has the accelerator of its spot pools.",
-    fix="End the ladder on an on-demand pool with the accelerator that it starts on.",
+    fix="End the ladder on an on-demand pool with the accelerator that it starts on, or declare shapes with their `accelerator`.",
     level=Level.MANDATORY,
     severity=RuleSeverity.HIGH,
     find=find,

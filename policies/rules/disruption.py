@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_label
+from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_labels
 from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
 from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
@@ -27,7 +27,7 @@ _EXPIRY: Final = "720h"
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
     """Return what may evict training pods: NodePools of ladders, and pods on spot that refuse disruption."""
     training = {name for ladder in ladders_of(resources) for name in ladder.pools}
-    pools = [each for each in node_pools(resources) if pool_label(each) in training]
+    pools = [each for each in node_pools(resources) if {*pool_labels(each)} & training]
     return tuple(
         Finding(urn=resource.urn, message=message)
         for resource, messages in (

@@ -107,6 +107,9 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
 def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:
     """Yield what is wrong with tiers whatever the shapes of jobs are, and whether it is certain and keeps jobs from falling back."""
     yield from _checkpoints_elsewhere(tiers, pools)
+    for number, tier in enumerate(tiers[:-1], start=1):
+        if isinstance(tier.pool, str) and tier.pool and not tier.is_elsewhere and pools.is_unseen(tier.pool):
+            yield f"{tier_title(number, tier)}: {pools.unseen(tier.pool)}.", False
     for problem in _too_expensive(tiers, pools):
         yield problem, False
 

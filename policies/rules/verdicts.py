@@ -92,7 +92,8 @@ class NamespaceVerdict:
 
 
 _GRANTED: Final = (
-    "taken for granted: the account's quotas, and that the market of on-demand machines has capacity."
+    "taken for granted: the account's quotas, that the market of on-demand machines has capacity, and that what adds nodes, JobSet, "
+    "KubeRay and the fallback controller run."
 )
 UNSHOWN: Final = (
     "not judged: this preview does not show the objects of {name!r}, because the configuration of its provider is unknown. "
@@ -214,7 +215,8 @@ def _of_tier(number: int, tier: DeclaredTier, pools: LadderPools, *, is_last: bo
         pools.with_unknown_label() or (tier.pool is not None and pools.may_be_elsewhere(tier.pool))
     ):
         later = _LATER if pools.with_unknown_label() or pools.unshown else _NEVER
-        word, reason = Word.NOT_JUDGED, f"whether the pool exists is unknown: {later}"
+        here = f" (this program makes: {pools.names() or 'none'})"
+        word, reason = Word.NOT_JUDGED, f"whether the pool exists is unknown{here}: {later}"
     elif not named:
         word, reason = Word.BROKEN, "this program makes no such pool"
     elif (timed := _of_window(tier.window, datetime.now(UTC))) is not None:

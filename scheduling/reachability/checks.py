@@ -5,7 +5,7 @@ checks run, because one that fails stays failed whatever an undetermined one tur
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
@@ -23,34 +23,13 @@ from holdfast.scheduling.reachability.node_selection import (
     values_there,
 )
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
-from holdfast.scheduling.reachability.shape import MOST_COUNTED, Placement, Shape, run_at_once, total, widest
+from holdfast.scheduling.reachability.results import CheckResult as CheckResult
+from holdfast.scheduling.reachability.results import Failed as Failed
+from holdfast.scheduling.reachability.results import Undetermined as Undetermined
+from holdfast.scheduling.reachability.shape import Placement, Resources, Shape
+from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.taints import REPELLING, untolerated
 
-
-@dataclass(frozen=True, kw_only=True)
-class Failed:
-    """A check that fails: why the job's pods cannot run on the pool's nodes, and the fix."""
-
-    check: str
-    reason: str
-    fix: str = ""
-
-    @classmethod
-    def by(cls, check: str, template: messages.MessageTemplate, **values: object) -> "Failed":
-        """A failed check with the message of this template."""
-        return cls(check=check, reason=template.reason.format(**values), fix=template.fix.format(**values))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Undetermined:
-    """A check that depends on a value which is not known yet."""
-
-    check: str
-    reason: str
-
-
-#: What a check yields; a check that passes yields nothing.
-CheckResult: TypeAlias = Failed | Undetermined
 Check: TypeAlias = Callable[[Shape, PoolFacts], Iterator[CheckResult]]
 
 
@@ -367,8 +346,26 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def check_pool(shape: Shape, pool: PoolFacts) -> tuple[CheckResult, ...]:
-    """Every check that fails or is undetermined for this shape on this pool; empty if the pods can run there."""
-    return tuple(result for check in CHECKS for result in check(shape, pool))
+    """Every check that fails or is undetermined for this shape on this pool; empty if the pods can run there.
+
+    What a shape requests that is not declared is a guess: only a check that fails for any pod fails for it.
+    """
+    found = tuple(result for check in CHECKS for result in check(shape, pool))
+    if shape.is_declared or not any(isinstance(each, Failed) for each in found):
+        return found
+    least = replace(shape, requests=Resources(cpu_millis=1, memory_mib=1), is_declared=True)
+    certain = {each.check for each in check_pool(least, pool) if isinstance(each, Failed)}
+    return tuple(each if each.check in certain else _guessed(each) for each in found)
+
+
+def _guessed(result: CheckResult) -> CheckResult:
+    """Return a failure for a shape that is not declared as what it is: not known."""
+    if isinstance(result, Undetermined):
+        return result
+    return Undetermined(
+        check=result.check,
+        reason=f"one pod with all GPUs of a machine of the first tier stands for its jobs, and {result.reason}: declare `shapes`",
+    )
 
 
 def check_last_tier(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
@@ -380,62 +377,6 @@ def check_last_tier(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
         return
     kinds = " or ".join(sorted(pool.capacity_types)) or "no"
     yield Failed.by("capacity", messages.CAPACITY, title=pool.title, kinds=kinds)
-
-
-def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
-    """Several shapes that run at once find room in the pool together.
-
-    They certainly do if the pool has room for as many pods that request the most of any of them, and certainly do not if
-    they request more than all its nodes have. How pods are packed between these two is not computed. Those that wait for
-    none run together for certain; which of the others do depends on how long they run.
-    """
-    if pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
-        return
-    nodes = _most_nodes(pool, pool.machines)
-    if nodes is None:
-        return
-    available = (
-        None if nodes is UNKNOWN else widest([each.allocatable for each in pool.machines]).times(nodes)
-    )
-    first = [shape for shape in shapes if not shape.after]
-    requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in first])
-    unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
-    requested_there = requested.without_devices(unknown)
-    if available is not None and len(first) > 1 and not requested_there.fits_in(available):
-        room, field = available.beside(requested), pool.limits.set_by
-        yield Failed.by("gang", messages.TOO_MUCH, field=field, room=room, total=requested)
-        return
-    uncertain = [each for each in run_at_once(shapes) if len(each) > 1 and not _has_room(each, pool)]
-    if uncertain:
-        pods = sum(shape.pods for shape in uncertain[0])
-        reason = f"whether it has room for all {pods} pods of the job at once is not certain"
-        yield Undetermined(check="gang", reason=reason)
-
-
-def _has_room(shapes: Sequence[Shape], pool: PoolFacts) -> bool:
-    """Whether a pool certainly has room for all pods of these shapes at once."""
-    alike = replace(
-        shapes[0],
-        pods=sum(shape.pods for shape in shapes),
-        requests=widest([shape.requests for shape in shapes]),
-        one_per_node=any(shape.one_per_node for shape in shapes),
-    )
-    found = room_for(alike, pool)
-    selects_alike = len({(str(alternatives(shape)), shape.zones) for shape in shapes}) == 1
-    return found is not UNKNOWN and (
-        found.guaranteed is None or (selects_alike and found.guaranteed >= alike.pods)
-    )
-
-
-def _most_nodes(pool: PoolFacts, machines: Sequence[MachineCapacity]) -> int | Unknown | None:
-    """How many nodes the pool has at most, whatever their types are; None: any number."""
-    exact = pool.limits.nodes_are_exact or pool.limits.nodes == 0
-    limits = pool.limits if exact else replace(pool.limits, nodes=None)
-    nodes = [limits.nodes_of(machine) for machine in machines]
-    known = [each for each in nodes if isinstance(each, int)]
-    if len(known) == len(nodes):
-        return max(known)
-    return UNKNOWN if pool.limits.nodes is not None or UNKNOWN in nodes else None
 
 
 def _not_in_table(pool: PoolFacts) -> str:

@@ -17,13 +17,13 @@ from holdfast.scheduling.reachability.checks import (
     Undetermined,
     check_last_tier,
     check_pool,
-    check_together,
     gang_results,
 )
 from holdfast.scheduling.reachability.elsewhere import check_elsewhere
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
 from holdfast.scheduling.reachability.shape import Shape
+from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.windows import format_time
 
 

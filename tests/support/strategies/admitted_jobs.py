@@ -30,7 +30,7 @@ from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed, check_together
+from holdfast.scheduling.reachability.checks import Failed
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
@@ -42,6 +42,7 @@ from holdfast.scheduling.reachability.shape import (
     Shape,
     is_in_bytes,
 )
+from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.training_jobs import (

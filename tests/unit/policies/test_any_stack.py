@@ -17,7 +17,7 @@ from holdfast.policies.resources import Stack, StackResource
 from holdfast.policies.rule import Finding, Level, Settings
 from holdfast.policies.rules.policy_inputs import RULE as READING
 from holdfast.policies.server import evaluate
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from tests.support.builders.policy_changes import CHANGES, Change
 from tests.support.builders.policy_programs import program, stopping
 from tests.support.builders.stack_resources import (
@@ -181,10 +181,12 @@ def failing_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let every rule that reads the NodePool with this name raise."""
     read = karpenter._pool  # pyright: ignore[reportPrivateUsage] - a fault of our own
 
-    def faulty(resource: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
+    def faulty(
+        resource: StackResource, label: str | Unknown | None, resources: Sequence[StackResource]
+    ) -> DeclaredPool:
         if resource.logical_name == name:
             raise KeyError("odd")
-        return read(resource, resources)
+        return read(resource, label, resources)
 
     monkeypatch.setattr(karpenter, "_pool", faulty)
 

@@ -79,9 +79,13 @@ def test_unknown_value_is_advice_and_does_not_hide_a_violation() -> None:
 
 def test_setting_lists_pools_of_another_program() -> None:
     resources = with_ladder(A100_SPOT, {"pool": "shared"})
-    assert by(MANDATORY, violations_of(resources)), "without the setting the pool does not exist"
-    configured = Pack()
-    configured.configure({}, {"onDemandPools": ["shared"]}, of="training-verdicts")
+    assert by(MANDATORY, violations_of(resources)) == [], "without a setting it is not judged"
+    strict, configured = Pack(), Pack()
+    strict.configure({}, {"madeHere": ["pools"]}, of="training-verdicts")
+    assert by(MANDATORY, strict.violations(resources)), (
+        "a program that makes all pools does not make this one"
+    )
+    configured.configure({}, {"madeHere": ["pools"], "onDemandPools": ["shared"]}, of="training-verdicts")
     assert by(MANDATORY, configured.violations(resources)) == [], "with the setting it does"
 
 
@@ -130,7 +134,8 @@ def test_profiles_set_every_rule() -> None:
         file.stem: json.loads(file.read_text("utf-8"))
         for file in (Path(server.__file__).parent / "profiles").iterdir()
     }
-    strict = {rule.name: rule.strict.value for rule in RULES if rule.strict is not None}
+    levels = {rule.name: rule.strict.value for rule in RULES if rule.strict is not None}
+    strict = {"training-verdicts": {"madeHere": ["pools"]}, **levels}
     assert profiles == {"strict": strict, "advisory": {"all": "advisory"}}, "`reachability` is the default"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
+from holdfast.policies.rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
@@ -33,6 +33,8 @@ from tests.support.builders.stack_resources import (
 STAYS_ON_SPOT = {"pool": "a100-spot", "maxFailures": -1.0}
 ON_DEMAND = capacity_requirement("on-demand")
 IN_A_REQUIREMENT = [ON_DEMAND, {"key": POOL, "operator": "In", "values": ["a100"]}]
+#: The settings of a program that makes all its pools, as in the profile `strict`.
+ALL_HERE = {**PACK_DEFAULTS, MADE_HERE: ["pools"]}
 AS_A_LABEL = {POOL: "a100", CAPACITY_TYPE: "on-demand"}
 
 
@@ -106,11 +108,22 @@ VIOLATIONS = [
 def test_ladder_without_a_valid_end_is_a_violation_with_its_fix(
     fault: str, resources: Sequence[StackResource], parts: Sequence[str]
 ) -> None:
-    findings = find_ladder_ends(resources)
+    findings = find_ladder_ends(resources, ALL_HERE)
     assert len(findings) == 1, f"{fault}: one fault is one finding, not {findings}"
     assert findings[0].proven, f"{fault}: nothing about it is unknown"
     for part in parts:
         assert part in findings[0].message, f"{fault}: the message must say {part}: {findings[0].message}"
+
+
+def test_pool_that_this_program_does_not_make_is_not_judged_unless_it_makes_all_of_them() -> None:
+    stack = with_ladder(A100_SPOT, {"pool": "a1000"})
+    (finding,) = find_ladder_ends(stack)
+    assert not finding.proven, "another program may make it"
+    assert "(it makes: 'a100', 'a100-spot')" in finding.message, "a misspelled name is seen beside the others"
+    assert "declare `madeHere: [pools]`" in finding.message, "and how to have it judged"
+    (finding,) = find_ladder_ends(stack, ALL_HERE)
+    assert finding.proven, "no other program makes pools"
+    assert find_ladder_ends(stack, {**PACK_DEFAULTS, MADE_ELSEWHERE: ["pools"]}) == (), "it is declared"
 
 
 def test_finding_is_about_the_resource_to_change() -> None:
@@ -122,7 +135,7 @@ def test_finding_is_about_the_resource_to_change() -> None:
 
 def test_on_demand_pool_of_another_program_can_be_listed_in_the_setting() -> None:
     shared = [namespace(), ladder([A100_SPOT, {"pool": "shared"}]), *pools()]
-    setting = {**PACK_DEFAULTS, ON_DEMAND_POOLS: ["shared"]}
+    setting = {**ALL_HERE, ON_DEMAND_POOLS: ["shared"]}
     assert find_ladder_ends(shared, setting) == (), "the setting lists the pool"
     (finding,) = find_ladder_ends(with_ladder({"pool": "a1000"}), setting)
     assert "'a100', 'shared'" in finding.message, "and the message lists it, too"
@@ -263,7 +276,7 @@ def test_ladder_that_ends_on_no_on_demand_pool_of_the_cloud_is_a_violation(
     case: str, made: StackResource, parts: list[str]
 ) -> None:
     spot = GKE_SPOT if case.startswith("GKE") else AKS_SPOT
-    (finding,) = find_ladder_ends(with_pools(spot, made))
+    (finding,) = find_ladder_ends(with_pools(spot, made), ALL_HERE)
     assert finding.proven, f"{case}: no value is unknown"
     for part in parts:
         assert part in finding.message, f"{case}: the message must contain {part}: {finding.message}"
@@ -281,5 +294,5 @@ def test_ladder_that_ends_on_no_on_demand_pool_of_the_cloud_is_a_violation(
 )
 def test_unknown_value_of_a_cloud_pool_is_not_a_violation(case: str, made: StackResource) -> None:
     spot = GKE_SPOT if case.startswith("GKE") else AKS_SPOT
-    (finding,) = find_ladder_ends(with_pools(spot, made))
+    (finding,) = find_ladder_ends(with_pools(spot, made), ALL_HERE)
     assert not finding.proven, f"{case} is known only after the update: {finding.message}"

@@ -68,7 +68,7 @@ CASES: list[tuple[str, Sequence[StackResource], str, Word]] = [
     ("a spot tier without a timeout", with_ladder({"pool": "a100-spot", "maxFailures": 5}, A100), "tier 1 → pool a100-spot", Word.BROKEN),
     ("a timeout that is not known", with_ladder({**A100_SPOT, "procurementTimeout": UNKNOWN}, A100), "tier 1 → pool a100-spot", Word.NOT_JUDGED),
     ("a pool that is not known", with_ladder({**A100_SPOT, "pool": UNKNOWN}, A100), "tier 1 → pool not known yet", Word.NOT_JUDGED),
-    ("a pool that nothing makes", with_ladder({**A100_SPOT, "pool": "gone"}, A100), "tier 1 → pool gone", Word.BROKEN),
+    ("a pool that another program may make", with_ladder({**A100_SPOT, "pool": "gone"}, A100), "tier 1 → pool gone", Word.NOT_JUDGED),
     ("a program without pools", [namespace(), ladder()], "tier 2 → pool a100", Word.NOT_JUDGED),
     ("a label that is not known", [namespace(labels=UNKNOWN), ladder(), *pools()], "label", Word.NOT_JUDGED),
     ("a namespace of another program", [ladder(), *pools()], "ladder", Word.PROVED),
@@ -93,6 +93,11 @@ def test_declared_pool_of_another_program_is_assumed(settings: dict[str, list[st
     assert words([namespace(), ladder(), SPOT], **settings)["tier 2 → pool a100"] is Word.ASSUMED, (
         "nothing here shows that it exists"
     )
+
+
+def test_missing_pool_of_a_program_that_makes_all_pools_is_broken() -> None:
+    stack = with_ladder({**A100_SPOT, "pool": "gone"}, A100)
+    assert words(stack, madeHere=["pools"])["tier 1 → pool gone"] is Word.BROKEN, "no other program makes it"
 
 
 def test_own_stack_is_proved_and_modeled_autoscalers_are_assumed() -> None:

@@ -28,7 +28,7 @@ from tests.unit.policies.strangers.fixes import (
     requirements_of,
     step_into,
 )
-from tests.unit.policies.strangers.programs import node_class, node_pool, one_of
+from tests.unit.policies.strangers.programs import SMALL, node_class, node_pool, one_of
 
 _BLOCK: Final = "203.0.113.0/24"
 _RANGES: Final[Mapping[str, tuple[str, Value]]] = {
@@ -142,6 +142,11 @@ def _declare_pools(program: Program, message: str) -> None:
     program.settings["madeElsewhere"] = ["pools"]
 
 
+def _declare_shapes(program: Program, message: str) -> None:
+    assert "stands for its jobs" in message, message
+    cast("Fields", of(program, ":FallbackPolicy").props["spec"])["shapes"] = [deepcopy(SMALL)]
+
+
 def _name_ranges(program: Program, message: str) -> None:
     named = _found(r"API server of '([^']+)'", message)[1]
     cluster = next(each for each in program if each.logical_name == named and is_cluster(each.type))
@@ -235,6 +240,7 @@ ADVICE: Fixes = {
     "Add an on-demand pool of CPU machines": _add_default_pool,
     "Add a budget under": _add_budget,
     "declare `madeElsewhere: [pools]`": _declare_pools,
+    "the first tier stands for its jobs": _declare_shapes,
     "Name the CIDR ranges": _name_ranges,
     "Add machine types or zones": _add_zones,
     "Set its value `": _name_queue,

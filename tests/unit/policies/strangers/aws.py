@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
-from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.labels import EFA_NODE, POOL
 from tests.support.builders.stack_resources import namespace, resource
 from tests.unit.policies.strangers.fixes import put_at
 from tests.unit.policies.strangers.programs import (
@@ -29,6 +29,14 @@ from tests.unit.policies.strangers.programs import (
 G5 = one_of("node.kubernetes.io/instance-type", "g5.12xlarge", "g5.24xlarge")
 SPOT = node_pool("spot", G5, kinds=["spot"])
 ON_DEMAND = node_pool("on-demand", G5, kinds=["on-demand"])
+P4D = one_of("node.kubernetes.io/instance-type", "p4d.24xlarge")
+A100S = [node_pool("spot", P4D, kinds=["spot"]), node_pool("on-demand", P4D, kinds=["on-demand"])]
+ON_A100S: Value = {"name": "fabric", "pods": 2, "cpu": "8", "memory": "64Gi", "gpus": 8, "efa": 4}
+EFA_PLUGIN = resource("kubernetes:helm.sh/v3:Release", "efa", {"chart": "aws-efa-k8s-device-plugin", "version": "0.5.13", "values": {"supportedInstanceLabels": {"keys": [EFA_NODE], "values": ["true"]}}})  # fmt: skip
+A10G_BELOW_A100 = [
+    node_pool("spot", one_of("node.kubernetes.io/instance-type", "p4d.24xlarge"), kinds=["spot"]),
+    ON_DEMAND,
+]
 GENERAL = node_pool(
     "default",
     one_of("karpenter.k8s.aws/instance-category", "c", "m", "r"),
@@ -118,10 +126,17 @@ STRANGERS = (
     Stranger(name="a blueprint's pool named by a ladder", reading="Its nodes lack the label, and it mixes spot with on-demand.", word=Word.BROKEN, resources=[*training(SPOT_TIER, {"pool": "default"}), SPOT, GENERAL, ON_DEMAND], stops=frozenset({END})),
     Stranger(name="one pool of both capacity types", reading="Karpenter buys spot first, so the end is not on-demand.", word=Word.BROKEN, resources=[*training({"pool": "any"}), node_pool("any", G5, kinds=["spot", "on-demand"]), ON_DEMAND], stops=frozenset({END})),
     Stranger(name="failures alone lead past spot", reading="A sold-out market strands the job on tier 1.", word=Word.BROKEN, resources=[*training({"pool": "spot", "maxFailures": 5}, ON_DEMAND_TIER), SPOT, ON_DEMAND], stops=frozenset({LEAVES})),
-    Stranger(name="a misspelled pool", reading="No pool has the name of the last tier.", word=Word.BROKEN, resources=[*training(SPOT_TIER, {"pool": "on-demnd"}), SPOT, ON_DEMAND], stops=frozenset({END})),
+    Stranger(name="a misspelled pool", reading="No pool here has the name of the last tier; another program may make it, which is not declared.", word=Word.NOT_JUDGED, resources=[*training(SPOT_TIER, {"pool": "on-demnd"}), SPOT, ON_DEMAND]),
+    Stranger(name="an on-demand pool of another program", reading="The spot pool is made here, and nothing shows the on-demand one.", word=Word.NOT_JUDGED, resources=[*training(), SPOT]),
     Stranger(name="a tainted on-demand pool", reading="Nothing tolerates the taint of the on-demand pool.", word=Word.BROKEN, resources=[*training(), SPOT, node_pool("on-demand", G5, kinds=["on-demand"], taints=[GPU_TAINT])], stops=frozenset({REACH})),
     Stranger(name="a gang beyond the GPU limit", reading="16 pods of 4 GPUs need 64, and the pool may have 16.", word=Word.BROKEN, resources=[*training(shapes=[WIDE]), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5.12xlarge"), kinds=["on-demand"], limits={"nvidia.com/gpu": "16"})], stops=frozenset({REACH})),
-    Stranger(name="another accelerator on on-demand", reading="A job for A100s falls back to A10Gs.", word=Word.BROKEN, resources=[*training(), node_pool("spot", one_of("node.kubernetes.io/instance-type", "p4d.24xlarge"), kinds=["spot"]), ON_DEMAND], stops=frozenset({SAME})),
+    Stranger(name="another accelerator on on-demand", reading="A job for A100s falls back to A10Gs, and no shape says that it runs there.", word=Word.BROKEN, resources=[*training(shapes=[]), *A10G_BELOW_A100], stops=frozenset({SAME})),
+    Stranger(name="another accelerator for a shape that names none", reading="The shape runs on any GPU, and both pools have room for it.", word=Word.PROVED, resources=[*training(), *A10G_BELOW_A100]),
+    Stranger(name="CPU jobs on spot machines with GPUs", reading="The shape requests no GPU.", word=Word.PROVED, resources=[*training(shapes=[{"name": "cpu", "pods": 1, "cpu": "2", "memory": "8Gi"}]), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "m7i.4xlarge"), kinds=["on-demand"])]),
+    Stranger(name="a NodePool for several pools", reading="Karpenter sets the value of the label that pods select.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("lasting", G5, one_of(POOL, "on-demand", "other"), kinds=["on-demand"], labels={})]),
+    Stranger(name="fabric adapters on plain NodePools", reading="Karpenter attaches them; whether EFA's device plugin runs is not shown here.", word=Word.NOT_JUDGED, resources=[*training(shapes=[ON_A100S]), *A100S]),
+    Stranger(name="a device plugin that is not on the nodes", reading="The plugin of the program runs on nodes with a label that these lack.", word=Word.BROKEN, resources=[*training(shapes=[ON_A100S]), *A100S, EFA_PLUGIN], stops=frozenset({REACH})),
+    Stranger(name="no shapes and smaller machines on on-demand", reading="Whether jobs use eight GPUs a pod is not declared.", word=Word.NOT_JUDGED, resources=[*training(shapes=[]), node_pool("spot", one_of("node.kubernetes.io/instance-type", "g5.48xlarge"), kinds=["spot"]), node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5.12xlarge"), kinds=["on-demand"])]),
     Stranger(name="a quota smaller than the gang", reading="The quota never admits the gang.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "pair", "pods": 2, "cpu": "2", "memory": "8Gi", "gpus": 1}]), SPOT, ON_DEMAND, quota("1")], stops=frozenset({QUOTA})),
     Stranger(name="a namespace of another program", reading="The ladder is sound wherever its namespace is made.", word=Word.PROVED, resources=[ladder(), SPOT, ON_DEMAND]),
     Stranger(name="a bad ladder in a namespace of another program", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[ladder(SPOT_TIER), SPOT, ON_DEMAND], stops=frozenset({END})),
@@ -136,7 +151,7 @@ STRANGERS = (
     Stranger(name="any capacity type but spot", reading="Reserved and on-demand are no spot.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("on-demand", G5, NOT_SPOT)]),
     Stranger(name="a spot node group last", reading="The ladder ends on spot.", word=Word.BROKEN, resources=[*training(SPOT_TIER), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")], stops=frozenset({END})),
     Stranger(name="Auto Mode alone", reading="Its built-in pools train nothing.", word=None, resources=[AUTO]),
-    Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out.", word=Word.BROKEN, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)], stops=frozenset({END})),
+    Stranger(name="on-demand in another cluster", reading="The pool of the other cluster is no way out, and another program may make one here.", word=Word.NOT_JUDGED, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(WEST), ON_DEMAND)]),
     Stranger(name="a small quota of the same namespace in another cluster", reading="The quota of the other cluster counts no pods of this one.", word=Word.PROVED, resources=[EAST, WEST, to(EAST), to(WEST), *IN_EAST, *of_provider(to(EAST), ON_DEMAND), *of_provider(to(WEST), quota("0"))]),
     Stranger(name="Karpenter with checkpoints beside it", reading="The ladder is sound; chart, bucket and role are not.", word=Word.PROVED, resources=[*training(), SPOT, ON_DEMAND, *PLATFORM]),
     Stranger(name="a built-in pool of Auto Mode last", reading="Its nodes have no label that jobs select, and EKS does not let it be changed.", word=Word.BROKEN, resources=[AUTO, *training(SPOT_TIER, {"pool": "general-purpose"}), SPOT, ON_DEMAND], stops=frozenset({END})),

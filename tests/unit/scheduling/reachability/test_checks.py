@@ -8,11 +8,12 @@ from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, ON_DEMAND, RESERVED, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, Requirement
-from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
+from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
+from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.reachability import P4D, on_demand, shape, spot
 
