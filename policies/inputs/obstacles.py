@@ -21,14 +21,31 @@ from holdfast.policies.resources import (
     is_object,
     known_items,
     of_type,
+    of_types,
     once,
     text_at,
+    whole_number,
 )
 from holdfast.scheduling.json import Unknown
-from holdfast.scheduling.labels import POOL, TRAINING
+from holdfast.scheduling.labels import CONTROLLER, POOL, TRAINING
 
 #: Charts without whose pods no machine comes, or no job is started again.
 _OPERATORS: Final = frozenset({"jobset", "kuberay-operator", "karpenter", "kueue"})
+#: Where their charts have the number of their pods.
+_REPLICAS: Final = (
+    ("replicas",),
+    ("replicaCount",),
+    ("controller", "replicas"),
+    ("controllerManager", "replicas"),
+)
+#: The Deployments of operators, as their charts and manifests name them, and of the fallback controller.
+_DEPLOYED: Final = frozenset(
+    {CONTROLLER, "karpenter", "jobset-controller-manager", "kuberay-operator", "kueue-controller-manager"}
+)
+_DEPLOYMENTS: Final = re.compile(r"kubernetes:apps/v1:Deployment(?:Patch)?")
+_STOPPED: Final = (
+    "{name} has `replicas: 0`: while it does not run, nothing starts jobs, moves them or makes their machines"
+)
 _MANAGES_ALL: Final = re.compile(r"^\s*manageJobsWithoutQueueName:\s*true", re.MULTILINE)
 
 
@@ -37,6 +54,7 @@ def obstacles(
 ) -> Iterator[str]:
     """Yield what keeps the jobs in the namespace of a ladder from running, although its pools are sound."""
     found = (
+        *((each, reason) for each in of_types(resources, _DEPLOYMENTS) for reason in _of_deployment(each)),
         *(
             (each, reason)
             for each in of_type(resources, RELEASE)
@@ -69,12 +87,21 @@ def _of_operator(release: StackResource, spot_pools: frozenset[str]) -> Iterator
     chart, values = chart_of(release), at(release.props, "values")
     if chart in _OPERATORS and _selects_spot(values, spot_pools):
         yield f"the operator {chart} selects spot: while spot is sold out, nothing starts jobs or their machines"
+    if chart in _OPERATORS and any(whole_number(at(values, *path)) == 0 for path in _REPLICAS):
+        yield _STOPPED.format(name=f"the operator {chart}")
     configuration = str(at(values, "managerConfig", "controllerManagerConfigYaml"))
     if chart == "kueue" and _MANAGES_ALL.search(configuration) and TRAINING not in configuration:
         yield (
             "Kueue suspends jobs without a queue (`manageJobsWithoutQueueName: true`), so the ladder does not move them: leave out "
             f"namespaces with the label {TRAINING} in its `managedJobsNamespaceSelector`"
         )
+
+
+def _of_deployment(deployment: StackResource) -> Iterator[str]:
+    """Yield that an operator, or the fallback controller, has no pods."""
+    name = text_at(deployment.props, "metadata", "name")
+    if name in _DEPLOYED and whole_number(at(deployment.props, "spec", "replicas")) == 0:
+        yield _STOPPED.format(name=f"Deployment {name}")
 
 
 def _selects_spot(value: Value, spot_pools: frozenset[str]) -> bool:
