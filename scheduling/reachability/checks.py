@@ -208,6 +208,17 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
             check="machine",
             reason=f"what DaemonSet {', '.join(pool.unknown_daemons)} takes of its nodes is not known",
         )
+    small = (
+        [each.name for each in pool.machines if not each.pods_of(shape.requests)]
+        if pool.machines is not UNKNOWN
+        else []
+    )
+    if pool.planned_as and small:
+        yield Undetermined(
+            check="machine",
+            reason=f"a cluster autoscaler plans its nodes as {pool.planned_as}, the first of its types, and the cloud may start any of "
+            f"them: the pods do not fit on {', '.join(small)}. Make a node group for each size",
+        )
     if pool.shares_gpus and shape.requests.gpus > 1:
         yield Undetermined(
             check="machine",

@@ -88,6 +88,7 @@ class PoolFacts:
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
     `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
     other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
+    Of a pool that is `planned_as` one machine type, the cloud may start any type, whatever the autoscaler plans.
     Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes, nor does one with
     `faults`; for pods below `least_priority` it makes none. `standing` are the shapes of what stands on its nodes beside jobs. `unmodeled` are reasons why no
     check can tell whether its nodes run pods, `unmodeled_gpus` whether they run pods with GPUs. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
@@ -108,6 +109,7 @@ class PoolFacts:
     is_static: bool = False
     is_compact: bool | None = None
     unknown_daemons: tuple[str, ...] = ()
+    planned_as: str = ""
     shares_gpus: bool = False
     is_stopped: bool = False
     faults: tuple[MessageTemplate, ...] = ()

@@ -142,6 +142,15 @@ def _declare_pools(program: Program, message: str) -> None:
     program.settings["madeElsewhere"] = ["pools"]
 
 
+def _one_size(program: Program, message: str) -> None:
+    small = _found(r"the pods do not fit on ([^.]+\.\w+)\. Make a node group", message)[1].split(", ")
+    for group in (each for each in program if each.type == NODE_GROUP):
+        fields = cast("Fields", group.props)
+        fields["instanceTypes"] = [
+            each for each in cast("list[str]", fields["instanceTypes"]) if each not in small
+        ]
+
+
 def _declare_shapes(program: Program, message: str) -> None:
     assert "stands for its jobs" in message, message
     cast("Fields", of(program, ":FallbackPolicy").props["spec"])["shapes"] = [deepcopy(SMALL)]
@@ -240,6 +249,7 @@ ADVICE: Fixes = {
     "Add an on-demand pool of CPU machines": _add_default_pool,
     "Add a budget under": _add_budget,
     "declare `madeElsewhere: [pools]`": _declare_pools,
+    "Make a node group for each size": _one_size,
     "the first tier stands for its jobs": _declare_shapes,
     "Name the CIDR ranges": _name_ranges,
     "Add machine types or zones": _add_zones,

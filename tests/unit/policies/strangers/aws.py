@@ -31,6 +31,7 @@ SPOT = node_pool("spot", G5, kinds=["spot"])
 ON_DEMAND = node_pool("on-demand", G5, kinds=["on-demand"])
 P4D = one_of("node.kubernetes.io/instance-type", "p4d.24xlarge")
 A100S = [node_pool("spot", P4D, kinds=["spot"]), node_pool("on-demand", P4D, kinds=["on-demand"])]
+FOUR_GPUS: Value = {"name": "four", "pods": 1, "cpu": "2", "memory": "8Gi", "gpus": 4}
 ON_A100S: Value = {"name": "fabric", "pods": 2, "cpu": "8", "memory": "64Gi", "gpus": 8, "efa": 4}
 EFA_PLUGIN = resource("kubernetes:helm.sh/v3:Release", "efa", {"chart": "aws-efa-k8s-device-plugin", "version": "0.5.13", "values": {"supportedInstanceLabels": {"keys": [EFA_NODE], "values": ["true"]}}})  # fmt: skip
 A10G_BELOW_A100 = [
@@ -136,6 +137,8 @@ STRANGERS = (
     Stranger(name="a NodePool for several pools", reading="Karpenter sets the value of the label that pods select.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("lasting", G5, one_of(POOL, "on-demand", "other"), kinds=["on-demand"], labels={})]),
     Stranger(name="fabric adapters on plain NodePools", reading="Karpenter attaches them; whether EFA's device plugin runs is not shown here.", word=Word.NOT_JUDGED, resources=[*training(shapes=[ON_A100S]), *A100S]),
     Stranger(name="a device plugin that is not on the nodes", reading="The plugin of the program runs on nodes with a label that these lack.", word=Word.BROKEN, resources=[*training(shapes=[ON_A100S]), *A100S, EFA_PLUGIN], stops=frozenset({REACH})),
+    Stranger(name="a node group of unlike sizes", reading="Cluster Autoscaler takes the first type for the node, on which four GPUs do not fit.", word=Word.NOT_JUDGED, resources=[*training(shapes=[FOUR_GPUS]), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND", instanceTypes=["g5.xlarge", "g5.12xlarge"])]),
+    Stranger(name="a node group of several types that all take the pods", reading="Whichever type comes, the pod fits.", word=Word.ASSUMED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND", instanceTypes=["g5.12xlarge", "g5.24xlarge"])]),
     Stranger(name="no shapes and smaller machines on on-demand", reading="Whether jobs use eight GPUs a pod is not declared.", word=Word.NOT_JUDGED, resources=[*training(shapes=[]), node_pool("spot", one_of("node.kubernetes.io/instance-type", "g5.48xlarge"), kinds=["spot"]), node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5.12xlarge"), kinds=["on-demand"])]),
     Stranger(name="a quota smaller than the gang", reading="The quota never admits the gang.", word=Word.BROKEN, resources=[*training(shapes=[{"name": "pair", "pods": 2, "cpu": "2", "memory": "8Gi", "gpus": 1}]), SPOT, ON_DEMAND, quota("1")], stops=frozenset({QUOTA})),
     Stranger(name="a namespace of another program", reading="The ladder is sound wherever its namespace is made.", word=Word.PROVED, resources=[ladder(), SPOT, ON_DEMAND]),
