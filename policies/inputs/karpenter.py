@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Final
 
 from holdfast.policies.fields import unread
@@ -21,21 +20,19 @@ from holdfast.policies.inputs.node_classes import (
     relaxes_min_values,
     without_auto_mode,
 )
+from holdfast.policies.inputs.node_settings import fabric_adapters, short_life
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
-    RELEASE,
     StackResource,
     Value,
     at,
-    chart_of,
     count,
     cpu_millis,
     is_list,
     items_at,
     labels_at,
     memory_mib,
-    of_type,
     once,
     text_at,
     whole_number,
@@ -44,8 +41,6 @@ from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
-    EFA_NODE,
-    EFA_NODE_VALUE,
     GPU_RESOURCE,
     INSTANCE_TYPE,
     ON_DEMAND,
@@ -56,7 +51,6 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.machines import Machine, machine_catalogue, regions, zones_of
-from holdfast.scheduling.quantities import DurationError, parse_duration
 from holdfast.scheduling.reachability.affinity import OTHERS, UNDECLARED, LabelFact
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
@@ -76,9 +70,6 @@ _WITH_ZONES: Final = frozenset({"aws", "azure"})
 
 #: In place of the key of a requirement that is not known yet.
 _UNKNOWN_KEY: Final = ""
-
-#: The chart of EFA's device plugin.
-_EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
 
 #: The label with the name of the NodePool.
 NODE_POOL: Final = "karpenter.sh/nodepool"
@@ -112,9 +103,6 @@ _CLASS_OF_KWOK: Final = "karpenter.kwok.sh/kwoknodeclass"
 #: Domains of labels that Karpenter and its providers keep for themselves.
 _KEPT_DOMAINS: Final = ("karpenter.sh", *NODE_CLASSES)
 
-#: Jobs on nodes that live shorter than this restart so often that they may never end.
-_SHORT_LIFE: Final = timedelta(hours=1)
-
 
 def is_node_pool(type_token: str) -> bool:
     """Whether the type is a NodePool of any API version."""
@@ -143,7 +131,7 @@ def _pool(
     provisioner, cloud = NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
     name = name_of(node_pool)
     kinds, decided = capacity_types(node_pool)
-    adapters = _adapters(node_pool, resources)
+    adapters = fabric_adapters(node_pool, resources)
     read = _requirements(node_pool, name)
     node_class = class_of(node_pool, resources)
     on_ec2 = node_class if is_on_aws(node_pool) else None
@@ -186,7 +174,7 @@ def _pool(
                 *open_settings(node_pool, node_class, zones, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
                 *_unknown_zones(read, cloud),
-                *_short_life(node_pool),
+                *short_life(node_pool),
                 *(disallowed_sizes(machines.capacities, resources) if provisioner is Provisioner.NAP else ()),
                 *unread(node_pool),
                 *unshown_by_patches(node_pool),
@@ -270,22 +258,6 @@ def _has_reservation(node_class: StackResource | None) -> bool | Unknown:
         else items_at(node_class.props, "spec", "capacityReservationSelectorTerms")
     )
     return UNKNOWN if terms is UNKNOWN else bool(terms)
-
-
-def _adapters(node_pool: StackResource, resources: Sequence[StackResource]) -> bool | Unknown:
-    """Return whether its nodes have the fabric adapters of their machines.
-
-    On AWS, Karpenter attaches them for pods that request some; what makes them a resource of the node is EFA's device plugin. Where
-    the program installs that by its chart on nodes with our label, the label decides.
-    """
-    label = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE)
-    if label == EFA_NODE_VALUE or not is_on_aws(node_pool):
-        return label == EFA_NODE_VALUE
-    decides = any(
-        chart_of(each) == _EFA_PLUGIN and EFA_NODE in str(at(each.props, "values"))
-        for each in of_type(resources, RELEASE)
-    )
-    return False if decides and label is not UNKNOWN else UNKNOWN
 
 
 def _taints(node_pool: StackResource) -> tuple[Taint, ...] | Unknown:
@@ -405,17 +377,6 @@ def _may_exist(zone: str, cloud: str) -> bool:
     """Whether a table has a zone, or has no zones of its region."""
     region = zone[:-1] if cloud == "aws" else zone.rpartition("-")[0]
     return region in regions(cloud) and (not zones_of(region) or zone in zones_of(region))
-
-
-def _short_life(node_pool: StackResource) -> Iterator[str]:
-    """Yield that its nodes end so soon that jobs on them may never end."""
-    expiry = text_at(node_pool.props, "spec", "template", "spec", "expireAfter")
-    try:
-        is_short = isinstance(expiry, str) and parse_duration(expiry) < _SHORT_LIFE
-    except DurationError:
-        return
-    if is_short:
-        yield f"its nodes live {expiry} (`expireAfter`): whether jobs that restart so often ever end is not known"
 
 
 def _keys(read: NodePoolRequirements) -> tuple[str, ...]:
