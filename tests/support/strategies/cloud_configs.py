@@ -273,7 +273,9 @@ _fallbacks = st.fixed_dictionaries(
     optional={
         "failures": st.sampled_from(["any", "evictions"]),
         "outageWindow": _durations,
-        "giveUpAfter": _durations,
+        "giveUpAfter": st.integers(900, 2_592_000).map(
+            lambda seconds: format_duration(timedelta(seconds=seconds))
+        ),
         "applicationFailures": st.integers(-1, 99),
         "startTimeout": _durations,
         "deadline": _durations,
