@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
+    from holdfast.components.fallback_controller.access import Users
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.ladder import Ladder
     from holdfast.scheduling.pools import PoolSummary
@@ -75,7 +76,7 @@ class TrainingNamespaceArgs:
     pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
-    accepted: Sequence[str] = ()
+    accepted: Users = ()
     elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
         default_factory=dict[tuple[str, str], "Input[Json]"]
     )

@@ -128,7 +128,7 @@ class ClusterServices:
         *,
         pools: Sequence[pulumi.Resource],
         clusters: Sequence[OtherCluster] = (),
-        accepted: Sequence[str] = (),
+        accepted: Sequence[Input[str]] = (),
     ) -> Sequence[pulumi.Resource]:
         """Install admission and the fallback controller; return what training namespaces depend on.
 
@@ -182,7 +182,7 @@ def make_training_namespace(
     pools: Mapping[str, PoolSummary],
     opts: pulumi.ResourceOptions,
     identity: Identity | None = None,
-    accepted: Sequence[str] = (),
+    accepted: Sequence[Input[str]] = (),
     others: OtherStacks,
 ) -> TrainingNamespace:
     """Create one training namespace; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.

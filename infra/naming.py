@@ -78,6 +78,23 @@ def trusted_issuer(cluster: str) -> str:
     return f"issuer-of-{cluster}"
 
 
+def home_account(stack: str, cluster: str) -> str:
+    """The name, in the cloud, of the identity that the controller of another cluster has in a stack: at most 27 characters.
+
+    Unique for each stack and cluster. A slash is in neither name.
+    """
+    digest = sha256(f"{stack}/{cluster}".encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"from-{cluster[:_MAX_HOME].strip('-')}-{digest}"
+
+
+def home_checkpoints(cluster: str) -> str:
+    """Logical name of the reference to the stack in which jobs of another cluster keep their checkpoints.
+
+    Not the stack's own name, which a reference to it as another cluster has.
+    """
+    return f"checkpoints-of-{cluster}"
+
+
 def namespace_roles(namespace: str) -> str:
     """Logical name of the roles of users in a training namespace."""
     return f"roles-in-{namespace}"
@@ -90,6 +107,8 @@ _DIGEST_LENGTH: Final = 8
 _MAX_AKS_CLUSTER: Final = 54
 #: GKE's limit for the name of a cluster.
 _MAX_GKE_CLUSTER: Final = 40
+#: Of the name of another cluster, in the names of identities.
+_MAX_HOME: Final = 13
 #: Short enough for every name that contains it.
 _MAX_ENVIRONMENT: Final = 40
 

@@ -1,4 +1,7 @@
-"""The other clusters of a stack's ladders: their addresses, read from the outputs of their stacks or from the configuration."""
+"""The other clusters of a stack's ladders: their addresses, and how their clouds exchange the controller's tokens.
+
+They are read from the outputs of their stacks, or from the configuration.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 from holdfast.components.fallback_controller.clusters import OtherCluster
+from holdfast.infra.outputs import TOKEN_EXCHANGES
 from holdfast.scheduling.json import mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pulumi import Input
+
     from holdfast.infra.config.clusters import OtherClusterSection
-    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +32,18 @@ class OtherClusters:
     references: Mapping[str, pulumi.StackReference]
 
 
-def other_clusters(sections: Sequence[OtherClusterSection]) -> OtherClusters:
-    """Read the stacks of other clusters."""
+def other_clusters(sections: Sequence[OtherClusterSection], *, issuer: Input[str] = "") -> OtherClusters:
+    """Read the stacks of other clusters; `issuer` is that of this cluster's tokens."""
     references = {each.name: pulumi.StackReference(each.stack) for each in sections if each.stack is not None}
     return OtherClusters(
-        connections=[_connection(each, references.get(each.name)) for each in sections], references=references
+        connections=[_connection(each, references.get(each.name), issuer) for each in sections],
+        references=references,
     )
 
 
-def _connection(section: OtherClusterSection, reference: pulumi.StackReference | None) -> OtherCluster:
+def _connection(
+    section: OtherClusterSection, reference: pulumi.StackReference | None, issuer: Input[str]
+) -> OtherCluster:
     if reference is None:
         return OtherCluster(
             name=section.name,
@@ -46,7 +55,23 @@ def _connection(section: OtherClusterSection, reference: pulumi.StackReference |
         name=section.name,
         server=kubeconfig.apply(server_of),
         certificate_authority=kubeconfig.apply(certificate_authority_of),
+        exchange=pulumi.Output.all(reference.get_output(TOKEN_EXCHANGES), issuer).apply(
+            lambda known: _exchange(section.name, *cast("tuple[JsonValue, str]", tuple(known)))
+        ),
     )
+
+
+def _exchange(cluster: str, exchanges: JsonValue, issuer: str) -> Json:
+    """How the cluster's cloud exchanges tokens of an issuer, with a warning if it does not; empty for a cluster that takes them as they are."""
+    if exchanges is None:
+        return {}
+    found = mapping(mapping(exchanges).get(issuer))
+    if not found:
+        pulumi.log.warn(
+            f'cluster "{cluster}": its stack does not accept jobs of this one. Add `{{name: …, issuer: "{issuer}", namespaces: […]}}` '
+            "to acceptsFrom there, and update it."
+        )
+    return found
 
 
 def server_of(kubeconfig: str) -> str:

@@ -38,6 +38,9 @@ OUTPUTS: Final = (
 #: The name of the output of a stack whose bucket for checkpoints has a KMS key: its ARN, for other stacks of the account.
 CHECKPOINT_KEY: Final = "checkpointKey"
 
+#: The name of the output of a stack whose cloud exchanges the tokens of the clusters from which it accepts jobs: how, by their issuers.
+TOKEN_EXCHANGES: Final = "tokenExchanges"  # noqa: S105 - a name
+
 #: The name of the output of a stack with pull through caches.
 PULL_THROUGH_CACHE: Final = "pullThroughCache"
 
@@ -90,9 +93,11 @@ def export_outputs(
     pull_through_cache: Mapping[str, str] | None = None,
     isolated: bool = False,
     checkpoint_key: Input[str] | None = None,
+    token_exchanges: Mapping[str, Input[Json]] | None = None,
 ) -> None:
     """Export the outputs of a stack.
 
+    `token_exchanges` are those of the clusters from which it accepts jobs, by their issuers; None for a cluster that takes the tokens as they are.
     `checkpoint_key` is the KMS key of its bucket. `facts` are those of its pools by name, `checkpoint_uris` and `identities`
     those of the jobs by training namespace. `isolated`: its network leads to services of its own region only.
     """
@@ -118,6 +123,8 @@ def export_outputs(
     pulumi.export("network", {"region": region, "isolated": isolated})
     if checkpoint_key is not None:
         pulumi.export(CHECKPOINT_KEY, checkpoint_key)
+    if token_exchanges is not None:
+        pulumi.export(TOKEN_EXCHANGES, dict(token_exchanges))
     if pull_through_cache:
         pulumi.export(PULL_THROUGH_CACHE, dict(pull_through_cache))
 

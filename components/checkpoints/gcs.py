@@ -199,7 +199,7 @@ class CheckpointAccessArgs:
 
     `project` and `project_number` are the cluster's. `namespace` and `service_account` identify the pods in
     all clusters of the project: two clusters that use the same names share their checkpoints. `bucket` is the
-    bucket's name, `folder` the folder in it (no slashes).
+    bucket's name, `folder` the folder in it (no slashes). `has_folder`: another stack has made the managed folder.
     """
 
     project: str
@@ -208,32 +208,37 @@ class CheckpointAccessArgs:
     service_account: str
     bucket: Input[str]
     folder: str
+    has_folder: bool = False
 
 
 class CheckpointAccess(ComponentResource):
     """Lets the pods of one service account use one folder of the bucket (`holdfast:index:CheckpointAccess`).
 
-    Creates the ManagedFolder, to which Cloud Storage can grant access, and the ManagedFolderIamMember with
-    the grant. Depend on the cluster: the workload identity pool exists once the project has one. The
+    Creates the ManagedFolder, to which Cloud Storage can grant access, unless it exists, and the ManagedFolderIamMember
+    with the grant. The pods need no right to use a key of the bucket: Cloud Storage's own account does. Depend on the cluster: the workload identity pool exists once the project has one. The
     namespace and the service account may be created later. Deleting this component keeps the checkpoints and
     removes the access.
     """
 
     def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
-        folder = ManagedFolder(
-            f"{name}-folder",
-            bucket=args.bucket,
-            # With the slash: a grant on `vision` would also be one on `vision-2/`.
-            name=f"{args.folder}/",
-            # Deletes the managed folder only; the objects keep their names.
-            force_destroy=True,
-            opts=ResourceOptions(parent=self),
-        )
+        # With the slash: a grant on `vision` would also be one on `vision-2/`.
+        bucket, path = args.bucket, f"{args.folder}/"
+        folder: Input[str] = path
+        if not args.has_folder:
+            made = ManagedFolder(
+                f"{name}-folder",
+                bucket=bucket,
+                name=path,
+                # Deletes the managed folder only; the objects keep their names.
+                force_destroy=True,
+                opts=ResourceOptions(parent=self),
+            )
+            bucket, folder = made.bucket, made.name
         ManagedFolderIamMember(
             f"{name}-trainers",
-            bucket=folder.bucket,
-            managed_folder=folder.name,
+            bucket=bucket,
+            managed_folder=folder,
             role=_ROLE,
             member=_trainers(args),
             opts=ResourceOptions(parent=self),

@@ -8,7 +8,7 @@ namespace.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 
@@ -18,7 +18,12 @@ from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pulumi import Input
+
     from holdfast.scheduling.json import Json
+
+    #: The names of users. How many there are is known, the names may be outputs.
+    Users: TypeAlias = Sequence[Input[str]]
 
 
 #: The ClusterRole that is bound in each training namespace.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from pulumi import Resource
 
+    from holdfast.components.fallback_controller.access import Users
     from holdfast.components.fallback_controller.program import ControllerImages
     from holdfast.scheduling.json import Json
 
@@ -194,7 +195,7 @@ class FallbackControllerArgs:
     webhook_secret: str | None = None
     karpenter_metrics: str | None = None
     clusters: Sequence[OtherCluster] = ()
-    accepted: Sequence[str] = ()
+    accepted: Users = ()
 
 
 class FallbackController(ComponentResource):

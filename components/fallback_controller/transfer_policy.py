@@ -7,9 +7,9 @@ do here. Both compare objects as `holdfast.fallback.state_machine.transfer` has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ComponentResource, Output, ResourceOptions
 
 from holdfast.components.admission.expressions import text, texts
 from holdfast.components.fallback_controller.write_policy import ACCOUNT
@@ -19,6 +19,9 @@ from holdfast.scheduling.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pulumi import Input
+
+    from holdfast.components.fallback_controller.access import Users
     from holdfast.scheduling.json import Json, JsonValue
 
 #: The names of the policies and of their bindings.
@@ -173,6 +176,10 @@ def _rest(value: str, *keys: str) -> str:
     return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
 
 
+def _copies_policy(accounts: Users) -> Output[Json]:
+    return Output.all(*accounts).apply(lambda known: copies_policy_spec(cast("list[str]", known)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TransferPolicyArgs:
     """`leaves`: jobs of this cluster may move to others.
@@ -181,7 +188,7 @@ class TransferPolicyArgs:
     """
 
     leaves: bool = False
-    accounts: Sequence[str] = ()
+    accounts: Users = ()
 
 
 class TransferPolicy(ComponentResource):
@@ -193,9 +200,9 @@ class TransferPolicy(ComponentResource):
 
     def __init__(self, name: str, args: TransferPolicyArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:TransferPolicy", name, None, opts)
-        specs = {
+        specs: dict[str, Input[Json]] = {
             **({HOME_POLICY: home_policy_spec()} if args.leaves else {}),
-            **({COPIES_POLICY: copies_policy_spec(args.accounts)} if args.accounts else {}),
+            **({COPIES_POLICY: _copies_policy(args.accounts)} if args.accounts else {}),
         }
         for policy_name, spec in specs.items():
             policy = KubernetesObject(

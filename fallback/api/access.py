@@ -3,8 +3,7 @@
 import base64
 import binascii
 import ssl
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,14 +13,12 @@ import yaml
 
 from holdfast.fallback.api.addresses import address_fault
 from holdfast.fallback.api.objects import text
+from holdfast.fallback.api.token_exchange import TokenExchange, exchange_of
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 # Where Kubernetes mounts a pod's own token and the API server's certificates.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-# A kubelet replaces a pod's token long before it expires; the old one stays valid for minutes.
-_TOKEN_SECONDS: Final = 60.0
 
 # Without TLS only on the same machine, as with `kubectl proxy`.
 _ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")
@@ -40,7 +37,8 @@ class ApiAccess:
     """One API server and one identity.
 
     `authority` is the CA of its certificate (PEM), None for the machine's own trust store. One of `certificate`, `token`
-    and `token_file` authenticates the client; the file is read again every minute.
+    and `token_file` authenticates the client; the file is read again every minute. `exchange` is what its token is exchanged
+    by, None for a token that is sent as it is.
     """
 
     server: str
@@ -48,6 +46,7 @@ class ApiAccess:
     certificate: ClientCertificate | None = None
     token: str | None = field(default=None, repr=False)
     token_file: Path | None = None
+    exchange: TokenExchange | None = None
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return the context of TLS connections. Raises ConfigError if a certificate cannot be read."""
@@ -73,29 +72,12 @@ def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
         context.load_cert_chain(chain, key)
 
 
-class BearerToken:
-    """The `Authorization` header of an access, with a token that is read from its file every minute."""
-
-    def __init__(self, access: ApiAccess, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._access = access
-        self._clock = clock
-        self._read_at: float | None = None
-        self._token = access.token
-
-    def header(self) -> Mapping[str, str]:
-        """Return the header, none for an access by certificate."""
-        file = self._access.token_file
-        if file is not None and (self._read_at is None or self._clock() - self._read_at >= _TOKEN_SECONDS):
-            try:
-                self._token = file.read_text(encoding="utf-8").strip()
-            except OSError as error:
-                raise _config_error("tokenFile", str(file), "a readable file", str(error)) from error
-            self._read_at = self._clock()
-        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
-
-    def forget(self) -> None:
-        """Read the file again next time: the server rejected the token."""
-        self._read_at = None
+def read_token(file: Path) -> str:
+    """Return the token in a file. Raises ConfigError if it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise _config_error("tokenFile", str(file), "a readable file", str(error)) from error
 
 
 def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ApiAccess:
@@ -121,7 +103,7 @@ def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> 
 def from_kubeconfig(path: Path) -> ApiAccess:
     """Return the access of a kubeconfig's current context.
 
-    Raises ConfigError for an invalid file, and for credentials from a plugin (`exec`): the controller runs in its cluster.
+    Raises ConfigError for an invalid file, and for credentials from a plugin (`exec`): the controller's image has none.
     """
     try:
         document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -149,6 +131,7 @@ def from_kubeconfig(path: Path) -> ApiAccess:
         certificate=ClientCertificate(certificate=chain, key=key) if chain and key else None,
         token=text(user.get("token")) or None,
         token_file=path.parent / file if file else None,
+        exchange=exchange_of(user),
     )
 
 

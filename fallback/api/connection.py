@@ -1,4 +1,4 @@
-"""HTTP to one API server: the only module that sends requests through the HTTP library."""
+"""HTTP to one API server: the only module that sends requests to it."""
 
 import asyncio
 import json
@@ -10,8 +10,10 @@ from typing import Final, cast
 
 import aiohttp
 
-from holdfast.fallback.api.access import ApiAccess, BearerToken
+from holdfast.fallback.api.access import ApiAccess
 from holdfast.fallback.api.client import ApiError, Unreachable
+from holdfast.fallback.api.exchanged_token import BearerToken
+from holdfast.fallback.api.token_exchange import ExchangeError
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue
 
@@ -53,6 +55,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close every connection; open streams break."""
+        await self._bearer.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -110,7 +113,7 @@ class Connection:
         started = asyncio.get_running_loop().time()
         status = 0
         try:
-            headers = {"Accept": JSON, "Content-Type": content_type, **self._bearer.header()}
+            headers = {"Accept": JSON, "Content-Type": content_type, **await self._bearer.header()}
             async with self._opened().request(
                 method,
                 f"{self._access.server}{path}",
@@ -124,7 +127,15 @@ class Connection:
                 if status >= _REFUSED:
                     raise self._api_error(answer, await answer.read())
                 yield answer
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError, ConfigError) as error:
+        except (
+            aiohttp.ClientError,
+            TimeoutError,
+            OSError,
+            ValueError,
+            RecursionError,
+            ConfigError,
+            ExchangeError,
+        ) as error:
             # A ValueError: an answer that is not JSON or not UTF-8, or an address whose host cannot be encoded.
             status = 0
             await self._look_again()

@@ -41,8 +41,7 @@ def home_stores(platform: AwsPlatform) -> Mapping[str, Store]:
     for entry in platform.accepts_from:
         if entry.checkpoints is None:
             continue
-        # Not by the stack's name, which a reference to the stack as another cluster has.
-        home = pulumi.StackReference(f"checkpoints-of-{entry.name}", entry.checkpoints)
+        home = pulumi.StackReference(naming.home_checkpoints(entry.name), entry.checkpoints)
         bucket = cast("Output[str]", home.require_output("checkpoints"))
         for namespace in entry.namespaces:
             found[namespace] = Store(

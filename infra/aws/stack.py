@@ -103,7 +103,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
     )
-    others = other_clusters(platform.clusters)
+    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(

@@ -63,7 +63,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         PoolDependencies(cluster=cluster, kubernetes_version=version, tags=tags, existing=subscription.pools),
         after=services.after(device_plugins, operators),
     )
-    others = other_clusters(platform.clusters)
+    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(

@@ -93,6 +93,16 @@ class AcceptedClusterSection(Section):
     )
 
 
+AcceptsFromField: TypeAlias = Annotated[
+    tuple[AcceptedClusterSection, ...],
+    Field(
+        description="a list of clusters, each with its issuer and its namespaces",
+        examples=[
+            "[{name: us-east-1, issuer: https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF, namespaces: [vision]}]"
+        ],
+    ),
+]
+
 ClustersField: TypeAlias = Annotated[
     tuple[OtherClusterSection, ...],
     Field(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from holdfast.components.cluster.gke.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from holdfast.infra import labels, naming
+from holdfast.infra.accepted_clusters import all_users
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.gcp.cluster import cluster_of, kubernetes_version
@@ -24,6 +26,8 @@ from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
@@ -49,7 +53,9 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     classes = make_classes(platform, pools, services.after())
     operators = services.operators()
     classless = (pool.as_pool() for pool in platform.pools if pool.compute_class is None)
-    others = other_clusters(platform.clusters)
+    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
+    trusted = _trusted_issuers(platform, project, stack)
+    users = {home: issuer.users for home, issuer in trusted.items()}
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -59,16 +65,18 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         ),
         pools=[*pools, *classes],
         clusters=others.connections,
+        accepted=all_users(users),
     )
     checkpoints = _checkpoints(platform, project)
     summaries = pool_summaries(platform)
-    identities = make_namespaces(
+    identities, checkpoint_uris = make_namespaces(
         platform,
         project,
         environment=naming.gke_environment(stack),
         checkpoints=checkpoints,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
+        accepted=users,
         after=services.after(operators, *pools, *classes, *prerequisites, checkpoints),
     )
     export_outputs(
@@ -80,9 +88,27 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
-        checkpoint_uris={each.name: checkpoints.uri(each.name) for each in platform.namespaces},
+        checkpoint_uris=checkpoint_uris,
         identities=identities,
+        token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
     )
+
+
+def _trusted_issuers(platform: GcpPlatform, project: Project, stack: str) -> Mapping[str, TrustedIssuer]:
+    """The trust in the clusters whose jobs the stack accepts, by their names."""
+    return {
+        each.name: TrustedIssuer(
+            naming.trusted_issuer(each.name),
+            TrustedIssuerArgs(
+                project=platform.project,
+                project_number=project.number,
+                account_id=naming.home_account(stack, each.name),
+                cluster=each.name,
+                issuer=each.issuer,
+            ),
+        )
+        for each in platform.accepts_from
+    }
 
 
 def _checkpoints(platform: GcpPlatform, project: Project) -> CheckpointBucket:

@@ -83,7 +83,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         )
         for pool in platform.pools
     ]
-    others = other_clusters(platform.clusters)
+    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(

@@ -14,7 +14,8 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from holdfast.fallback.api.access import ApiAccess, BearerToken, from_kubeconfig
+from holdfast.fallback.api.access import ApiAccess, from_kubeconfig
+from holdfast.fallback.api.exchanged_token import BearerToken
 from holdfast.scheduling.json import Json
 
 _NOT_OF_JOBS: Final = ("/leases", "/events")
@@ -134,13 +135,14 @@ class FaultProxy:
             case _:
                 pass
         headers = {name: value for name, value in request.headers.items() if name not in _HOP}
+        headers.update(await bearer.header())
 
         def ask() -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
             return session.request(
                 request.method,
                 f"{self.access.server}{request.path_qs}",
                 data=body,
-                headers={**headers, **bearer.header()},
+                headers=headers,
                 timeout=aiohttp.ClientTimeout(total=None),
             )
 

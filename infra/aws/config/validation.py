@@ -40,7 +40,7 @@ from holdfast.infra.aws.config.stack import (
     AwsPullThroughCache,
 )
 from holdfast.infra.config import validation
-from holdfast.infra.config.clusters import AcceptedClusterSection
+from holdfast.infra.config.accepted_clusters import accepted_cluster_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
 from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
@@ -224,10 +224,7 @@ def _access(document: Json, cluster: AwsCluster | None, region: str | None) -> I
         yield from _principal(entry.principal, before, region, f"{at}.principal")
         before = (*before, entry.principal)
         yield from training_namespace_problems(entry.namespaces, namespaces, f"{at}.namespaces")
-    for index, accepted in read_parts(AcceptedClusterSection, document.get("acceptsFrom", [])).items.items():
-        yield from training_namespace_problems(
-            accepted.namespaces, namespaces, f"{PLATFORM}.acceptsFrom[{index}].namespaces"
-        )
+    yield from accepted_cluster_problems(document)
 
 
 def _checkpoints(document: Json) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import AcceptsFromField
 from holdfast.infra.config.stack import CloudDocument, RetainDays
 from holdfast.infra.gcp.config.cluster import GcpClusterConfig, GcpExistingCluster
 from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
@@ -63,8 +64,6 @@ class GcpDocument(CloudDocument):
         "zones": "Move it to cluster or a pool.",
         "environment": "Leave it out: the names of the jobs' identities contain the stack's name.",
         "resourcePools": "Write pools, each with its machineType.",
-        "acceptsFrom": "Leave it out, and let jobs move to a stack on AWS: a GKE cluster takes tokens of another cluster only through Google's "
-        "exchange of tokens, which the fallback controller does not use.",
     }
 
     cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])
@@ -88,6 +87,7 @@ class GcpDocument(CloudDocument):
         description="a mapping of retainDays, recovery, hierarchical and kmsKey",
         examples=["{retainDays: 30}"],
     )
+    accepts_from: AcceptsFromField = ()
 
 
 class GcpPlatform(GcpDocument):

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.infra.config import validation
+from holdfast.infra.config.accepted_clusters import accepted_cluster_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import new_network_problems
 from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
@@ -104,6 +105,7 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
         a_default_pool=_A_DEFAULT_POOL,
     )
     yield from class_problems(document, pools.items)
+    yield from accepted_cluster_problems(document)
     namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
     yield from validation.cloud_prefix_problems(namespaces, _OF_GKE, "GKE", NAMESPACES)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import zones_of
 from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Messages, ResourceRequest
-from holdfast.simulator.clouds.gcp import cluster, iam, network, node_pools, storage
+from holdfast.simulator.clouds.gcp import cluster, federation, iam, network, node_pools, storage
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
 from holdfast.simulator.clouds.gcp.instances import machines_of
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, project
@@ -78,6 +78,7 @@ def _all_labels(request: ResourceRequest) -> JsonValue:
 CATALOGUE = Catalogue(
     resources={
         **cluster.RESOURCES,
+        **federation.RESOURCES,
         **iam.RESOURCES,
         **network.RESOURCES,
         **node_pools.RESOURCES,

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.catalogue import Refuse, ResourceRequest, Rules
+from holdfast.simulator.clouds.gcp.federation import CUSTOM_ROLE, has_pool
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
@@ -19,6 +20,12 @@ _POD: Final = re.compile(
     r"(?P<direct>[^/]+\.svc\.id\.goog)/.*"
     r"|serviceAccount:(?P<linked>[^/@]+\.svc\.id\.goog)\[.*\]"
 )
+# Members of a pool that a stack has made.
+_FEDERATED: Final = re.compile(
+    r"principal(?:Set)?://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/"
+    r"(?P<pool>(?![^/]+\.svc\.id\.goog/)[^/]+)/.*"
+)
+_CUSTOM_ROLE: Final = re.compile(r"projects/(?P<project>[^/]+)/roles/.+")
 _MADE_ACCOUNT: Final = re.compile(
     r"serviceAccount:(?P<email>[^@]+@(?P<project>[^@]+)\.iam\.gserviceaccount\.com)"
 )
@@ -54,7 +61,7 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
         immutable=where | {"role", "member", "condition"},
         overwrites=True,
         computed={"etag": lambda request: f"Bw{request.digest[:10]}="},
-        refuse_create=(*needs, *(wrapped(refuse) for refuse in (_no_identity_pool, _no_account))),
+        refuse_create=(*needs, *(wrapped(refuse) for refuse in (_no_identity_pool, _no_account, _no_role))),
     )
 
 
@@ -63,7 +70,10 @@ def _member(request: ResourceRequest) -> str:
 
 
 def _no_identity_pool(request: ResourceRequest) -> str | None:
-    """The first cluster with Workload Identity creates the project's identity pool."""
+    """The first cluster with Workload Identity creates the project's identity pool; all other pools are resources."""
+    federated = _FEDERATED.fullmatch(_member(request))
+    if federated is not None and not has_pool(request, federated["pool"]):
+        return _missing_pool(federated["pool"])
     pod = _POD.fullmatch(_member(request))
     if pod is None:
         return None
@@ -72,6 +82,10 @@ def _no_identity_pool(request: ResourceRequest) -> str | None:
         _pool_of(one.inputs.get("workloadIdentityConfig")) == pool for one in _clusters(request.inventory)
     ):
         return None
+    return _missing_pool(pool)
+
+
+def _missing_pool(pool: str) -> str:
     return (
         f"googleapi: Error 400: Identity Pool does not exist ({pool}). Please check that you specified a valid "
         "resource name as returned in the `name` attribute in the configuration API., badRequest"
@@ -94,6 +108,17 @@ def _no_account(request: ResourceRequest) -> str | None:
     if any(one.outputs.get("email") == account["email"] for one in request.inventory.of_type(_ACCOUNT)):
         return None
     return f"googleapi: Error 400: Service account {account['email']} does not exist., badRequest"
+
+
+def _no_role(request: ResourceRequest) -> str | None:
+    """A custom role of this project must exist before it is granted."""
+    role = str(request.inputs.get("role"))
+    custom = _CUSTOM_ROLE.fullmatch(role)
+    if custom is None or custom["project"] != project(request):
+        return None
+    if request.inventory.find(CUSTOM_ROLE, role) is not None:
+        return None
+    return f"googleapi: Error 400: Role {role} does not exist in the resource's hierarchy., badRequest"
 
 
 def _email(request: ResourceRequest) -> str:

@@ -71,7 +71,10 @@ SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
         "gcp:compute/subnetwork:Subnetwork": ("compute/resource_compute_subnetwork.go",),
         "gcp:container/cluster:Cluster": ("container/resource_container_cluster.go",),
         "gcp:container/nodePool:NodePool": ("container/resource_container_node_pool.go",),
+        "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("iambeta/resource_iam_workload_identity_pool.go",),
+        "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("iambeta/resource_iam_workload_identity_pool_provider.go",),
         "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": ("kms/iam_kms_crypto_key.go:IamKmsCryptoKeySchema", _IAM_MEMBER),
+        "gcp:projects/iAMCustomRole:IAMCustomRole": ("resourcemanager/resource_google_project_iam_custom_role.go",),
         "gcp:projects/iAMMember:IAMMember": ("resourcemanager/iam_project.go:IamProjectSchema", _IAM_MEMBER),
         "gcp:serviceaccount/account:Account": ("resourcemanager/resource_google_service_account.go",),
         "gcp:serviceaccount/iAMMember:IAMMember": ("resourcemanager/iam_service_account.go:IamServiceAccountSchema", _IAM_MEMBER),
@@ -82,6 +85,7 @@ SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
     },
 }  # fmt: skip
 _FOLDERS: Final = {"aws": "internal/service", "gcp": "google-beta/services"}
+_LITERAL: Final = re.compile(r"""//[^\n]*|"(?:[^"\\\n]|\\.)*"|`[^`]*`""")
 # gofmt ends a declaration at the first closing bracket in the first column.
 _DECLARATION: Final = re.compile(
     r"^(?P<tab>\t?)(?:func (?:\([^)\n]*\) )?(?P<function>\w+)\((?P<rest>[^\n]*)\{|(?:var )?(?P<variable>\w+) +=[^\n]*\{)\n"
@@ -134,7 +138,7 @@ class _Package:
         """Return the body of a declaration of a file, without a name that of its resource."""
         if not file.is_file():
             raise RehearsalError(f"{file} does not exist")
-        for one in _DECLARATION.finditer(file.read_text(encoding="utf-8")):
+        for one in _DECLARATION.finditer(_source(file)):
             title = one["function"] or one["variable"]
             if title == (name or "Schema") or (
                 not name and (one["rest"] or "").endswith("*schema.Resource ")
@@ -179,13 +183,20 @@ def _marks(tokens: Sequence[str], index: int) -> bool:
     return tokens[index].endswith("planmodifier.RequiresReplace")
 
 
+def _source(file: Path) -> str:
+    """Return a Go file without its texts of several lines, in which a bracket may be in the first column."""
+    return _LITERAL.sub(
+        lambda found: '""' if found[0].startswith("`") else found[0], file.read_text(encoding="utf-8")
+    )
+
+
 @cache
 def _schemas(folder: Path) -> Mapping[str, str]:
     files = (file for file in sorted(folder.glob("*.go")) if not file.stem.endswith("_test"))
     return {
         name: one["body"]
         for file in files
-        for one in _DECLARATION.finditer(file.read_text(encoding="utf-8"))
+        for one in _DECLARATION.finditer(_source(file))
         if "schema" in (name := one["function"] or one["variable"]).lower() and name != "Schema"
     }
 

@@ -8,6 +8,7 @@ from typing import Final, cast
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import GCP_KEY, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
 from tests.support.fakes.pulumi_engine import Recording, record
@@ -20,6 +21,19 @@ BROUGHT: Final[Mapping[str, str]] = {
     "podsRange": "team-pods",
     "servicesRange": "team-services",
 }
+#: Two clusters whose jobs a stack accepts.
+HOMES: Final[tuple[Json, ...]] = (
+    {
+        "name": "us-east-1",
+        "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF",
+        "namespaces": ["vision"],
+    },
+    {
+        "name": "westeurope",
+        "issuer": "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/",
+        "namespaces": ["vision", "tabular"],
+    },
+)
 CLASSES: Final = ("gpus-on-spot", "gpus-kept")
 
 _STACKS: Final = Path(__file__).parents[3] / "stacks"
@@ -44,6 +58,10 @@ def _with_classes(document: Document) -> None:
         entry(document, "pools", index).update(computeClass=name)
 
 
+def _accepting(document: Document) -> None:
+    document.update(acceptsFrom=[dict(each) for each in HOMES])
+
+
 #: Name → platform. The first two are the repository's own.
 PLATFORMS: Final[Mapping[str, Callable[[], GcpPlatform]]] = {
     "gcp-dev": _tracked("gcp-dev"),
@@ -51,6 +69,7 @@ PLATFORMS: Final[Mapping[str, Callable[[], GcpPlatform]]] = {
     "mirrored": lambda: gcp_platform(_mirrored),
     "brought": lambda: gcp_platform(_brought),
     "with-classes": lambda: gcp_platform(_with_classes),
+    "accepting": lambda: gcp_platform(_accepting),
 }
 
 

@@ -1,5 +1,6 @@
 """The computed outputs of cloud resources under Pulumi's mocks."""
 
+from hashlib import sha256
 from typing import cast
 
 GROUP = "sg-0123456789abcdef0"
@@ -41,8 +42,17 @@ def gke_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
             "masterAuth": {"clusterCaCertificate": AUTHORITY},
         }
     if kind == "gcp:serviceaccount/account:Account":
-        return {"email": f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"}
+        email = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
+        name = f"projects/{inputs['project']}/serviceAccounts/{email}"
+        return {"email": email, "name": name, "uniqueId": unique_id(email)}
+    if kind == "gcp:projects/iAMCustomRole:IAMCustomRole":
+        return {"name": f"projects/{inputs['project']}/roles/{inputs['roleId']}"}
     return {}
+
+
+def unique_id(email: str) -> str:
+    """The number of a service account, of 21 digits."""
+    return str(10**20 + int(sha256(email.encode()).hexdigest()[:15], 16))
 
 
 PRINCIPAL = "00000000-0000-0000-0000-00000000aaaa"

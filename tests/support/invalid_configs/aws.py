@@ -4,7 +4,7 @@ from holdfast.infra import versions
 from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
 
 SUBNETS: list[JsonValue] = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 
@@ -35,12 +35,6 @@ def cache(field: str, fix: str, *before: JsonValue, **given: JsonValue) -> Mista
     caches = [*before, {name: value for name, value in entry.items() if value is not None}]
     return wrong(f".pullThroughCache[{len(before)}].{field}", caches, fix, at=".pullThroughCache")
 
-
-HOME: Document = {
-    "name": "us-east-1",
-    "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF",
-    "namespaces": ["vision"],
-}
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
@@ -156,7 +150,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an image mirror without a host": wrong(".mirror.images", "mirror", "registry's host"),
     # jobs of other clusters
     "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
-    "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1"}], "`acceptsFrom: [{name: us-east-1"),
+    "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1", "issuer": f"{HOME['issuer']}0"}], "`acceptsFrom: [{name: us-east-1"),
     "an issuer without https": wrong(".acceptsFrom[0].issuer", [{**HOME, "issuer": "oidc.eks.us-east-1.amazonaws.com/id/0"}], "Write the output issuer", at=".acceptsFrom"),
     "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
 }  # fmt: skip

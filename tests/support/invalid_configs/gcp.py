@@ -4,7 +4,7 @@ from holdfast.infra import versions
 from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
 
 BROUGHT: Document = {
     "network": "projects/host-project/global/networks/shared",
@@ -143,5 +143,9 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a subnetwork in another region": brought("subnetwork", "projects/host-project/regions/us-east1/subnetworks/a", "change gcp:region"),
     "a link to a network": brought("network", f"https://www.googleapis.com/compute/v1/{BROUGHT['network']}", f'Write "{BROUGHT["network"]}".'),
     "one range for pods and Services": brought("servicesRange", "pods", "Write another secondary range"),
-    "jobs of another cluster": wrong(".acceptsFrom", [], "Google's exchange of tokens"),
+    "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
+    "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1"}], "in one entry", at=".acceptsFrom"),
+    "two clusters with one name": wrong(".acceptsFrom[1].name", [HOME, {**HOME, "issuer": "https://other.example.com"}], "Rename", at=".acceptsFrom"),
+    "two stores for a namespace": wrong(".acceptsFrom[1].checkpoints", [{**HOME, "checkpoints": "acme/holdfast/one"}, {**HOME, "name": "us-west-1", "issuer": "https://other.example.com", "checkpoints": "acme/holdfast/two"}], "in another namespace", at=".acceptsFrom"),
+    "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
 }  # fmt: skip

@@ -10,6 +10,13 @@ from tests.support.builders.configurations import Document
 Change: TypeAlias = Callable[[Document], object]
 Mistake: TypeAlias = tuple[Change, str, str]
 
+#: A cluster whose jobs a stack accepts.
+HOME: Document = {
+    "name": "us-east-1",
+    "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF",
+    "namespaces": ["vision"],
+}
+
 
 def changed(at: str, **values: JsonValue) -> Change:
     """Set these values in the section at a path such as `.pools[1]`."""

@@ -7,13 +7,7 @@ from typing import TypedDict, Unpack
 import pytest
 import yaml
 
-from holdfast.fallback.api.access import (
-    ApiAccess,
-    BearerToken,
-    ClientCertificate,
-    from_kubeconfig,
-    in_cluster,
-)
+from holdfast.fallback.api.access import ApiAccess, ClientCertificate, from_kubeconfig, in_cluster
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
 
@@ -113,25 +107,3 @@ def test_an_unusable_access_is_rejected_with_its_problem(tmp_path: Path) -> None
         ApiAccess(server="https://x", authority=b"not a certificate").ssl_context()
     with pytest.raises(ConfigError, match="PEM"):
         ApiAccess(server="https://x", certificate=ClientCertificate(certificate=b"x", key=b"y")).ssl_context()
-
-
-def test_a_replaced_token_is_read_again(tmp_path: Path) -> None:
-    token, now = tmp_path / "token", [0.0]
-    token.write_text("first\n")
-    bearer = BearerToken(ApiAccess(server="s", token_file=token), clock=lambda: now[0])
-    assert bearer.header() == {"Authorization": "Bearer first"}, "as it stands in the file"
-    token.write_text("second")
-    assert bearer.header() == {"Authorization": "Bearer first"}, "it is not read for each request"
-    now[0] = 61
-    assert bearer.header() == {"Authorization": "Bearer second"}, "but every minute"
-    token.write_text("third")
-    bearer.forget()
-    assert bearer.header() == {"Authorization": "Bearer third"}, "and when the server does not take it"
-    token.unlink()
-    now[0] = 200
-    with pytest.raises(ConfigError, match="token"):
-        bearer.header()
-
-
-def test_an_access_by_certificate_sends_no_token() -> None:
-    assert BearerToken(ApiAccess(server="s")).header() == {}, "there is none"

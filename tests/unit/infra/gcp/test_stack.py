@@ -1,14 +1,22 @@
 """The resources of GCP stacks: identities, pools, classes, checkpoints, protection, labels."""
 
 import json
+import re
+from collections.abc import Mapping
+from typing import ClassVar, cast
 
+import pulumi
 import pytest
 
+from holdfast.infra.gcp.namespaces import home_uri
+from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import gcp_platform
-from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
+from tests.support.builders.gcp_stacks import CLASSES, HOMES, PLATFORMS, composed, stack
+from tests.support.fakes.cloud_outputs import unique_id
 from tests.support.fakes.gcp_project import NUMBER
 from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import objects, text, value
+from tests.support.json_objects import obj
 from tests.support.published import Published
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -20,7 +28,7 @@ GOOGLES_OWN = (f"service-{NUMBER}@gs-project-accounts.", f"service-{NUMBER}@cont
 @every_stack
 def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
     recording = stack(name)
-    account = recording.one(":Account")
+    account = recording.one(":Account", "cluster-node-account")
     email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
     nodes = [*recording.of(":Cluster"), *recording.of(":NodePool")]
     assert len(nodes) == len(PLATFORMS[name]().pools) + 2, "GKE's first pool, the system pool, the others"
@@ -129,3 +137,109 @@ def test_production_nodes_are_upgraded_only_on_demand() -> None:
 def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> None:
     wrong = Published.of("gcp").complaints_of("gcp", stack(name))
     assert wrong == [], "Google would reject the request, or the field is misspelled"
+
+
+def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
+    recording = stack("accepting")
+    for home in HOMES:
+        name, issuer = f"issuer-of-{home['name']}", home["issuer"]
+        account = recording.one(":Account", f"{name}-account")
+        email = f"{text(account, 'accountId')}@my-project.iam.gserviceaccount.com"
+        pool = text(recording.one(":WorkloadIdentityPool", f"{name}-pool"), "workloadIdentityPoolId")
+        assert re.fullmatch("(?!gcp-)[a-z0-9-]{4,32}", pool), "Google's rule for its name"
+        provider = recording.one(":WorkloadIdentityPoolProvider", f"{name}-provider")
+        assert text(provider, "workloadIdentityPoolId") == pool, "one issuer in each pool"
+        assert value(provider, "oidc") == {"issuerUri": issuer}, "a token for anything else is refused"
+        subject = "system:serviceaccount:holdfast-system:fallback-controller"
+        assert text(provider, "attributeCondition") == f'assertion.sub == "{subject}"', "one service account"
+        granted = recording.one(":IAMMember", f"{name}-impersonation")
+        principals = (
+            f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools"
+        )
+        assert text(granted, "member") == f"{principals}/{pool}/subject/{subject}", "and it alone"
+        assert text(granted, "serviceAccountId").endswith(f"/{email}"), "may get tokens of the account"
+        entry = recording.one(":IAMMember", f"{name}-entry")
+        role = recording.one(":IAMCustomRole", f"{name}-role")
+        assert text(entry, "role").endswith(text(role, "roleId")), "the account has one role of the project"
+        assert value(role, "permissions") == ["container.clusters.connect", "container.clusters.get"], (
+            "it reaches API servers, and IAM allows it nothing in a cluster"
+        )
+        for namespace in ("vision", "tabular"):
+            bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
+            users = [each["name"] for each in objects(bound, "subjects")]
+            assert (email in users) is (namespace in cast("list[str]", home["namespaces"])), (
+                "where it is named"
+            )
+            assert (unique_id(email) in users) is (email in users), "also for a token without the email"
+        policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
+        assert email in str(policy.inputs), "what it writes is judged"
+    assert len({text(one, "workloadIdentityPoolId") for one in recording.of(":WorkloadIdentityPool")}) == 2, (
+        "the token of one home is nothing to the other"
+    )
+
+
+def test_a_stack_exports_what_each_home_needs_and_nothing_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    exported: dict[str, object] = {}
+
+    def export(name: str, value: object) -> None:
+        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
+
+    monkeypatch.setattr(pulumi, "export", export)
+    recording = composed(PLATFORMS["accepting"](), name="accepting")
+    found = cast("Json", exported["tokenExchanges"])
+    assert found.keys() == {str(home["issuer"]) for home in HOMES}, "each finds its own by its issuer"
+    exchange = obj(found[str(HOMES[0]["issuer"])])
+    pool = text(recording.one(":WorkloadIdentityPool", "issuer-of-us-east-1-pool"), "workloadIdentityPoolId")
+    provider = (
+        f"iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/{pool}/providers/home"
+    )
+    assert exchange["tokenAudience"] == f"https://{provider}", "what Google expects a token to be for"
+    assert obj(exchange["google"])["audience"] == f"//{provider}", "and its own name for it"
+    exported.clear()
+    composed(gcp_platform())
+    assert exported["tokenExchanges"] == {}, "a home learns that its jobs are not accepted"
+
+
+class Home:
+    """The stack in whose bucket jobs keep their checkpoints."""
+
+    uris: ClassVar[Mapping[str, str]] = {"vision": "gs://bucket-of-home/vision"}
+
+    def __init__(self, _: str, stack_name: str) -> None:
+        assert stack_name == "acme/holdfast/home", "it is read by its full name"
+
+    def require_output(self, name: str) -> pulumi.Output[object]:
+        return pulumi.Output.from_input({"checkpoints": "bucket-of-home", "checkpointUris": self.uris}[name])
+
+    get_output = require_output
+
+
+def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulumi, "StackReference", Home)
+    accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
+    recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
+    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == "gs://bucket-of-home/vision", (
+        "the address that home has"
+    )
+    grants = {
+        name: recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{name}-trainers")
+        for name in ("vision", "tabular")
+    }
+    assert [text(each, "bucket") for each in grants.values()] == [
+        "bucket-of-home",
+        "checkpoints-bucket-0a1b2c3",
+    ], "for the named namespace alone"
+    assert text(grants["vision"], "managedFolder") == "vision/", "the folder that home's stack has made"
+    assert text(grants["vision"], "member").endswith("/subject/ns/vision/sa/trainer-gcp-test"), (
+        "the jobs of this cluster"
+    )
+    assert [one.name for one in recording.of(":ManagedFolder")] == ["checkpoint-access-of-tabular-folder"], (
+        "another one of the same name would be refused, and its deletion would end home's grant"
+    )
+
+
+@pytest.mark.parametrize("uris", [{}, {"vision": "s3://bucket/vision"}, None])
+def test_checkpoints_that_gke_cannot_reach_stop_the_stack(uris: Json | None) -> None:
+    with pytest.raises(ValueError, match="leave out checkpoints"):
+        home_uri(cast("Json", uris), "vision", "acme/holdfast/home")

@@ -1,0 +1,44 @@
+"""Validates the clusters whose jobs a stack accepts, for every cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from holdfast.infra.config.clusters import AcceptedClusterSection
+from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.loader import PLATFORM, read_parts
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.config.validation import duplicate_name_problems, training_namespace_problems
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import Json
+
+ACCEPTS_FROM: Final = f"{PLATFORM}.acceptsFrom"
+
+
+def accepted_cluster_problems(document: Json) -> Iterator[Problem]:
+    """The namespaces that a document does not have, what two clusters have in common, and two stores for one namespace."""
+    namespaces = read_parts(NamespaceSection, document.get("namespaces"))
+    accepted = read_parts(AcceptedClusterSection, document.get("acceptsFrom", []))
+    yield from duplicate_name_problems(accepted.names, "cluster", ACCEPTS_FROM)
+    issuers: dict[str, int] = {}
+    stores: dict[str, tuple[int, str]] = {}
+    for index, cluster in accepted.items.items():
+        at = f"{ACCEPTS_FROM}[{index}]"
+        yield from training_namespace_problems(cluster.namespaces, namespaces, f"{at}.namespaces")
+        if issuers.setdefault(cluster.issuer, index) != index:
+            yield Problem(
+                field=f"{at}.issuer",
+                value=f"{format_value(cluster.issuer)}, also the issuer of {ACCEPTS_FROM}[{issuers[cluster.issuer]}]",
+                allowed="each cluster once",
+                fix="Write all its namespaces in one entry.",
+            )
+        for namespace in cluster.namespaces if cluster.checkpoints else ():
+            first, store = stores.setdefault(namespace, (index, cluster.checkpoints or ""))
+            if store != cluster.checkpoints:
+                yield Problem(
+                    field=f"{at}.checkpoints",
+                    value=f"{format_value(cluster.checkpoints)} for {namespace}, which has {format_value(store)} in {ACCEPTS_FROM}[{first}]",
+                    allowed="one store for each namespace",
+                    fix="Accept the jobs of one of the two in another namespace, or leave out checkpoints for one.",
+                )
