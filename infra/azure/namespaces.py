@@ -8,10 +8,11 @@ import pulumi
 
 from holdfast.components.checkpoints.blob import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
 from holdfast.infra import naming
+from holdfast.infra.accepted_clusters import users_in
 from holdfast.infra.cluster_services import Identity, make_training_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input
 
@@ -31,12 +32,14 @@ def make_namespaces(
     checkpoints: CheckpointBucket,
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
+    accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
-    is that of the cluster's service account tokens.
+    is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
+    those clusters.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -58,6 +61,7 @@ def make_namespaces(
             checkpoint_uri=checkpoints.uri(namespace.name),
             pools=pools,
             others=others,
+            accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

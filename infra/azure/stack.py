@@ -18,8 +18,10 @@ from holdfast.components.checkpoints.blob import (
     CustomerKey,
     PrivateAddress,
 )
+from holdfast.components.cluster.aks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
+from holdfast.infra.accepted_clusters import all_users
 from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
 from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.namespaces import make_namespaces
@@ -64,6 +66,19 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         after=services.after(device_plugins, operators),
     )
     others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
+    trusted = {
+        each.name: TrustedIssuer(
+            naming.trusted_issuer(each.name),
+            TrustedIssuerArgs(
+                resource_group=group.group_name,
+                location=platform.location,
+                tenant_id=subscription.tenant_id,
+                issuer=each.issuer,
+            ),
+        )
+        for each in platform.accepts_from
+    }
+    users = {home: issuer.users for home, issuer in trusted.items()}
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -73,6 +88,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         ),
         pools=pools,
         clusters=others.connections,
+        accepted=all_users(users),
     )
     checkpoints = _checkpoints(platform, cluster.subnet_id)
     summaries = pool_summaries(platform)
@@ -84,6 +100,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         checkpoints=checkpoints,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.location),
+        accepted=users,
         after=services.after(operators, *pools, *prerequisites, checkpoints),
     )
     export_outputs(
@@ -97,6 +114,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         checkpoints=checkpoints.account_name,
         checkpoint_uris={each.name: checkpoints.uri(each.name) for each in platform.namespaces},
         identities=identities,
+        token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
     )
 
 

@@ -50,6 +50,7 @@ _SHARED: Final[Mapping[tuple[str, ...], str]] = {
     ("namespaces", "quota"): "Quota",
     ("namespaces", "fallback"): "How jobs move along their ladder",
     ("clusters",): "`clusters`",
+    ("acceptsFrom",): "`acceptsFrom`",
     ("fallback",): "`fallback`",
     ("fallback", "monitoring"): "Monitoring",
 }

@@ -98,7 +98,7 @@ KUBELOGIN: Final = "kubelogin"
 Login: TypeAlias = Literal["azurecli", "workloadidentity", "spn"]
 
 #: The Entra ID application for which tokens are issued, the same for every AKS cluster.
-_SERVER: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 _INSTALL_HINT: Final = f"{KUBELOGIN} is not on PATH: install it with `az aks install-cli`, or from https://azure.github.io/kubelogin"
 
@@ -163,7 +163,7 @@ def _token_command(tenant_id: str, login: Login) -> Json:
         "--environment",
         "AzurePublicCloud",
         "--server-id",
-        _SERVER,
+        SERVER_APPLICATION,
         "--tenant-id",
         tenant_id,
     )

@@ -17,6 +17,7 @@ from holdfast.infra.azure.config.fields import (
 from holdfast.infra.azure.config.network import AzureNetworkConfig, default_network
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
 from holdfast.infra.config.base import Section
+from holdfast.infra.config.clusters import AcceptsFromField
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.config.stack import CloudDocument
 from holdfast.scheduling.machines import Machine, machine_catalogue
@@ -123,8 +124,6 @@ class AzureDocument(CloudDocument):
         "scaling": "Move it to cluster.",
         "access": "Move it to cluster.",
         "resourcePools": "Write pools, each with its vmSizes.",
-        "acceptsFrom": "Leave it out, and let jobs move to a stack on AWS: an AKS cluster takes tokens of another cluster only with JWT "
-        "authenticators, a preview that Azure does not support in production.",
     }
 
     cloud: Literal["azure"] = Field(description="azure", examples=["azure"])
@@ -142,6 +141,7 @@ class AzureDocument(CloudDocument):
         description="a mapping of retainDays, redundancy, allowedCidrs and key",
         examples=["{retainDays: 30}"],
     )
+    accepts_from: AcceptsFromField = ()
 
 
 class NapDocument(AzureDocument):

@@ -12,6 +12,7 @@ from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
     EXISTING_AZURE_NETWORK,
+    HOMES,
     REGISTRY,
     SUBSCRIPTION,
     WORKSPACE,
@@ -44,6 +45,10 @@ def _brought(document: Document) -> None:
     section(document, "cluster").update(login="workloadidentity")
 
 
+def _accepting(document: Document) -> None:
+    document.update(acceptsFrom=[dict(each) for each in HOMES])
+
+
 #: Name → platform. The first two are the repository's own.
 PLATFORMS: Final[Mapping[str, Callable[[], AzurePlatform]]] = {
     "azure-dev": _tracked("azure-dev"),
@@ -51,6 +56,7 @@ PLATFORMS: Final[Mapping[str, Callable[[], AzurePlatform]]] = {
     "mirrored": lambda: nap_platform(_mirrored),
     "brought": lambda: nap_platform(_brought),
     "brought-fixed": lambda: fixed_platform(_brought),
+    "accepting": lambda: nap_platform(_accepting),
 }
 
 

@@ -34,6 +34,20 @@ NAMESPACES: JsonValue = [
     },
 ]
 
+#: Two clusters whose jobs a stack accepts.
+HOMES: tuple[Document, ...] = (
+    {
+        "name": "us-east-1",
+        "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF",
+        "namespaces": ["vision"],
+    },
+    {
+        "name": "westeurope",
+        "issuer": "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/",
+        "namespaces": ["vision", "tabular"],
+    },
+)
+
 _LOCAL: Document = {
     "cloud": "local",
     "pools": [

@@ -8,8 +8,7 @@ from typing import Final, cast
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
-from holdfast.scheduling.json import Json
-from tests.support.builders.configurations import GCP_KEY, Document, entry, gcp_platform, section
+from tests.support.builders.configurations import GCP_KEY, HOMES, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
 from tests.support.fakes.pulumi_engine import Recording, record
 
@@ -21,19 +20,6 @@ BROUGHT: Final[Mapping[str, str]] = {
     "podsRange": "team-pods",
     "servicesRange": "team-services",
 }
-#: Two clusters whose jobs a stack accepts.
-HOMES: Final[tuple[Json, ...]] = (
-    {
-        "name": "us-east-1",
-        "issuer": "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF",
-        "namespaces": ["vision"],
-    },
-    {
-        "name": "westeurope",
-        "issuer": "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/",
-        "namespaces": ["vision", "tabular"],
-    },
-)
 CLASSES: Final = ("gpus-on-spot", "gpus-kept")
 
 _STACKS: Final = Path(__file__).parents[3] / "stacks"

@@ -4,7 +4,7 @@ from holdfast.infra import versions
 from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import ADMIN, DISK_ENCRYPTION_SET, EXISTING_AZURE_NETWORK, SUBNET
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
 
 KEY = {
     "url": "https://my-keys.vault.azure.net/keys/checkpoints",
@@ -116,7 +116,9 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an existing subnet with private egressCidrs": brought(".network.egressCidrs[0]", ["10.0.0.4/32"], "of the NAT gateway or the firewall"),
     "outbound without a subnet": wrong(".network.subnetId", {"outbound": "userDefinedRouting"}, "Add `subnetId: ", at=".network"),
     "an unsupported outbound type": brought(".network.outbound", "loadBalancer", "`outbound: userAssignedNATGateway`"),
-    "jobs of another cluster": wrong(".acceptsFrom", [], "JWT authenticators, a preview"),
+    "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
+    "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1"}], "in one entry", at=".acceptsFrom"),
+    "the checkpoints of another stack": wrong(".acceptsFrom[0].checkpoints", [{**HOME, "checkpoints": "acme/holdfast/azure-dev"}], "a store that both clusters reach", at=".acceptsFrom"),
 }  # fmt: skip
 
 #: Of a stack on node auto-provisioning.

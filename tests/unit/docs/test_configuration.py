@@ -38,7 +38,7 @@ def documented(heading: str) -> dict[str, list[str]]:
         ("## `fallback`", ControllerSection),
         ("### Monitoring", MonitoringSection),
         ("## `clusters`", OtherClusterSection),
-        ("### `acceptsFrom`", AcceptedClusterSection),
+        ("## `acceptsFrom`", AcceptedClusterSection),
         ("### Shapes", ShapeSection),
         ("### Quota", QuotaSection),
     ],

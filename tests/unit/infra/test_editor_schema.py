@@ -143,6 +143,8 @@ def test_hover_text_is_the_text_of_the_reference(cloud: str) -> None:
         # What a cloud says about a field of all clouds comes first.
         if chapter == own
         or (not chapter.endswith("` only") and name not in special and f'"{name}": {{' in text)
+        # The local stack does not have each field of the others.
+        if chapter.strip("`") in text or not chapter.startswith("`")
         if json.dumps(meaning, ensure_ascii=False) not in text
     }
     assert not unsaid, "an editor says what the page says"

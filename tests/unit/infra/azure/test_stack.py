@@ -3,6 +3,7 @@
 import json
 from typing import cast
 
+import pulumi
 import pytest
 
 from holdfast.components.checkpoints.blob import CLIENT_ID
@@ -12,13 +13,20 @@ from holdfast.components.iam.azure import (
     STORAGE_BLOB_DATA_CONTRIBUTOR,
 )
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
-from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import AZURE_LOCATION, Document, list_of, nap_platform, new_cluster
-from tests.support.fakes.cloud_outputs import CLIENT
+from tests.support.builders.configurations import (
+    AZURE_LOCATION,
+    HOMES,
+    Document,
+    list_of,
+    nap_platform,
+    new_cluster,
+)
+from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
@@ -218,3 +226,45 @@ def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: s
     ]
     wrong += Published.of("azure-native").complaints_of("azure-native", stack(name))
     assert wrong == [], "Azure would reject the request, or drop the field"
+
+
+def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exported: dict[str, object] = {}
+
+    def export(name: str, value: object) -> None:
+        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
+
+    monkeypatch.setattr(pulumi, "export", export)
+    recording = composed(PLATFORMS["accepting"](), name="accepting")
+    for home in HOMES:
+        name = f"issuer-of-{home['name']}"
+        credential = recording.one(":FederatedIdentityCredential", f"{name}-credential")
+        assert text(credential, "issuer") == home["issuer"], "character for character"
+        assert text(credential, "subject") == "system:serviceaccount:holdfast-system:fallback-controller", (
+            "one service account"
+        )
+        assert value(credential, "audiences") == ["api://AzureADTokenExchange"], "what Entra ID expects"
+        identity = recording.one(":UserAssignedIdentity", f"{name}-identity")
+        assigned = [each for each in recording.of(":RoleAssignment") if name in each.name]
+        assert not assigned, f"{identity.name}: Azure allows it nothing"
+    exchanges = cast("Json", exported["tokenExchanges"])
+    assert exchanges.keys() == {str(home["issuer"]) for home in HOMES}, (
+        "each home finds its own by its issuer"
+    )
+    exchange = mapping(exchanges[str(HOMES[0]["issuer"])])
+    assert exchange["tokenAudience"] == "api://AzureADTokenExchange", "what home's token is for"
+    assert mapping(exchange["entra"]) == {
+        "authority": "https://login.microsoftonline.com",
+        "tenantId": TENANT,
+        "clientId": CLIENT,
+        "scope": "6dae42f8-4368-4678-94ff-3960e28e3630/.default",
+    }, "and where it is exchanged, for AKS's API servers alone"
+    for namespace, homes in (("vision", 2), ("tabular", 1)):
+        bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
+        assert [each["name"] for each in objects(bound, "subjects")] == [PRINCIPAL] * homes, (
+            "by its object ID"
+        )
+    policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
+    assert PRINCIPAL in str(policy.inputs), "what it writes is judged"

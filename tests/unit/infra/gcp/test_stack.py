@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.infra.gcp.namespaces import home_uri
 from holdfast.scheduling.json import Json
-from tests.support.builders.configurations import gcp_platform
-from tests.support.builders.gcp_stacks import CLASSES, HOMES, PLATFORMS, composed, stack
+from tests.support.builders.configurations import HOMES, gcp_platform
+from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.cloud_outputs import unique_id
 from tests.support.fakes.gcp_project import NUMBER
 from tests.support.fakes.pulumi_engine import Recording
