@@ -1,11 +1,13 @@
 """A cluster that accepts jobs trusts the tokens of another one: two real API servers, and no stored credential.
 
-What EKS is asked for is given to the API server as an AuthenticationConfiguration, which has the same fields.
+What EKS is asked for is given to the API server as an AuthenticationConfiguration, which has the same fields. What Google Cloud and Azure are
+asked for is given to services that exchange tokens as theirs do, and that tell the API server who a token is of.
 """
 
 import asyncio
 import base64
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,7 +27,17 @@ from holdfast.components.fallback_controller.transfer_policy import (
 )
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import JOB, JOBSET, POD, RAYCLUSTER, RAYJOB, ApiError, Client, Kind
+from holdfast.fallback.api.client import (
+    JOB,
+    JOBSET,
+    POD,
+    RAYCLUSTER,
+    RAYJOB,
+    ApiError,
+    Client,
+    Kind,
+    Unreachable,
+)
 from holdfast.fallback.api.connection import Connection
 from holdfast.fallback.api.objects import annotations_of, uid_of
 from holdfast.scheduling.json import Json
@@ -38,6 +50,8 @@ from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define, read_definition, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS
 from tests.support.clusters.reconciler import jobset, rayjob
+from tests.support.clusters.token_services import TokenServices, serving
+from tests.support.clusters.trusted_issuers import exported_exchange, services_for
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj
 from tests.support.waiting import wait_until
@@ -66,6 +80,7 @@ class Clusters:
     there: KubeClient
     address: Cluster
     folder: Path
+    services: TokenServices
 
     def token(self, account: str = CONTROLLER, audience: str | None = AUDIENCE) -> str:
         """A token of one of home's service accounts."""
@@ -98,12 +113,26 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Generator[Clusters]:
         _prepare_home(home)
         trusts = folder / "authentication.yaml"
         trusts.write_text(yaml.safe_dump(_authentication(read_cluster(at_home.kubeconfig("home")))))
-        arguments = (("authentication-config", str(trusts)),)
-        with running_control_plane(folder / "there", "there", arguments=arguments) as elsewhere:
+        services = services_for(read_cluster(at_home.kubeconfig("home")), ISSUER)
+        asks = folder / "webhook"
+        arguments = (
+            ("authentication-config", str(trusts)),
+            ("authentication-token-webhook-config-file", str(asks)),
+            ("authentication-token-webhook-version", "v1"),
+            ("authentication-token-webhook-cache-ttl", "0s"),
+        )
+        with ExitStack() as stack:
+            stack.enter_context(serving(services))
+            asks.write_text(yaml.safe_dump(services.webhook()))
+            elsewhere = stack.enter_context(
+                running_control_plane(folder / "there", "there", arguments=arguments)
+            )
             path = elsewhere.kubeconfig("there")
             there = KubeClient.from_kubeconfig(path)
-            _prepare_there(there)
-            found = Clusters(home=home, there=there, address=read_cluster(path), folder=folder)
+            _prepare_there(there, services)
+            found = Clusters(
+                home=home, there=there, address=read_cluster(path), folder=folder, services=services
+            )
             # It reads the issuer's keys in the background.
             wait_until(lambda: found.answer(found.token(), _who) == 200, "home's keys are known there")
             yield found
@@ -160,21 +189,21 @@ def _authentication(home: Cluster) -> Json:
     }
 
 
-def _prepare_there(client: KubeClient) -> None:
+def _prepare_there(client: KubeClient, services: TokenServices) -> None:
     """What a stack that accepts jobs creates, without what runs."""
     for crd in _CRDS:
         define(client, read_definition(OWN_CHARTS / crd))
-    account = account_from(HOME)
+    accounts = (account_from(HOME), services.google_email, services.entra_object_id)
 
     def build() -> None:
         ControllerAccess("access", ControllerAccessArgs(accepts=True))
-        TransferPolicy("transfers", TransferPolicyArgs(accounts=(account,)))
+        TransferPolicy("transfers", TransferPolicyArgs(accounts=accounts))
         for name in (ACCEPTING, OTHER):
             args = TrainingNamespaceArgs(
                 namespace=name,
                 ladder=Ladder(tiers=(Tier(pool="a100"),)),
                 checkpoint_uri="s3://checkpoints",
-                accepted=(account,) if name == ACCEPTING else (),
+                accepted=accounts if name == ACCEPTING else (),
             )
             TrainingNamespace(name, args)
 
@@ -336,3 +365,86 @@ def test_no_other_token_of_the_cluster_is_accepted(clusters: Clusters) -> None:
     }
     answers = {what: clusters.answer(token, _who) for what, token in tokens.items()}
     assert answers == dict.fromkeys(tokens, 401), "a third cluster that receives a token cannot use it here"
+
+
+_CLOUDS: Final = ("google", "entra")
+
+
+def _audience(cloud: str, services: TokenServices) -> str:
+    return services.google.audience if cloud == "google" else services.entra.audience
+
+
+def _controller(clusters: Clusters, cloud: str, folder: Path, token: str) -> Connection:
+    """The controller's connection to the other cluster, whose cloud exchanges the token."""
+    authority = base64.b64encode(clusters.address.authority).decode()
+    exchange = exported_exchange(cloud, clusters.services)
+    (folder / "token").write_text(token)
+    path = folder / "kubeconfig"
+    path.write_text(kubeconfig(clusters.address.server, authority, str(folder / "token"), exchange))
+    return Connection(lambda: from_kubeconfig(path))
+
+
+@pytest.mark.parametrize("cloud", _CLOUDS)
+def test_the_controllers_own_client_writes_copies_with_the_token_of_a_cloud(
+    clusters: Clusters, cloud: str, tmp_path: Path
+) -> None:
+    token = clusters.token(audience=_audience(cloud, clusters.services))
+    name = f"moved-by-{cloud}"
+
+    async def transfer() -> str:
+        connection = _controller(clusters, cloud, tmp_path, token)
+        review: Json = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}
+        known = await connection.request(
+            "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=review
+        )
+        client = Client(connection)
+        created = await client.create(JOBSET, ACCEPTING, copy(name))
+        for permit, suspend in (("Granted", False), ("Recalled", True)):
+            patch: Json = {"metadata": {"annotations": {PERMIT: permit}}, "spec": {"suspend": suspend}}
+            await client.patch(JOBSET, ACCEPTING, name, patch)
+        await client.delete(JOBSET, ACCEPTING, name, uid=uid_of(created))
+        for refused in (
+            client.create(JOBSET, ACCEPTING, job(f"{name}-2")),
+            client.create(JOBSET, OTHER, copy(f"{name}-2", within=OTHER)),
+            client.page(POD, namespace=OTHER),
+        ):
+            with pytest.raises(ApiError) as error:
+                await refused
+            assert error.value.status == 403, "it may do no more than with a token of its own issuer"
+        await connection.close()
+        return str(obj(obj(known["status"])["userInfo"])["username"])
+
+    services = clusters.services
+    expected = {"google": services.google_email, "entra": services.entra_object_id}[cloud]
+    assert asyncio.run(transfer()) == expected, "the API server knows it by what its rights are bound to"
+    assert clusters.there.get(JOBSET.api_version, "JobSet", name, ACCEPTING) is None, "it is gone"
+    assert clusters.answer(token, _who) == 401, "home's token itself is nothing to the API server"
+
+
+@pytest.mark.parametrize("cloud", _CLOUDS)
+def test_no_other_token_of_the_cluster_is_exchanged(clusters: Clusters, cloud: str, tmp_path: Path) -> None:
+    audience = _audience(cloud, clusters.services)
+    other_cloud = _audience(next(each for each in _CLOUDS if each != cloud), clusters.services)
+    own = clusters.token(audience=audience)
+    tokens = {
+        "of another account": (clusters.token(account="another", audience=audience), "subject"),
+        "for home's own API server": (clusters.token(audience=None), "audience"),
+        "for another cloud": (clusters.token(audience=other_cloud), "audience"),
+        "with a changed signature": (f"{own[:-8]}AAAAAAAA", "signature"),
+        "that is none": ("expired", "no token of this issuer"),
+    }
+
+    async def answers(token: str) -> str:
+        connection = _controller(clusters, cloud, tmp_path, token)
+        with pytest.raises(Unreachable) as refused:
+            await Client(connection).page(POD, namespace=ACCEPTING)
+        await connection.close()
+        return str(refused.value)
+
+    for what, (token, reason) in tokens.items():
+        said = asyncio.run(answers(token))
+        assert "cannot be exchanged" in said, (
+            f"a token {what}: the cluster counts as one that does not answer"
+        )
+        assert reason in said, f"a token {what}: the log says why"
+        assert token not in said, "without the token"
