@@ -30,7 +30,7 @@ from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.transfer import (
     CreateCopy,
     DeleteCopy,
-    Look,
+    LiveRead,
     RecordOutcome,
     RemoteView,
     SetPermit,
@@ -194,7 +194,7 @@ class Transfers:
         there = record.cluster if record is not None else cluster
         match action:
             case WriteRecord():
-                await self._require(action.look, key, uid_of(job), there)
+                await self._require(action.live_read, key, uid_of(job), there)
                 await self._patch(key, copies.record_patch(job, action.record, hold=action.is_held))
             case SuspendAtHome():
                 await self._patch(key, copies.suspension_patch(job))
@@ -219,12 +219,12 @@ class Transfers:
             raise SomethingRemains("the job's ledger does not include all that its copy has used")
         self._ended.pop(status.uid)
 
-    async def _require(self, look: Look, key: JobKey, uid: str, cluster: str) -> None:
-        if look is Look.QUIET_AT_HOME:
+    async def _require(self, live_read: LiveRead, key: JobKey, uid: str, cluster: str) -> None:
+        if live_read is LiveRead.QUIET_AT_HOME:
             left = [name_of(pod) for pod in await current_pods(self._home, key) if not has_ended(pod)]
             if left:
                 raise SomethingRemains(f"{len(left)} pods of the job are left, for example {left[0]}")
-        if look is Look.NOTHING_THERE:
+        if live_read is LiveRead.NOTHING_THERE:
             for name in [cluster] if cluster else sorted(self._remotes):
                 seen = await self._remote(name, key, uid)
                 copy = None if seen is None else seen.view.copy

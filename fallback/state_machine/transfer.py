@@ -136,7 +136,7 @@ class RemoteView:
     is_clear: bool = True
 
 
-class Look(StrEnum):
+class LiveRead(StrEnum):
     """What the API server itself, not a cache, must show right before a write."""
 
     NOTHING = "Nothing"
@@ -148,11 +148,11 @@ class Look(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteRecord:
-    """Write the record and the finalizer in one update of the job, under the version that was observed, after the look."""
+    """Write the record and the finalizer in one update of the job, under the version that was observed, after the live read."""
 
     record: TransferRecord
     is_held: bool = True
-    look: Look = Look.NOTHING
+    live_read: LiveRead = LiveRead.NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +271,7 @@ def _recover(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> Transf
             )
         if remote is not None and not remote.is_clear:
             return None
-    return WriteRecord(record=TransferRecord(uid=view.uid), is_held=False, look=Look.NOTHING_THERE)
+    return WriteRecord(record=TransferRecord(uid=view.uid), is_held=False, live_read=LiveRead.NOTHING_THERE)
 
 
 def _at_home(view: HomeView, record: TransferRecord) -> TransferAction | None:
@@ -302,7 +302,7 @@ def _preparing(view: HomeView, record: TransferRecord, remote: RemoteView | None
         # Home's record is older than the copy: home was restored from a backup.
         return WriteRecord(record=replace(record, epoch=copy.epoch, stage=Stage.RETURNING, copy=copy.uid))
     granted = replace(record, stage=Stage.AWAY, copy=copy.uid)
-    return WriteRecord(record=granted, look=Look.QUIET_AT_HOME) if view.is_quiet else None
+    return WriteRecord(record=granted, live_read=LiveRead.QUIET_AT_HOME) if view.is_quiet else None
 
 
 def _away(view: HomeView, record: TransferRecord, remote: RemoteView | None) -> TransferAction | None:
@@ -326,7 +326,7 @@ def _returning(view: HomeView, record: TransferRecord, remote: RemoteView | None
         return None
     copy = remote.copy
     if copy is None or copy.origin != view.uid:
-        return replace(_home_record(record), look=Look.NOTHING_THERE) if remote.is_clear else None
+        return replace(_home_record(record), live_read=LiveRead.NOTHING_THERE) if remote.is_clear else None
     if copy.uid == record.copy and copy.outcome is not None and not _is_settled(view):
         return RecordOutcome(outcome=copy.outcome)
     return _remove(copy)

@@ -16,7 +16,7 @@ from holdfast.fallback.state_machine.transfer import (
     CreateCopy,
     DeleteCopy,
     HomeView,
-    Look,
+    LiveRead,
     Permit,
     RecordOutcome,
     RemoteView,
@@ -209,7 +209,7 @@ def decisions(world: World, rules: Rules, *, is_healed: bool = False) -> Iterato
     for action in found:
         if action is None or not _is_within(action, rules):
             continue
-        if isinstance(action, WriteRecord) and not _look(world, action.look, rules):
+        if isinstance(action, WriteRecord) and not _reads_live(world, action.live_read, rules):
             continue
         is_of_copy = isinstance(action, SetPermit | DeleteCopy)
         request = Request(action, copy_is_current if is_of_copy else home_is_current)
@@ -246,12 +246,12 @@ def _is_within(action: TransferAction, rules: Rules) -> bool:
     return not isinstance(action, WriteRecord) or action.record.epoch <= rules.epochs
 
 
-def _look(world: World, look: Look, rules: Rules) -> bool:
+def _reads_live(world: World, live_read: LiveRead, rules: Rules) -> bool:
     """Whether the API servers show what the write needs."""
-    if look is Look.QUIET_AT_HOME and rules.has(Guard.LOOK_AT_HOME):
+    if live_read is LiveRead.QUIET_AT_HOME and rules.has(Guard.LOOK_AT_HOME):
         home = world.home
         return home is not None and home.is_carried_out and not home.has_pods
-    if look is Look.NOTHING_THERE and rules.has(Guard.LOOK_THERE):
+    if live_read is LiveRead.NOTHING_THERE and rules.has(Guard.LOOK_THERE):
         return world.copy is None and not world.pods
     return True
 

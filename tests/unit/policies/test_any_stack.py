@@ -111,7 +111,9 @@ def test_unknown_value_beside_a_violation_does_not_hide_it(change: Change) -> No
     change.apply(resources)
     beside = resource("kubernetes:core/v1:ConfigMap", "late", {"metadata": UNKNOWN, "data": UNKNOWN})
     late = resource("aws:s3/bucket:Bucket", "late", {"bucket": UNKNOWN, "tags": {"team": UNKNOWN}})
-    reported = {each.rule for each in Pack().violations([beside, *resources, late])}
+    pack = Pack()
+    pack.configure({}, {"madeHere": ["pools"]}, of="training-verdicts")
+    reported = {each.rule for each in pack.violations([beside, *resources, late])}
     assert change.rule in reported, "the SDK would have turned the whole rule into advice"
 
 

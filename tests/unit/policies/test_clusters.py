@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.rule import MADE_HERE, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.scheduling.json import UNKNOWN
 from tests.support.builders.stack_resources import (
@@ -48,7 +49,7 @@ ON_DEMAND = node_pool("a100", capacity_requirement("on-demand"))
 
 def test_on_demand_pool_of_another_cluster_is_no_end_of_a_ladder() -> None:
     stack = [EAST, WEST, TO_EAST, TO_WEST, by(namespace(), TO_EAST), by(ladder(), TO_EAST), by(SPOT, TO_EAST)]
-    (finding,) = find_ladder_ends([*stack, by(ON_DEMAND, TO_WEST)])
+    (finding,) = find_ladder_ends([*stack, by(ON_DEMAND, TO_WEST)], {**PACK_DEFAULTS, MADE_HERE: ["pools"]})
     assert finding.proven, "both providers show their clusters"
     assert "no NodePool of this program makes" in finding.message, "the pool is in the other cluster"
     assert find_ladder_ends([*stack, by(ON_DEMAND, TO_EAST)]) == (), "in its own cluster it counts"

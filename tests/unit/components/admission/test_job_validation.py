@@ -37,6 +37,7 @@ OF_THE_PACK = {
     "NOT_COMPACT",
     "NOT_CONFIDENTIAL",
     "NOT_SOLD",
+    "NO_AUTO_MODE",
     "NO_IMAGE",
     "NO_LOCAL_DISK",
     "NO_RESERVATION",

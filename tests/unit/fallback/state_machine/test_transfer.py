@@ -13,7 +13,7 @@ from holdfast.fallback.state_machine.transfer import (
     CopyView,
     DeleteCopy,
     HomeView,
-    Look,
+    LiveRead,
     Permit,
     RecordOutcome,
     RemoteView,
@@ -135,7 +135,7 @@ def _takes_a_lost_record_for_none(
 
 def _looks_at_nothing(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> TransferAction | None:
     action = decide_transfer(view, remotes)
-    return replace(action, look=Look.NOTHING) if isinstance(action, WriteRecord) else action
+    return replace(action, live_read=LiveRead.NOTHING) if isinstance(action, WriteRecord) else action
 
 
 def _holds_nothing(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> TransferAction | None:

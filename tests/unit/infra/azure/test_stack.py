@@ -253,9 +253,9 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
     assert exchanges.keys() == {str(home["issuer"]) for home in HOMES}, (
         "each home finds its own by its issuer"
     )
-    exchange = mapping(exchanges[str(HOMES[0]["issuer"])])
+    exchange = cast("Json", exchanges[str(HOMES[0]["issuer"])])
     assert exchange["tokenAudience"] == "api://AzureADTokenExchange", "what home's token is for"
-    assert mapping(exchange["entra"]) == {
+    assert exchange["entra"] == {
         "authority": "https://login.microsoftonline.com",
         "tenantId": TENANT,
         "clientId": CLIENT,
