@@ -318,6 +318,11 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
     return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
 
 
+_OF_INIT: Final[Mapping[str, Value]] = {"cpu": "200m", "memory": "256Mi"}
+#: KubeRay 1.6.2 adds it to each worker (ray-operator/controllers/ray/common/pod.go).
+_WAITS_FOR_HEAD: Final = ("of KubeRay", _OF_INIT, _OF_INIT)
+
+
 def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
     cluster = at(props, "spec", "rayClusterSpec")
     groups = items_at(cluster, "workerGroupSpecs")
@@ -325,7 +330,10 @@ def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
         return UNKNOWN
     scales = at(cluster, "enableInTreeAutoscaling") is True
     return [
-        _template(name, _workers(group, scales=scales), at(group, "template"), {"ray.io/group": name})
+        replace(
+            _template(name, _workers(group, scales=scales), at(group, "template"), {"ray.io/group": name}),
+            added=(_WAITS_FOR_HEAD,),
+        )
         for group in groups
         if (name := str(text_at(group, "groupName") or "?"))
     ]

@@ -84,8 +84,8 @@ def missing_class(node_pool: StackResource, resources: Sequence[StackResource]) 
     # EKS Auto Mode, unless its own pools are off, and AKS make a class of this name themselves.
     if name == _MADE_BY_CLOUD and not is_on_aws(node_pool):
         clusters = clusters_of(node_pool, "aws", resources)
-        if any(at(each.props, "computeConfig", "nodePools") == [] for each in clusters):
-            yield f"it names the {kind} {name!r}, which EKS makes with its own pools only, and `computeConfig.nodePools` is empty"
+        if any(at(each.props, "computeConfig", "nodePools") in (None, []) for each in clusters):
+            yield f"it names the {kind} {name!r}, which EKS makes with its own pools only, and `computeConfig.nodePools` names none"
     elif made:
         yield f"it names the {kind} {name!r}, and this program makes others, but not that one"
 

@@ -96,9 +96,9 @@ class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
     `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
-    those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the number of Jobs that have
-    its pods, `defaults` the requests that a LimitRange gives to its
-    containers.
+    those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the
+    number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers. `added` are small
+    containers that the job's operator adds: their names, requests and limits.
     """
 
     name: str
@@ -112,6 +112,7 @@ class PodTemplate:
     value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     defaults: Mapping[str, Value] | None = None
+    added: tuple[tuple[str, Value, Value], ...] = ()
 
     @property
     def selector(self) -> Mapping[str, str] | Unknown:
@@ -172,11 +173,12 @@ class PodTemplate:
     def containers(self) -> Sequence[tuple[str, Value, Value]]:
         """The name, the requests and the limits of each of its containers, init containers included."""
         spec = at(self.template, "spec")
-        return [
+        own = [
             (str(text_at(each, "name")), at(each, "resources", "requests"), at(each, "resources", "limits"))
             for kind in ("initContainers", "containers")
             for each in known_items(spec, kind)
         ]
+        return [*own, *self.added]
 
     @property
     def shape(self) -> Shape | Unknown:

@@ -288,7 +288,9 @@ def on_auto_mode(compute: Value, *made: StackResource) -> PoolFacts:
     return next(each.facts for each in pools if each.label == "cpu")
 
 
-@pytest.mark.parametrize(("own_pools", "named"), [([], True), (["system"], False)])
+@pytest.mark.parametrize(
+    ("own_pools", "named"), [([], True), (None, True), (["system"], False), (UNKNOWN, False)]
+)
 @pytest.mark.parametrize("others", [[], ["own"]], ids=["no class", "another class"])
 def test_class_that_auto_mode_does_not_make_is_named(
     own_pools: Value, *, named: bool, others: list[str]

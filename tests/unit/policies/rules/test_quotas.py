@@ -319,6 +319,19 @@ def test_limit_range_that_rejects_the_pods_is_named(item: dict[str, Value], reje
     assert all("LimitRange 'defaults'" in each for each in found), "what rejects them is named"
 
 
+@pytest.mark.parametrize(("least", "rejected"), [("256Mi", False), ("257Mi", True)], ids=["its own", "more"])
+def test_limit_range_applies_to_the_init_container_that_kuberay_adds(least: str, *, rejected: bool) -> None:
+    program = [
+        *job_program(ray()),
+        quota({"pods": "100"}),
+        limit_range(type="Container", min={"memory": least}),
+    ]
+    found = [each.message for each in quotas.find(program, {})]
+    assert any("RayJob" in each and "at least `memory: 257Mi`" in each for each in found) is rejected, (
+        f"no worker would be created: {found}"
+    )
+
+
 def test_containers_without_requests_get_those_of_a_limit_range() -> None:
     counted = quota({"requests.cpu": "100", "requests.memory": "100Gi"})
     assert "container train sets none" in " ".join(on_jobs(counted, **WITHOUT)), "the API server rejects them"
