@@ -60,8 +60,8 @@ def _pool_status(
 class MissingPools:
     """Since when each pool of a ladder is missing.
 
-    A pool that was never seen is not being replaced: its tier is skipped at once. A process that has just begun does not
-    know which pools have existed, so for it each of them may have been there until then.
+    A process that has just begun does not know which pools have existed, so each of them may have been there until then:
+    the jobs on it wait for a moment. A pool that it has never seen is skipped by the others at once.
     """
 
     def __init__(self, began: datetime) -> None:
@@ -79,8 +79,9 @@ class MissingPools:
             self._since.pop(pool, None)
         if status.exists:
             return status
-        since = now if pool in self._seen else self._began
-        return replace(status, missing_since=self._since.setdefault(pool, since))
+        was_seen = pool in self._seen
+        since = self._since.setdefault(pool, now if was_seen else self._began)
+        return replace(status, missing_since=since, was_seen=was_seen)
 
 
 class UsedNodes:

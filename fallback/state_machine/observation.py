@@ -120,7 +120,8 @@ class MaxCost:
 class PoolStatus:
     """What is known of one tier's pool.
 
-    `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment.
+    `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment. Unless
+    `was_seen`, it may never have existed: the job on it waits that moment, and no other job moves there.
     `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
     `reserving`: the oldest of the other jobs that reserve capacity there and do not have all of it yet. `price`: what one of
     its nodes costs per hour now, if that is known.
@@ -128,6 +129,7 @@ class PoolStatus:
 
     exists: bool = True
     missing_since: datetime | None = None
+    was_seen: bool = True
     nodes_in_use: int = 0
     max_nodes: int | None = None
     reserving: ContendingGang | None = None

@@ -126,7 +126,7 @@ class RankedTier:
         return self.tier.pool
 
 
-# A pool that is being replaced is missing for some seconds: no job moves, skips it or is given up for that.
+# A pool that is being replaced is missing for some seconds: no job leaves it or is given up for that.
 MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
 
@@ -142,6 +142,12 @@ def pool_exists(pool: str, observation: Observation) -> bool:
     return status.exists or (until is not None and observation.now < until)
 
 
+def _takes_jobs(pool: str, observation: Observation) -> bool:
+    """Whether a job may move to the pool: one that this process has never seen may be a mistake in the ladder."""
+    status = observation.pools.get(pool, PoolStatus())
+    return pool_exists(pool, observation) and (status.exists or status.was_seen)
+
+
 def pool_missing_deadline(pool: str, observation: Observation) -> datetime | None:
     """When a missing pool counts as missing; None for a pool that exists, or that is not known to have existed."""
     status = observation.pools.get(pool, PoolStatus())
@@ -152,7 +158,7 @@ def pool_missing_deadline(pool: str, observation: Observation) -> datetime | Non
 
 def is_available(tier: PolicyTier, observation: Observation) -> bool:
     """Whether jobs can start on a tier: its pool exists, as far as is known, has its capacity at this time, and is open."""
-    return tier.is_open and pool_exists(tier.pool, observation) and tier.facts.window.is_open(observation.now)
+    return tier.is_open and _takes_jobs(tier.pool, observation) and tier.facts.window.is_open(observation.now)
 
 
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
@@ -190,7 +196,7 @@ def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tu
         if tier.rank < top
         and not tier.tier.cluster
         and tier.tier.is_open
-        and pool_exists(tier.pool, observation)
+        and _takes_jobs(tier.pool, observation)
         and tier.tier.facts.window.is_open_for(worth, observation.now)
     )
 

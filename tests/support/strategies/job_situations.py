@@ -212,6 +212,7 @@ observations = st.builds(
             PoolStatus,
             exists=st.booleans(),
             missing_since=maybe(times),
+            was_seen=st.booleans(),
             nodes_in_use=counts,
             max_nodes=maybe(counts),
             price=maybe(amounts),

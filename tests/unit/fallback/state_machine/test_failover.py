@@ -156,6 +156,15 @@ def test_a_pool_that_is_replaced_moves_no_job_and_is_skipped_by_none() -> None:
     assert only(decide(waiting(evictions=3), spent, policy()), Suspend).pool == "b-spot", "no tier is skipped"
 
 
+def test_a_pool_that_was_never_seen_keeps_its_own_job_for_a_moment_and_gets_no_other() -> None:
+    gone = PoolStatus(exists=False, missing_since=T0 + 10 * MINUTE, was_seen=False)
+    moment = replace(observed(pods_placed=0), now=T0 + 10 * MINUTE + SECOND)
+    decision = decide(waiting(), replace(moment, pools={"a-spot": gone}), policy())
+    assert not decision.actions, "the controller has just started, and the pool may be replaced meanwhile"
+    skipped = decide(waiting(evictions=3), replace(moment, pools={"b-spot": gone}), policy())
+    assert only(skipped, Suspend).pool == "on-demand", "its name may be a mistake in the ladder"
+
+
 def test_a_job_is_not_given_up_while_lower_tiers_exist_on_the_ladder() -> None:
     gone = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
     ladder = policy(give_up_after=HOUR, application_failures=1)
