@@ -85,7 +85,7 @@ def archive_of(name: str, modules: Mapping[str, bytes]) -> Archive:
     """Pack modules in the order of their paths."""
     packed = io.BytesIO()
     digest = hashlib.sha256()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(modules.items()):
             entry = zipfile.ZipInfo(path, _TIME)
             entry.compress_type, entry.external_attr, entry.create_system = (
