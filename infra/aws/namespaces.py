@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.fallback_controller.transfer_policy import account_from
 from holdfast.components.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from holdfast.infra import naming
+from holdfast.infra.accepted_clusters import users_in
 from holdfast.infra.cluster_services import make_training_namespace
 from holdfast.infra.outputs import CHECKPOINT_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input, Output
 
@@ -60,12 +60,13 @@ def make_namespaces(
     checkpoints: CheckpointBucket,
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
+    accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> tuple[Mapping[str, Input[str]], Mapping[str, Input[str]]]:
     """Create every training namespace, and return the identities of their jobs and the addresses of their checkpoints by namespace.
 
     Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
-    exist before the first pod.
+    exist before the first pod. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
     """
     identities: dict[str, Input[str]] = {}
     uris: dict[str, Input[str]] = {}
@@ -94,9 +95,7 @@ def make_namespaces(
             checkpoint_uri=store.uri,
             pools=pools,
             others=others,
-            accepted=[
-                account_from(each.name) for each in platform.accepts_from if namespace.name in each.namespaces
-            ],
+            accepted=users_in(namespace.name, platform.accepts_from, accepted),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})

@@ -22,6 +22,7 @@ from holdfast.components.namespace_permissions import group_of
 from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
+from holdfast.infra.accepted_clusters import all_users
 from holdfast.infra.aws.cluster import cluster_of, kubernetes_version
 from holdfast.infra.aws.iam import restrict_roles
 from holdfast.infra.aws.namespaces import make_namespaces
@@ -104,6 +105,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
     )
     others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
+    users = {each.name: [account_from(each.name)] for each in platform.accepts_from}
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
@@ -113,7 +115,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         ),
         pools=pools,
         clusters=others.connections,
-        accepted=[account_from(each.name) for each in platform.accepts_from],
+        accepted=all_users(users),
     )
     checkpoints = CheckpointBucket(
         CHECKPOINTS,
@@ -154,6 +156,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         checkpoints=checkpoints,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
+        accepted=users,
         after=services.after(operators, *pools, *prerequisites, checkpoints, members),
     )
     export_outputs(
