@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
+#: As the SDK's classes register it, which find it out once, too: that reads a file.
+_VERSION: Final = version("pulumi-kubernetes")
+
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 
@@ -72,7 +75,7 @@ def _type(api_version: str, kind: str) -> str:
 
 
 def _merged(*opts: ResourceOptions | None) -> ResourceOptions:
-    merged = ResourceOptions(version=version("pulumi-kubernetes"))
+    merged = ResourceOptions(version=_VERSION)
     for each in opts:
         merged = ResourceOptions.merge(merged, each)
     return merged
