@@ -8,13 +8,12 @@ from dataclasses import replace
 from holdfast.policies.clusters import cluster_of, clusters
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.aks import aks_pools
-from holdfast.policies.inputs.eks import NODE_GROUP, eks_pools
+from holdfast.policies.inputs.eks import eks_pools
 from holdfast.policies.inputs.gke import gke_pools
 from holdfast.policies.inputs.karpenter import karpenter_pools
 from holdfast.policies.inputs.other_workloads import with_workloads
 from holdfast.policies.inputs.pool import DeclaredPool
-from holdfast.policies.resources import StackResource, items_at, once
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.policies.resources import StackResource, once
 
 __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 
@@ -23,18 +22,7 @@ __all__ = ["DeclaredPool", "all_pools", "declared_pools"]
 def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """Return all pools that the stack declares: system pools, and those inside a cluster's resource, included."""
     found = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources), *eks_pools(resources))
-    return tuple(_with_cluster(with_workloads(_planned(pool), resources), resources) for pool in found)
-
-
-def _planned(pool: DeclaredPool) -> DeclaredPool:
-    """Return a node group of several types with the one that Cluster Autoscaler plans with: the first, while it has no nodes.
-
-    kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/aws_wrapper.go.
-    """
-    types = items_at(pool.resource.props, "instanceTypes") if pool.resource.type == NODE_GROUP else ()
-    if types is UNKNOWN or len(types) < 2 or not isinstance(first := types[0], str):
-        return pool
-    return replace(pool, facts=replace(pool.facts, planned_as=first))
+    return tuple(_with_cluster(with_workloads(pool, resources), resources) for pool in found)
 
 
 def _with_cluster(pool: DeclaredPool, resources: Sequence[StackResource]) -> DeclaredPool:

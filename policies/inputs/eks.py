@@ -28,6 +28,7 @@ from holdfast.policies.resources import (
     at,
     count,
     items_at,
+    known_items,
     labels_at,
     of_type,
     of_types,
@@ -108,6 +109,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             taints=UNKNOWN if taints is UNKNOWN else known_taints([_taint(each) for each in taints]),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
+            planned_as=_planned_as(group),
             limits=limits,
             unmodeled=(
                 *((WINDOWS,) if image.startswith("WINDOWS") else ()),
@@ -142,6 +144,15 @@ def _machines(group: StackResource, resources: Sequence[StackResource]) -> Machi
     if found.capacities is UNKNOWN:
         return found
     return replace(found, capacities=tuple(each.with_device_plugins() for each in found.capacities))
+
+
+def _planned_as(group: StackResource) -> str:
+    """Return the type that Cluster Autoscaler plans a group of several types with: the first, while it has no nodes.
+
+    kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/aws_wrapper.go.
+    """
+    types = known_items(group.props, "instanceTypes")
+    return types[0] if len(types) > 1 and isinstance(types[0], str) else ""
 
 
 def _from_zero(group: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
