@@ -116,6 +116,11 @@ class DeclaredJob:
                 found.append(messages.CANNOT_STOP.sentence.format(field=field))
         return tuple(found)
 
+    @property
+    def all_templates(self) -> tuple[PodTemplate, ...]:
+        """The templates of all its pods, as far as they are known."""
+        return (*self.heads, *(() if self.templates is UNKNOWN else self.templates))
+
     def start(self, pools: Sequence[str]) -> str:
         """Return the pool of the ladder's `pools` on which its templates start: the one that they select, or the first."""
         chosen = {each.selected(POOL) for each in self.followers(pools)}
@@ -138,10 +143,9 @@ class DeclaredJob:
     def helpers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
         """Return the templates of pods that have to run beside those that follow: the head of a RayJob, and others that stay."""
         followers = self.followers(pools)
-        others = () if self.templates is UNKNOWN else self.templates
         return tuple(
             each
-            for each in (*self.heads, *others)
+            for each in self.all_templates
             if not any(each is one for one in followers) and not each.selects_spot
         )
 

@@ -110,9 +110,10 @@ def _within_cost(job: DeclaredJob) -> Iterator[str]:
 
 
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
-    """Yield that admission takes the head of a RayJob off spot: no move changes what a head selects."""
-    if any(each.selects_spot for each in job.heads):
-        yield "admission removes from its head that it selects spot, which moves leave there"
+    """Yield that admission takes the head and the submitter of a RayJob off spot: no move changes what they select."""
+    for each in job.heads:
+        if each.selects_spot:
+            yield f"admission removes from its {each.name} that it selects spot, which moves leave there"
 
 
 def _of_followers(
@@ -149,9 +150,8 @@ def _of_followers(
 
 def _unknown_elsewhere(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:
     """Yield what is not known of a job's images and volumes on each tier in another cluster."""
-    templates = () if job.templates is UNKNOWN else job.templates
-    images = [image for each in templates for image in each.images]
-    volumes = [volume for each in templates for volume in each.volumes_of_cluster]
+    images = [image for each in job.all_templates for image in each.images]
+    volumes = [volume for each in job.all_templates for volume in each.volumes_of_cluster]
     for tier in tiers:
         for result in check_job_elsewhere(tier, images, volumes) if tier.cluster else ():
             yield f"{messages.tier_title(tier.number, str(tier.pool), tier.cluster)}: {result.reason}"
@@ -159,7 +159,7 @@ def _unknown_elsewhere(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator
 
 def _unpullable(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:
     """Yield the images that nodes of a tier in another cluster cannot pull."""
-    images = () if job.templates is UNKNOWN else [image for each in job.templates for image in each.images]
+    images = [image for each in job.all_templates for image in each.images]
     for tier in tiers:
         for result in check_images(tier.exported, images) if isinstance(tier.exported, Exported) else ():
             if isinstance(result, Failed):

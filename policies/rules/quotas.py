@@ -195,7 +195,7 @@ def _gangs(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterat
     for job in jobs_on(ladder, resources):
         followers = job.followers(ladder.pools) if ladder.pools else ()
         if followers and all(isinstance(each.shape, Shape) for each in followers):
-            yield _of_job(job, (*followers, *job.helpers(ladder.pools)))
+            yield _of_job(job, job.all_templates)
 
 
 def _of_job(job: DeclaredJob, templates: Sequence[PodTemplate]) -> _Gang:

@@ -1,6 +1,7 @@
 """Training namespaces without a quota, and quotas that are too small for a gang."""
 
 import tracemalloc
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import quotas
 from holdfast.policies.rules.verdicts import verdicts
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
-from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.labels import CAPACITY_TYPE, POOL
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
 from tests.support.builders.program_jobs import (
     JOB_SET,
@@ -189,10 +190,10 @@ def test_quota_counts_every_pod_and_every_child_job_of_a_jobset(
     assert bool(found) is not has_room, f"without them the job does not begin: {found}"
 
 
-def ray(**spec: JsonValue) -> StackResource:
+def ray(head_selects: Mapping[str, str] | None = None, /, **spec: JsonValue) -> StackResource:
     """A RayJob of two workers with a head."""
     workers: Json = {**worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]})), "replicas": 2, "maxReplicas": 2}  # fmt: skip
-    head: Json = {"template": pod_template(spec={"containers": [requesting(cpu="1")]})}
+    head: Json = {"template": pod_template(head_selects, spec={"containers": [requesting(cpu="1")]})}
     cluster: Json = {"headGroupSpec": head, "workerGroupSpecs": [workers]}
     return declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, "backoffLimit": 5, **spec}))
 
@@ -215,6 +216,12 @@ def test_quota_counts_the_head_and_the_submitter_of_a_rayjob(
 ) -> None:
     found = [message for message, proven in said(ray(**spec), hard) if proven]
     assert bool(found) is not has_room, f"without them the job does not begin: {found}"
+
+
+def test_quota_counts_a_head_that_admission_takes_off_spot() -> None:
+    on_spot = ray({CAPACITY_TYPE: "spot"})
+    assert any(proven for _, proven in said(on_spot, {"pods": "3"})), "it runs somewhere, and is a pod"
+    assert not said(on_spot, {"pods": "4"}), "two workers, the head and the submitter"
 
 
 def after(name: str) -> JsonValue:

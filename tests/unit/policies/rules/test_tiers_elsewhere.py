@@ -11,9 +11,18 @@ from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_e
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN, Json
+from holdfast.scheduling.labels import POOL
 from tests.support.builders.policy_programs import program
-from tests.support.builders.program_jobs import TIERS, declared_jobset, job_program, requesting
+from tests.support.builders.program_jobs import (
+    RAY_JOB,
+    TIERS,
+    declared,
+    declared_jobset,
+    job_program,
+    requesting,
+)
 from tests.support.builders.stack_resources import A100, A100_SPOT, ladder, namespace, pools, resource
+from tests.support.builders.training_jobs import pod_template, rayjob, worker_group
 
 URI: Final = "s3://checkpoints-1a2b3c/vision"
 MACHINE: Final[Value] = {
@@ -197,6 +206,20 @@ def test_images_and_volumes_of_a_job_that_may_move_are_not_judged(
         assert TITLE in said[0].reason, "on which tier"
         assert [each for each in notes if reason in each], "it is advice, too"
     assert not find_unreachable(resources, PACK_DEFAULTS), "the job still reaches home's last tier"
+
+
+def test_image_and_volumes_of_a_head_that_may_move_are_not_judged() -> None:
+    worker = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]})
+    head = pod_template(spec=cast("Json", pod_with("lab.azurecr.io/head:1", {"name": "k", "secret": {"secretName": "token"}})))  # fmt: skip
+    cluster: Json = {"headGroupSpec": {"template": head}, "workerGroupSpecs": [worker_group(worker)]}
+    job = declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, "backoffLimit": 5}))
+    first, last = TIERS
+    made = ladder([first, AWAY, last])
+    resources = [made if each.type.endswith(":FallbackPolicy") else each for each in job_program(job)]
+    (found,) = verdicts(resources, PACK_DEFAULTS)
+    (said,) = (part for part in found.parts if part.about.endswith(" elsewhere"))
+    assert "may pull lab.azurecr.io/head:1" in said.reason, f"the head moves with its workers: {said}"
+    assert "has Secret 'token'" in said.reason, "and so does what it mounts"
 
 
 def test_volumes_of_a_job_that_stays_in_its_cluster_need_no_word() -> None:
