@@ -144,7 +144,9 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
             f"an on-demand pool (this program has: {pools.on_demand()})"
         )
     which = f"the last tier of its ladder (tier {len(tiers)} of {len(tiers)})"
-    return _fault_of_last(tiers[-1], which, pools) or _fault_of_giving_up(ladder)
+    faults = [each for each in (_fault_of_last(tiers[-1], which, pools), _fault_of_giving_up(ladder)) if each]
+    # What is certain stops the run, whatever an unknown value turns out to be.
+    return min(faults, key=lambda fault: not fault.proven, default=None)
 
 
 def _fault_of_giving_up(ladder: DeclaredLadder) -> Fault | None:

@@ -72,6 +72,16 @@ def test_ladder_that_gives_jobs_up_before_nodes_can_start_has_a_bad_end(given: s
     assert all("Set giveUpAfter to 15m or more" in each.message for each in found), "the fix"
 
 
+def test_jobs_given_up_too_soon_are_found_although_the_end_is_not_known() -> None:
+    made = ladder()
+    spec: Value = {"tiers": [A100_SPOT, {"pool": UNKNOWN}], "giveUpAfter": "5m"}
+    (found,) = find_ladder_ends(
+        [namespace(), resource(made.type, "vision-ladder", {**made.props, "spec": spec}), *pools()]
+    )
+    assert found.proven, "whichever pool it is, its nodes may take longer"
+    assert "giveUpAfter: 5m" in found.message, "and this is what is wrong"
+
+
 VIOLATIONS = [
     ("no ladder", [namespace(), *pools()], ["namespace 'vision'", "no FallbackPolicy named 'ladder'", "'a100'"]),
     ("a ladder elsewhere", [namespace(), ladder(namespace="tabular"), *pools()], ["namespace 'vision'", "no FallbackPolicy"]),
