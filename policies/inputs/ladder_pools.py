@@ -126,7 +126,7 @@ class LadderPools:
     def is_unseen(self, name: str) -> bool:
         """Whether nothing here makes a pool, and nothing declares that another program does."""
         declared = self.others_elsewhere or name in self.on_demand_elsewhere
-        found = self.named(name) or self.with_unknown_label() or self.without_label(name)
+        found = self.named(name) or self.with_unknown_label()
         return not declared and not found and self.may_be_elsewhere(name)
 
     def _patches_of(self, name: str) -> tuple[StackResource, ...]:

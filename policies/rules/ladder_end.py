@@ -187,11 +187,12 @@ def _fault_of_last(tier: DeclaredTier, which: str, pools: LadderPools) -> Fault 
     if pool in pools.on_demand_elsewhere:
         return None
     if not pools.named(pool):
-        return _fault_of_missing(pool, which, pools)
+        return fault_of_missing(pool, which, pools)
     return _fault_of_capacity(pool, tier, which, pools)
 
 
-def _fault_of_missing(pool: str, which: str, pools: LadderPools) -> Fault | None:
+def fault_of_missing(pool: str, which: str, pools: LadderPools) -> Fault | None:
+    """Return why no pool of the program is the one that a tier names; None if another program is declared to make it."""
     unlabelled = pools.without_label(pool)
     if pools.with_unknown_label():
         node_pools = ", ".join(repr(each.node_pool) for each in pools.with_unknown_label())

@@ -29,6 +29,7 @@ from holdfast.policies.rules.ladder_end import (
     END_UNKNOWN,
     LEAVES_SPOT,
     fault_at_end,
+    fault_of_missing,
     find_endless_waits,
     find_ladder_ends,
     tier_title,
@@ -109,7 +110,9 @@ def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Ite
     yield from _checkpoints_elsewhere(tiers, pools)
     for number, tier in enumerate(tiers[:-1], start=1):
         if isinstance(tier.pool, str) and tier.pool and not tier.is_elsewhere and pools.is_unseen(tier.pool):
-            yield f"{tier_title(number, tier)}: {pools.unseen(tier.pool)}.", False
+            fault = fault_of_missing(tier.pool, f"tier {number} of its ladder", pools)
+            if fault is not None:
+                yield f"{fault.message}.", False
     for problem in _too_expensive(tiers, pools):
         yield problem, False
 

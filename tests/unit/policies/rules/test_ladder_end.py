@@ -8,6 +8,7 @@ from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
+from holdfast.policies.rules.reachability import find_notes
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.builders.stack_resources import (
@@ -80,6 +81,18 @@ def test_jobs_given_up_too_soon_are_found_although_the_end_is_not_known() -> Non
     )
     assert found.proven, "whichever pool it is, its nodes may take longer"
     assert "giveUpAfter: 5m" in found.message, "and this is what is wrong"
+
+
+def test_earlier_tier_whose_nodepool_lacks_the_label_is_named_with_its_fix() -> None:
+    unlabelled = node_pool("a100-spot", capacity_requirement("spot"), labels={})
+    stack = [namespace(), ladder([A100_SPOT, A100]), node_pool("a100", ON_DEMAND), unlabelled]
+    said = [
+        each.message for each in find_notes(stack, PACK_DEFAULTS) if "tier 1 of its ladder" in each.message
+    ]
+    assert len(said) == 1, f"jobs would wait there for nothing, each time: {said}"
+    assert "lack the label holdfast.dev/pool: a100-spot" in said[0], (
+        "which is certain, even if another program makes pools, too"
+    )
 
 
 VIOLATIONS = [
