@@ -46,13 +46,13 @@ def home_stores(platform: GcpPlatform) -> Mapping[str, Store]:
         home = pulumi.StackReference(naming.home_checkpoints(entry.name), entry.checkpoints)
         uris = cast("Output[Json]", home.require_output("checkpointUris"))
         for namespace in entry.namespaces:
+            uri = uris.apply(
+                lambda known, namespace=namespace, stack=entry.checkpoints: home_uri(known, namespace, stack)
+            )
             found[namespace] = Store(
-                uri=uris.apply(
-                    lambda known, namespace=namespace, stack=entry.checkpoints: home_uri(
-                        known, namespace, stack
-                    )
-                ),
-                bucket=cast("Output[str]", home.require_output("checkpoints")),
+                uri=uri,
+                # Jobs at home may keep theirs in the bucket of a home of their own.
+                bucket=uri.apply(bucket_in),
                 folder=namespace,
                 is_home=True,
             )
@@ -68,6 +68,11 @@ def home_uri(uris: Json, namespace: str, stack: str) -> str:
             "alone: leave out checkpoints, or accept jobs of a stack on Google Cloud"
         )
     return uri
+
+
+def bucket_in(uri: str) -> str:
+    """The name of the bucket in a `gs://` address."""
+    return uri.removeprefix("gs://").partition("/")[0]
 
 
 def make_namespaces(

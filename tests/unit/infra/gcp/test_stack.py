@@ -239,6 +239,17 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: py
     )
 
 
+def test_accepted_jobs_use_the_bucket_in_which_their_home_keeps_checkpoints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Home, "uris", {"vision": "gs://bucket-of-another/vision"})
+    monkeypatch.setattr(pulumi, "StackReference", Home)
+    accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
+    recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
+    grant = recording.one(":ManagedFolderIamMember", "checkpoint-access-of-vision-trainers")
+    assert text(grant, "bucket") == "bucket-of-another", "home accepts these jobs from another cluster itself"
+
+
 @pytest.mark.parametrize("uris", [{}, {"vision": "s3://bucket/vision"}, None])
 def test_checkpoints_that_gke_cannot_reach_stop_the_stack(uris: Json | None) -> None:
     with pytest.raises(ValueError, match="leave out checkpoints"):
