@@ -13,14 +13,15 @@ from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
     class_of,
     disallowed_sizes,
+    fabric_adapters,
     is_on_aws,
     kubelet_of,
     missing_class,
     open_settings,
     relaxes_min_values,
+    short_life,
     without_auto_mode,
 )
-from holdfast.policies.inputs.node_settings import fabric_adapters, short_life
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (

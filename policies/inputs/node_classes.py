@@ -1,10 +1,15 @@
-"""Reads the node classes of Karpenter: what they reserve on nodes, and in which zones they have subnets."""
+"""Reads what decides of a NodePool's nodes beside its requirements.
+
+Of its node class, what it reserves on nodes and in which zones it has subnets; of itself, whether nodes have fabric adapters and how
+long they live.
+"""
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
 from holdfast.policies.clusters import cluster_of, clusters_of, is_one_cluster
@@ -26,6 +31,8 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import EFA_NODE, EFA_NODE_VALUE
+from holdfast.scheduling.quantities import DurationError, parse_duration
 from holdfast.scheduling.reachability.machine_capacity import KubeletSettings, MachineCapacity
 from holdfast.scheduling.reachability.messages import NO_AUTO_MODE, MessageTemplate
 from holdfast.scheduling.reachability.node_labels import Provisioner
@@ -37,6 +44,10 @@ NODE_CLASSES: Final = {
     "karpenter.azure.com": (Provisioner.NAP, "azure"),
     "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
 }
+#: The chart of EFA's device plugin.
+_EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
+#: Jobs on nodes that live shorter than this restart so often that they may never end.
+_SHORT_LIFE: Final = timedelta(hours=1)
 _AUTO_MODE: Final = "eks.amazonaws.com"
 #: The node class that clouds make themselves.
 _MADE_BY_CLOUD: Final = "default"
@@ -213,3 +224,30 @@ def disallowed_sizes(
         allowed = texts_at(each.props, "parameters", _ALLOWED_SIZES, "value")
         if isinstance(allowed, frozenset) and names - {size.lower() for size in allowed}:
             yield f"whether PolicyAssignment {each.logical_name!r}, which allows some sizes only, lets its machines be created is not judged"
+
+
+def fabric_adapters(node_pool: StackResource, resources: Sequence[StackResource]) -> bool | Unknown:
+    """Return whether its nodes have the fabric adapters of their machines.
+
+    On AWS, Karpenter attaches them for pods that request some; what makes them a resource of the node is EFA's device plugin. Where
+    the program installs that by its chart on nodes with our label, the label decides.
+    """
+    label = text_at(node_pool.props, "spec", "template", "metadata", "labels", EFA_NODE)
+    if label == EFA_NODE_VALUE or not is_on_aws(node_pool):
+        return label == EFA_NODE_VALUE
+    decides = any(
+        chart_of(each) == _EFA_PLUGIN and EFA_NODE in str(at(each.props, "values"))
+        for each in of_type(resources, RELEASE)
+    )
+    return False if decides and label is not UNKNOWN else UNKNOWN
+
+
+def short_life(node_pool: StackResource) -> Iterator[str]:
+    """Yield that its nodes end so soon that jobs on them may never end."""
+    expiry = text_at(node_pool.props, "spec", "template", "spec", "expireAfter")
+    try:
+        is_short = isinstance(expiry, str) and parse_duration(expiry) < _SHORT_LIFE
+    except DurationError:
+        return
+    if is_short:
+        yield f"its nodes live {expiry} (`expireAfter`): whether jobs that restart so often ever end is not known"
