@@ -17,12 +17,12 @@ ACCEPTS_FROM: Final = f"{PLATFORM}.acceptsFrom"
 
 
 def accepted_cluster_problems(document: Json) -> Iterator[Problem]:
-    """The namespaces that a document does not have, what two clusters have in common, and two stores for one namespace."""
+    """The namespaces that a document does not have, and what two clusters have in common."""
     namespaces = read_parts(NamespaceSection, document.get("namespaces"))
     accepted = read_parts(AcceptedClusterSection, document.get("acceptsFrom", []))
     yield from duplicate_name_problems(accepted.names, "cluster", ACCEPTS_FROM)
     issuers: dict[str, int] = {}
-    stores: dict[str, tuple[int, str]] = {}
+    homes: dict[str, int] = {}
     for index, cluster in accepted.items.items():
         at = f"{ACCEPTS_FROM}[{index}]"
         yield from training_namespace_problems(cluster.namespaces, namespaces, f"{at}.namespaces")
@@ -33,12 +33,12 @@ def accepted_cluster_problems(document: Json) -> Iterator[Problem]:
                 allowed="each cluster once",
                 fix="Write all its namespaces in one entry.",
             )
-        for namespace in cluster.namespaces if cluster.checkpoints else ():
-            first, store = stores.setdefault(namespace, (index, cluster.checkpoints or ""))
-            if store != cluster.checkpoints:
+        for namespace in cluster.namespaces:
+            first = homes.setdefault(namespace, index)
+            if first != index:
                 yield Problem(
-                    field=f"{at}.checkpoints",
-                    value=f"{format_value(cluster.checkpoints)} for {namespace}, which has {format_value(store)} in {ACCEPTS_FROM}[{first}]",
-                    allowed="one store for each namespace",
-                    fix="Accept the jobs of one of the two in another namespace, or leave out checkpoints for one.",
+                    field=f"{at}.namespaces",
+                    value=f"{namespace}, also in {ACCEPTS_FROM}[{first}]",
+                    allowed="each namespace once: its copies are not protected from the controller of another home",
+                    fix="Accept the jobs of one of the two in another namespace.",
                 )

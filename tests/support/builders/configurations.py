@@ -44,7 +44,7 @@ HOMES: tuple[Document, ...] = (
     {
         "name": "westeurope",
         "issuer": "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/",
-        "namespaces": ["vision", "tabular"],
+        "namespaces": ["tabular"],
     },
 )
 

@@ -150,7 +150,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an image mirror without a host": wrong(".mirror.images", "mirror", "registry's host"),
     # jobs of other clusters
     "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
-    "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1", "issuer": f"{HOME['issuer']}0"}], "`acceptsFrom: [{name: us-east-1"),
+    "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1", "issuer": f"{HOME['issuer']}0", "namespaces": ["tabular"]}], "`acceptsFrom: [{name: us-east-1"),
     "an issuer without https": wrong(".acceptsFrom[0].issuer", [{**HOME, "issuer": "oidc.eks.us-east-1.amazonaws.com/id/0"}], "Write the output issuer", at=".acceptsFrom"),
     "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
 }  # fmt: skip

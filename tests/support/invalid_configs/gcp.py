@@ -144,8 +144,8 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a link to a network": brought("network", f"https://www.googleapis.com/compute/v1/{BROUGHT['network']}", f'Write "{BROUGHT["network"]}".'),
     "one range for pods and Services": brought("servicesRange", "pods", "Write another secondary range"),
     "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
-    "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1"}], "in one entry", at=".acceptsFrom"),
-    "two clusters with one name": wrong(".acceptsFrom[1].name", [HOME, {**HOME, "issuer": "https://other.example.com"}], "Rename", at=".acceptsFrom"),
-    "two stores for a namespace": wrong(".acceptsFrom[1].checkpoints", [{**HOME, "checkpoints": "acme/holdfast/one"}, {**HOME, "name": "us-west-1", "issuer": "https://other.example.com", "checkpoints": "acme/holdfast/two"}], "in another namespace", at=".acceptsFrom"),
+    "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1", "namespaces": ["tabular"]}], "in one entry", at=".acceptsFrom"),
+    "two clusters with one name": wrong(".acceptsFrom[1].name", [HOME, {**HOME, "issuer": "https://other.example.com", "namespaces": ["tabular"]}], "Rename", at=".acceptsFrom"),
+    "two homes of a namespace": wrong(".acceptsFrom[1].namespaces", [HOME, {**HOME, "name": "us-west-1", "issuer": "https://other.example.com"}], "in another namespace", at=".acceptsFrom"),
     "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
 }  # fmt: skip
