@@ -113,20 +113,22 @@ class Connection:
         started = asyncio.get_running_loop().time()
         status = 0
         try:
-            headers = {"Accept": JSON, "Content-Type": content_type, **await self._bearer.header()}
-            async with self._opened().request(
-                method,
-                f"{self._access.server}{path}",
-                params=query,
-                data=data,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-            ) as answer:
-                status = answer.status
-                if status >= _REFUSED:
-                    raise self._api_error(answer, await answer.read())
-                yield answer
+            # Around the exchange of a token, too: no write may be sent when another replica may lead.
+            async with asyncio.timeout(timeout.total):
+                headers = {"Accept": JSON, "Content-Type": content_type, **await self._bearer.header()}
+                async with self._opened().request(
+                    method,
+                    f"{self._access.server}{path}",
+                    params=query,
+                    data=data,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                ) as answer:
+                    status = answer.status
+                    if status >= _REFUSED:
+                        raise self._api_error(answer, await answer.read())
+                    yield answer
         except (
             aiohttp.ClientError,
             TimeoutError,

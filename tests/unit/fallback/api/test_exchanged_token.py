@@ -60,10 +60,12 @@ class Services:
     rejected: set[str] = field(default_factory=set[str])
     received: list[str] = field(default_factory=list[str])
     made: int = 0
+    reached: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if request.path.startswith("/api"):
+            self.reached += 1
             bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
             status = 401 if bearer in self.rejected else 200
             return web.json_response({"who": bearer, "message": "Unauthorized"}, status=status)
@@ -176,6 +178,25 @@ async def test_a_service_that_refuses_is_asked_every_ten_seconds_at_most(tmp_pat
                 "what was sent is a secret, even if the answer repeats it"
             )
     assert len(found.received) == 2, "each of 20 requests fails at once"
+
+
+@in_event_loop
+async def test_a_request_is_not_sent_when_its_time_has_passed_in_the_exchange(tmp_path: Path) -> None:
+    async with services() as found:
+        found.gate.clear()
+        (tmp_path / "token").write_text("of-home")
+        access = ApiAccess(
+            server=f"{found.address}/api", token_file=tmp_path / "token", exchange=found.exchange()
+        )
+        connection = Connection(lambda: access)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(Unreachable):
+            await connection.request("PATCH", "/x", body={}, seconds=0.2)
+        took = asyncio.get_running_loop().time() - began
+        await connection.close()
+        found.gate.set()
+    assert took < 5, "another replica may lead by then: the exchange alone may take 20 seconds"
+    assert found.reached == 0, "the write has not been sent"
 
 
 @in_event_loop
