@@ -112,7 +112,7 @@ class _ExchangedToken:
             self._session = None
 
     async def _renew(self) -> None:
-        self._tried_at = self._clock()
+        began = self._clock()
         try:
             made = await self._exchange()
         except ExchangeError as error:
@@ -120,9 +120,12 @@ class _ExchangedToken:
             if self._clock() < self._ends_at:
                 _log.warning("%s; the last one is valid for some time", self._failure)
             return
+        finally:
+            # When it ended: otherwise each request that waited for a slow service would ask it again, one after the other.
+            self._tried_at = self._clock()
         self._token = made.token
         before = min(_RENEWED_BEFORE_SECONDS, _RENEWED_BEFORE * made.seconds)
-        self._ends_at = self._tried_at + made.seconds
+        self._ends_at = began + made.seconds
         self._renew_at = self._ends_at - before
         self._failure = "the exchanged token has expired"
 

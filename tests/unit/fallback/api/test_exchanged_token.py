@@ -181,6 +181,21 @@ async def test_a_service_that_refuses_is_asked_every_ten_seconds_at_most(tmp_pat
 
 
 @in_event_loop
+async def test_requests_that_wait_for_a_service_that_does_not_answer_fail_together(tmp_path: Path) -> None:
+    async with services(status=503, body=b"") as found, exchanged(found, tmp_path) as each:
+        found.gate.clear()
+        waiting = asyncio.gather(*(each.token() for _ in range(3)), return_exceptions=True)
+        while not found.received:
+            await asyncio.sleep(0.01)
+        each.clock[0] += 20
+        found.gate.set()
+        assert all(isinstance(failed, ExchangeError) for failed in await waiting), "none has a token"
+        assert len(found.received) == 1, (
+            "the second and third would wait as long as the first, one after the other"
+        )
+
+
+@in_event_loop
 async def test_a_request_is_not_sent_when_its_time_has_passed_in_the_exchange(tmp_path: Path) -> None:
     async with services() as found:
         found.gate.clear()
