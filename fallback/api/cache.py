@@ -109,14 +109,16 @@ class Cache(Generic[T]):
             return
         self._set(name, after, keys, (uid, version), is_own=is_own)
 
-    def refresh(self, obj: Json) -> None:
+    def refresh(self, obj: Json, *, is_own: bool = True) -> None:
         """Store the response of the controller's own write, before the watch delivers it.
+
+        `is_own`: the object has no other change, since the write required the version that is known.
 
         An object that is not known any more stays unknown: it may have been deleted since.
         """
         known = self._marks.get(name_of(obj))
         if known is not None and known[0] == text(metadata_of(obj).get("uid")):
-            self.put(obj, is_own=True)
+            self.put(obj, is_own=is_own)
 
     def remove(self, obj: Json) -> None:
         """Store an object's last version, then remove it."""

@@ -37,7 +37,7 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.state import JobState, write_state
 from holdfast.scheduling.frozen import replace
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.taints import Taint
 
@@ -238,7 +238,8 @@ class ActionExecutor:
                 raise JobChanged(error.status, error.reason, error.message) from error
             raise
         # The watch delivers it soon; until then no decision may be based on the previous version.
-        self._caches.jobs[key.kind].refresh(answer)
+        is_fenced = "resourceVersion" in mapping(patch.get("metadata"))
+        self._caches.jobs[key.kind].refresh(answer, is_own=is_fenced)
         return answer
 
     async def _require_suspended(self, context: JobContext) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
 from holdfast.fallback.api.objects import annotations_of
 from holdfast.fallback.jobs.kinds import KINDS
@@ -19,6 +20,7 @@ from holdfast.fallback.reconciler.action_executor import (
     ReservationManager,
     SuspensionIncomplete,
 )
+from holdfast.fallback.reconciler.cached_objects import CachedJob
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.pod_shapes import PodShape
@@ -42,6 +44,7 @@ from holdfast.scheduling.labels import (
     RESERVATION_NAMESPACE,
     RESERVED_FOR,
     STATE,
+    STOP,
     SUSPENDED_FOR,
     TRAINING,
 )
@@ -274,6 +277,28 @@ async def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> No
     await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
     assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
     assert CHECKPOINT_REQUESTED in annotations_of(fixture.job()), "and then it is on record"
+
+
+@in_event_loop
+async def test_a_request_for_a_checkpoint_does_not_hide_what_a_user_has_just_written() -> None:
+    fixture = ExecutorFixture(jobset())
+    context = await fixture.observe()
+    changes = list[Change[CachedJob]]()
+    fixture.caches.jobs["JobSet"].add_handler(changes.append)
+    await fixture.actor.execute(context, (WriteState(state=STATE_NOW),))
+    assert [each.is_own for each in changes] == [True], (
+        "a write under the version that is known has no other change"
+    )
+    job = fixture.job()
+    stopped: Json = {**obj(job["metadata"]), "annotations": {**annotations_of(job), STOP: "true"}}
+    await fixture.api.put(JOBSET, {**job, "metadata": stopped})
+    await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
+    assert [each.is_own for each in changes] == [True, False], "a stop is reconciled at once"
+    cached = fixture.caches.job(context.key)
+    assert cached is not None, "it is there"
+    assert STOP in annotations_of(cached.read()), (
+        "the response has the stop, which the watch does not deliver again"
+    )
 
 
 @in_event_loop
