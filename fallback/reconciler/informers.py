@@ -25,6 +25,7 @@ from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.cached_objects import CachedJob
 from holdfast.fallback.reconciler.caches import JOBSET_PODS, Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.fallback.reconciler.urgency import is_urgent_child, is_urgent_pod
@@ -134,8 +135,8 @@ def enqueue_on_change(
 ) -> None:
     """Call `enqueue` with each job for which a change may lead to an action, after each change.
 
-    `enqueue_soon` is called with the others that it affects (`urgency.py`), and for the controller's own writes: what follows from
-    one is decided with it, or waits for an operator.
+    `enqueue_soon` is called with the others that it affects (`urgency.py`), and for the controller's own writes to a job that runs:
+    what follows from one is decided with it, or waits for an operator. No operator reports on a job that stays suspended.
     `enqueue_soon` is called with the jobs with a `max-cost` on a node on which a pod has begun or ended. Only their parts of the
     node differ: they are counted at once, and no decision depends on them but when `max-cost` is reached.
     """
@@ -164,7 +165,7 @@ def enqueue_on_change(
             cache,
             lambda change, kind=kind: (JobKey(kind, *change.name),),
             read=lambda job: job.content,
-            is_urgent=lambda change: not change.is_own,
+            is_urgent=lambda change: not change.is_own or _stays_suspended(change),
         )
     for kind, cache in caches.children.items():
         # A Job's status repeatedly counts its ready pods, which the controller does not read.
@@ -189,6 +190,11 @@ def enqueue_on_change(
     on(caches.placeholders, lambda change: _held_for(caches, change))
     for cache in (*caches.pods.values(), caches.placeholders):
         cache.add_handler(lambda change: _enqueue_sharing(caches, change, enqueue_soon))
+
+
+def _stays_suspended(change: Change[CachedJob]) -> bool:
+    before, after = change.before, change.after
+    return before is not None and after is not None and before.suspended and after.suspended
 
 
 def _parents(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:

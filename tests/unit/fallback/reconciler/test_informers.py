@@ -160,3 +160,29 @@ def test_a_status_that_counts_pods_enqueues_no_job_and_its_version_is_known(job:
     assert obj(cached.read()["metadata"])["resourceVersion"] == "42", "or the next write would be a conflict"
     caches.jobs[key.kind].put({**later, "spec": {**obj(job["spec"]), "suspend": True}})
     assert enqueued == [key], "every other change is reconciled"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "is_urgent"),
+    [(False, False, False), (False, True, False), (True, False, False), (True, True, True)],
+)
+def test_what_the_controller_writes_itself_is_reconciled_at_once_only_if_no_operator_reports_on_it(
+    was: bool, becomes: bool, is_urgent: bool
+) -> None:
+    caches, urgent, soon = Caches(), list[JobKey](), list[JobKey]()
+    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    cache = caches.jobs["JobSet"]
+
+    def version(number: int, suspend: bool) -> Json:
+        job = jobset(suspend=suspend, annotations={"version": str(number)})
+        return {**job, "metadata": {**obj(job["metadata"]), "resourceVersion": str(number)}}
+
+    cache.put(version(1, was))
+    enqueue_on_change(caches, urgent.append, soon.append)
+    cache.refresh(version(2, becomes))
+    key = JobKey("JobSet", NAMESPACE, "train")
+    assert (urgent, soon) == (([key], []) if is_urgent else ([], [key])), (
+        "a suspended job only waits for the controller"
+    )
+    cache.put(version(3, becomes))
+    assert urgent[-1:] == [key], "what others write is reconciled at once"
