@@ -71,6 +71,9 @@ class NodeSharing:
         for key in keys:
             shared.put(key, self._caches.pods_of_on(key, node))
         self._changed(node, keys.union(shared.jobs))
+        if not shared.jobs:
+            # Pods often outlive a node that is lost, so no change of the node comes that would remove its parts.
+            self._nodes.pop(node, None)
 
     def _jobs_of_placeholder(self, pod: Json) -> Iterable[JobKey]:
         return [key for uid in reserved_for_uids(("", ""), pod) for key in self._caches.keys_with_uid(uid)]

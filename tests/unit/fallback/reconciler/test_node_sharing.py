@@ -1,6 +1,6 @@
 """The parts of a node are those of the pods on it, whatever has changed in which order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from hypothesis import given, settings
@@ -80,3 +80,22 @@ def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
             assert now == before or on in told, "the time until now counts by the parts of before"
             parts[on] = now
     assert len(sharing) <= len(NODES), "no other node was asked for"
+
+
+def test_the_parts_of_a_lost_node_are_forgotten_with_its_last_pod() -> None:
+    caches = Caches()
+    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+
+    def changed(on: str, keys: Iterable[JobKey]) -> None:
+        for key in keys:
+            sharing.part(on, key)
+
+    sharing = NodeSharing(caches, changed)
+    for number in range(3):
+        name = f"n-{number}"
+        put_node(caches, "", name, 4)
+        put_pod(caches, "a", name, 1)
+        assert sharing.part(name, KEYS[0]) == 1.0, "the job is alone there"
+        caches.nodes.retain(set())
+        caches.pods[POD_LABELS[0]].retain(set())
+    assert len(sharing) == 0, "a controller that runs for months sees many spot nodes come and go"
