@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -97,8 +98,11 @@ class WebhookNotifier:
 
     def check(self) -> None:
         """Log what is wrong with the URL at the start, before there is anything to notify about."""
-        if self._url_file is None or not self._url_file.exists():
+        if self._url_file is None:
             return
+        with suppress(OSError):  # as for a folder that cannot be read: the error is logged below
+            if not self._url_file.exists():
+                return
         try:
             self._url()
         except _Refused as error:

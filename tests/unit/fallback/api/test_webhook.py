@@ -185,6 +185,15 @@ def test_a_wrong_url_is_named_at_the_start(
     assert SECRET not in caplog.text, "the URL is a secret"
 
 
+def test_a_file_of_the_url_that_cannot_be_looked_up_is_named_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    WebhookNotifier(tmp_path / ("x" * 300)).check()
+    assert "people will not be notified" in caplog.text, (
+        "a folder that cannot be read does not end the controller"
+    )
+
+
 def test_a_notification_that_raises_anything_is_dropped_and_the_next_one_sent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
