@@ -36,7 +36,7 @@ def deadline_of(job: Json, pods: Iterable[Json]) -> Deadline | None:
     return Deadline(
         finish_by=finish_by,
         work=work,
-        progress=_progress(job, pods),
+        progress=progress_of(job, pods),
         done_before=min(work, _done_before(job)),
     )
 
@@ -58,13 +58,8 @@ def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
     The program reports a share of the whole work, of which a copy has done only what its job had not done before.
     """
     work = _work(job)
-    progress = None if work is None else _progress(job, pods)
+    progress = None if work is None else progress_of(job, pods)
     return None if work is None or progress is None else max(_NOTHING, work * progress - _done_before(job))
-
-
-def progress_of(job: Json, pods: Iterable[Json]) -> float | None:
-    """Return the share of its work that a job's program reports; None if it reports nothing."""
-    return _progress(job, pods)
 
 
 def work_done_annotation(pace: Pace | None) -> Mapping[str, str]:
@@ -117,8 +112,11 @@ def _duration(job: Json, name: str) -> timedelta | None:
         return None
 
 
-def _progress(job: Json, pods: Iterable[Json]) -> float | None:
-    """The largest share that a pod reports, or the job itself: several pods of a gang may report, some of them later."""
+def progress_of(job: Json, pods: Iterable[Json]) -> float | None:
+    """Return the largest share of the work that a pod reports, or the job itself; None if none does.
+
+    Several pods of a gang may report, some of them later.
+    """
     reports = [_share(pod) for pod in pods if not metadata_of(pod).get("deletionTimestamp")]
     return max((each for each in reports if each is not None), default=_share(job))
 

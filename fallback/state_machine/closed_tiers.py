@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.actions import Step
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
@@ -16,6 +14,7 @@ from holdfast.fallback.state_machine.spending_limits import (
     other_tier,
 )
 from holdfast.fallback.state_machine.state import JobState, Purpose
+from holdfast.scheduling.frozen import replace
 
 
 def kept_from_lower_tiers(

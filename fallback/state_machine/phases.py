@@ -52,7 +52,7 @@ from holdfast.fallback.state_machine.spending_limits import (
     spending_warnings,
 )
 from holdfast.fallback.state_machine.state import JobState, OutageKind, Phase, Purpose
-from holdfast.fallback.state_machine.stops import step_taken_over
+from holdfast.fallback.state_machine.stops import MOVES, step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     current_tier,
@@ -244,7 +244,7 @@ def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy
         return Step(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
     if cluster_of(state.pool):
         return go_away(state, observation)
-    is_move = state.purpose in _MOVES
+    is_move = state.purpose in MOVES
     resumed = (
         new_tier_visit(state, observation, pool=state.pool, rank=state.rank, entered_by_failback=is_bought)
         if is_move
@@ -341,8 +341,6 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
     return (JobEvent(reason=EventReason.SLOW_SUSPENSION, message=message, is_warning=True, is_standing=True),)
 
 
-_MOVES: Final = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
-
 # The limits for evictions apply long before; this limit ends failures that only look like evictions.
 MAX_RECREATIONS: Final = 10
 
@@ -392,7 +390,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         reason=EventReason.MOVED,
         message=f"The job that failed is created again on {recreated.pool}, from its latest checkpoint.",
     )
-    is_move = below is not None or (state.suspended_by_us and state.purpose in _MOVES)
+    is_move = below is not None or (state.suspended_by_us and state.purpose in MOVES)
     return Step(
         state=recreated,
         actions=(Recreate(state=recreated, pool=recreated.pool),),

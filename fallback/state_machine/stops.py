@@ -5,6 +5,8 @@ From then on the controller neither resumes nor moves the job, at whatever point
 
 from __future__ import annotations
 
+from typing import Final
+
 from holdfast.fallback.policy.policy import cluster_of, home_pool
 from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
@@ -18,7 +20,8 @@ from holdfast.fallback.state_machine.tier_visit import (
 )
 from holdfast.scheduling.labels import FOLLOWS, STOP
 
-_MOVES = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
+#: The purposes of a suspension after which the job is on another tier.
+MOVES: Final = frozenset({Purpose.FAILOVER, Purpose.FAILBACK})
 
 
 def stopped_state(state: JobState, observation: Observation) -> JobState:
@@ -27,7 +30,7 @@ def stopped_state(state: JobState, observation: Observation) -> JobState:
     A job that is in another cluster, or on its way there, is resumed in its own: on the tier that its template selects.
     """
     elsewhere = cluster_of(state.pool) and observation.pool
-    if elsewhere or (state.suspended_by_us and state.purpose in _MOVES):
+    if elsewhere or (state.suspended_by_us and state.purpose in MOVES):
         pool = observation.pool if elsewhere and observation.pool else state.pool
         entered = new_tier_visit(state, observation, pool=pool, rank=state.rank)
         state = with_expected_restart(entered, state, observation)
