@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from holdfast.fallback.api.addresses import address_fault
+from holdfast.fallback.api.addresses import ADDRESSES, address_fault
 from holdfast.fallback.api.objects import text
 from holdfast.fallback.api.token_exchange import TokenExchange, exchange_of
 from holdfast.scheduling.errors import ConfigError
@@ -19,9 +19,6 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 # Where Kubernetes mounts a pod's own token and the API server's certificates.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-# Without TLS only on the same machine, as with `kubectl proxy`.
-_ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +114,7 @@ def from_kubeconfig(path: Path) -> ApiAccess:
         fix = "Use a kubeconfig with a certificate, a token or a tokenFile."
         raise _config_error("users[].user", "exec or auth-provider", "certificate, token, tokenFile", fix)
     server = text(cluster.get("server"))
-    if not server.startswith(_ADDRESSES):
+    if not server.startswith(ADDRESSES):
         allowed = "an https:// address, or http:// to this machine"
         raise _config_error("clusters[].cluster.server", server or "nothing", allowed, f"Fix {path}.")
     if (fault := address_fault(server)) is not None:

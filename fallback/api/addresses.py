@@ -3,7 +3,11 @@
 The resolver raises UnicodeError for a host that cannot be a DNS name, which no caller takes for a server that does not answer.
 """
 
+from typing import Final
 from urllib.parse import urlsplit
+
+#: How the address of a server begins that gets a secret: without TLS only on the same machine, as with `kubectl proxy`.
+ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")
 
 
 def address_fault(address: str) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 from urllib.parse import quote, urlencode, urlsplit
 
+from holdfast.fallback.api.addresses import ADDRESSES, address_fault
 from holdfast.fallback.api.objects import moment, text
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
@@ -35,9 +36,6 @@ _GKE_SCOPES: Final = (
 # What the federated token is for: the other request.
 _IMPERSONATION_SCOPE: Final = "https://www.googleapis.com/auth/iam"
 _LIFETIME_SECONDS: Final = 3600
-
-# Without TLS only on the same machine.
-_ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://localhost:")
 
 _MOST_CHARACTERS: Final = 400
 
@@ -193,11 +191,11 @@ def _required(found: Json, name: str) -> str:
 
 def _address(found: Json, name: str) -> str:
     value = _required(found, name)
-    if not value.startswith(_ADDRESSES):
+    if not value.startswith(ADDRESSES) or address_fault(value) is not None:
         raise ConfigError.of(
             field=f"{EXTENSION} {name}",
             value=value,
-            allowed="an https:// address, or http:// to this machine",
+            allowed="an https:// address with a host, or http:// to this machine",
             fix="Update the stack of the other cluster.",
         )
     return value
@@ -237,7 +235,7 @@ def _token(answer: Json, name: str) -> str:
 def _seconds(value: JsonValue) -> float:
     try:
         return float(value)  # pyright: ignore[reportArgumentType]  # what is no number is refused here
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ExchangeError("the answer does not say how long the token is valid") from None
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 
-from holdfast.fallback.api.addresses import address_fault
+from holdfast.fallback.api.addresses import ADDRESSES, address_fault
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.event_recorder import ObjectEvent
 from holdfast.fallback.state_machine.events import EventReason
@@ -36,9 +36,6 @@ _MOST_CHARACTERS: Final = 2000
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _SUCCESS: Final = range(200, 300)
-
-#: Without TLS only on the same machine.
-_ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://localhost:")
 
 _ALLOWED: Final = (
     "the address of a webhook, such as https://hooks.slack.com/services/..., or http:// to this machine"
@@ -172,7 +169,7 @@ class WebhookNotifier:
             raise _Refused(
                 _url_problem(self._url_file, f"no readable text ({type(error).__name__})")
             ) from None
-        fault = address_fault(url) if url.startswith(_ADDRESSES) else "no address that begins with https://"
+        fault = address_fault(url) if url.startswith(ADDRESSES) else "no address that begins with https://"
         if fault is not None:
             raise _Refused(_url_problem(self._url_file, fault))
         return url

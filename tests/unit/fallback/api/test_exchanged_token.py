@@ -242,6 +242,7 @@ async def test_a_token_that_the_api_server_rejects_is_exchanged_again_but_not_wi
 _BAD: Final[dict[str, tuple[int, bytes, str]]] = {
     "no token": (200, b"{}", "no access_token"),
     "no time": (200, b'{"access_token": "x"}', "how long"),
+    "a time beyond all": (200, b'{"access_token": "x", "expires_in": %s}' % (b"9" * 400), "how long"),
     "no JSON": (200, b"<html>", "does not answer"),
     "a list": (200, b"[]", "no access_token"),
     "a redirect": (302, b"", "status 302"),

@@ -273,6 +273,7 @@ def _without(*path: str) -> Callable[[Json], Json]:
         ),
         *(_without("entra", field)(_ENTRA) for field in ("authority", "tenantId", "clientId", "scope")),
         {"entra": {**obj(_ENTRA["entra"]), "authority": "http://login.example.com"}},
+        {"entra": {**obj(_ENTRA["entra"]), "authority": "https://login..example.com"}},
     ],
 )
 def test_an_exchange_that_is_incomplete_or_sends_a_token_without_tls_is_refused(extension: Json) -> None:
