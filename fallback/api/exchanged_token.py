@@ -81,7 +81,7 @@ class _ExchangedToken:
         self._clock = clock
         self._now = now
         self._session: aiohttp.ClientSession | None = None
-        # Requests that come while one is under way wait for it.
+        # Requests that come while one is under way wait for it, unless they have a token.
         self._lock = asyncio.Lock()
         self._token = ""
         self._renew_at = self._ends_at = self._tried_at = float("-inf")
@@ -89,7 +89,8 @@ class _ExchangedToken:
 
     async def token(self) -> str:
         """Return a token that is valid. Raises ConfigError and ExchangeError."""
-        if self._clock() < self._renew_at:
+        # While one request renews a token that is valid, the others do not wait for a service that may be slow.
+        if self._clock() < (self._ends_at if self._lock.locked() else self._renew_at):
             return self._token
         async with self._lock:
             if self._clock() < self._renew_at:

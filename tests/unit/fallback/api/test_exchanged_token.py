@@ -166,6 +166,23 @@ async def test_a_token_that_cannot_be_renewed_is_used_until_it_expires(
 
 
 @in_event_loop
+async def test_requests_with_a_valid_token_do_not_wait_for_its_renewal(tmp_path: Path) -> None:
+    async with services() as found, exchanged(found, tmp_path) as each:
+        await each.token()
+        each.clock[0] += _OF_AN_HOUR - 60
+        found.gate.clear()
+        renewing = asyncio.create_task(each.token())
+        while len(found.received) < 2:
+            await asyncio.sleep(0.01)
+        waiting = asyncio.create_task(each.token())
+        done, _ = await asyncio.wait([waiting], timeout=5)
+        found.gate.set()
+        assert done, "the service may take longer than a request"
+        assert await waiting == "made-1", "the token is valid for a minute"
+        assert await renewing == "made-2", "one request renews it"
+
+
+@in_event_loop
 async def test_a_service_that_refuses_is_asked_every_ten_seconds_at_most(tmp_path: Path) -> None:
     refusal = {"error": "invalid_client", "error_description": "AADSTS700213: no match for of-home"}
     body = json.dumps(refusal).encode()
