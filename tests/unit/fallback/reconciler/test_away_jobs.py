@@ -215,6 +215,10 @@ async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
         caches.jobs["JobSet"].put(job)
         await asyncio.sleep(600)
         assert not task.done(), "home's controller moves other jobs"
-        assert not list(away.errors()), "such a record is one that is lost: the copy is taken back"
+        assert not list(away.errors()), "such a record is one that is lost"
+        found = there.get(JOBSET, "vision", "train")
+        assert found is None or found["metadata"]["annotations"][PERMIT] == "Recalled", (
+            "the copy is taken back"
+        )
     with suppress(asyncio.CancelledError):
         await task
