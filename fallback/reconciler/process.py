@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -18,6 +18,7 @@ from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import Settings
+from holdfast.scheduling.errors import ConfigError
 
 _PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _UNAVAILABLE: Final = 503
@@ -81,6 +82,9 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(fields, default=str)
 
 
+_log: Final = logging.getLogger(__name__)
+
+
 def log_to_stderr(level: str) -> None:
     """Log everything of `level` and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
@@ -95,7 +99,7 @@ async def run(settings: Settings) -> None:
     """
     metrics = Metrics()
     connection = Connection(settings.access, seen=_observe_requests(metrics))
-    others = {name: Connection(access) for name, access in settings.other_clusters().items()}
+    others = other_connections(settings)
     controller = Controller(settings, connection, metrics, Fence(_boot_clock), others=others)
     try:
         async with serve_http(
@@ -105,6 +109,19 @@ async def run(settings: Settings) -> None:
     finally:
         for each in (connection, *others.values()):
             await each.close()
+
+
+def other_connections(settings: Settings) -> Mapping[str, Connection]:
+    """Return the connections to other clusters. One whose kubeconfig is invalid is no reason to leave the jobs at home alone."""
+    found: dict[str, Connection] = {}
+    for name, access in settings.other_clusters().items():
+        try:
+            found[name] = Connection(access)
+        except ConfigError:
+            _log.exception(
+                "cluster %s is not reached: its tiers are skipped, and copies there are left alone", name
+            )
+    return found
 
 
 async def _until_signalled(running: "asyncio.Task[None]") -> None:

@@ -27,6 +27,10 @@ def test_retry_after_is_a_minimum() -> None:
     assert len(waits) > 10, "clients that were refused in one second do not come back in one second"
 
 
+def test_retry_after_is_limited() -> None:
+    assert Backoff(chance=random.Random(1)).seconds(999_999) <= 450, "a server may ask for eleven days"
+
+
 def test_a_success_resets_the_backoff() -> None:
     backoff = Backoff(first=0.5, most=30, chance=random.Random(1))
     for _ in range(10):

@@ -8,9 +8,10 @@ import aiohttp
 import pytest
 
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics
-from holdfast.fallback.reconciler.process import JsonFormatter, serve_http
+from holdfast.fallback.reconciler.process import JsonFormatter, other_connections, serve_http
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json
 from tests.support.coroutines import in_event_loop
 
 
@@ -55,6 +56,28 @@ def test_invalid_options_are_rejected_with_the_allowed_values(
     with pytest.raises(SystemExit):
         parse_settings(arguments, {})
     assert arguments[-1] in capsys.readouterr().err, "the text names what was given"
+
+
+async def _reached(*arguments: str) -> set[str]:
+    found = other_connections(parse_settings(arguments, {}))
+    for each in found.values():
+        await each.close()
+    return set(found)
+
+
+@in_event_loop
+async def test_another_cluster_with_an_invalid_kubeconfig_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    user: Json = {"name": "home", "user": {"token": "a"}}
+    cluster: Json = {"name": "there", "cluster": {"server": "https://127.0.0.1:1"}}
+    context: Json = {"name": "there", "context": {"cluster": "there", "user": "home"}}
+    valid: Json = {"users": [user], "clusters": [cluster], "contexts": [context], "current-context": "there"}
+    (tmp_path / "east").write_text(json.dumps(valid))
+    (tmp_path / "west").write_text("clusters: 7")
+    options = [f"--cluster={name}={tmp_path / name}" for name in ("east", "west", "gone")]
+    assert await _reached(*options) == {"east"}, "the jobs at home move on without the others"
+    assert [each.args for each in caplog.records] == [("west",), ("gone",)], "each is in the log"
 
 
 def test_a_log_line_is_one_object_with_its_fields_and_exception() -> None:
