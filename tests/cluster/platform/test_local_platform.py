@@ -120,6 +120,8 @@ def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
     assert unmet_by_walk(seen) == [], "the scenario went as it should"
 
 
+# It takes two minutes; the steps of the scenario are unit tests.
+@pytest.mark.soak
 def test_a_jobset_keeps_its_deadline_and_the_plugin_shows_it(
     platform: Platform, workspace: Workspace, tmp_path: Path
 ) -> None:
