@@ -190,14 +190,19 @@ def test_system_pools_of_aks_are_not_for_jobs() -> None:
     assert len(all_pools(stack)) == 3, "a ladder may still name the others"
 
 
-def unmodeled(group: str, *keys: str, **spec: Value) -> tuple[str, ...]:
-    """What is not judged of a NodePool with requirements on these labels, whose node class is of that API group."""
-    pool = node_pool("a100", *({"key": key, "operator": "Exists"} for key in keys))
+def pool_of(group: str, *requirements: Value, **spec: Value) -> PoolFacts:
+    """What is read of a NodePool with these requirements, whose node class is of that API group."""
+    pool = node_pool("a100", *requirements)
     template = at(pool.props, "spec", "template", "spec")
     assert isinstance(template, dict), "a NodePool"
     template.update(nodeClassRef={"group": group}, **spec)
     (read,) = declared_pools([pool])
-    return read.facts.unmodeled
+    return read.facts
+
+
+def unmodeled(group: str, *keys: str, **spec: Value) -> tuple[str, ...]:
+    """What is not judged of a NodePool with requirements on these labels, whose node class is of that API group."""
+    return pool_of(group, *({"key": key, "operator": "Exists"} for key in keys), **spec).unmodeled
 
 
 @pytest.mark.parametrize(
@@ -219,16 +224,6 @@ def test_pool_with_a_requirement_on_a_kept_label_that_its_provider_lacks_is_not_
 ) -> None:
     named = any(key in each for each in unmodeled(group, key))
     assert named is is_named, "Karpenter rejects the pool, or the requirement chooses no machine"
-
-
-def pool_of(group: str, *requirements: Value) -> PoolFacts:
-    """What is read of a NodePool with a node class of this group."""
-    pool = node_pool("a100", *requirements)
-    template = at(pool.props, "spec", "template", "spec")
-    assert isinstance(template, dict), "a NodePool"
-    template["nodeClassRef"] = {"group": group}
-    (read,) = declared_pools([pool])
-    return read.facts
 
 
 @pytest.mark.parametrize(
