@@ -160,8 +160,12 @@ class Connection:
         except ConfigError:
             return  # the files are being replaced: keep the previous ones
         if access != self._access:
-            await self.close()
-            self._access, self._ssl, self._bearer = access, context, BearerToken(access)
+            session, bearer = self._session, self._bearer
+            self._access, self._ssl, self._session = access, context, None
+            self._bearer = BearerToken(access)
+            await bearer.close()
+            if session is not None:
+                await session.close()
 
     def _api_error(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
         if answer.status == _UNAUTHORIZED:

@@ -12,6 +12,7 @@ import aiohttp
 
 from holdfast.fallback.api.access import ApiAccess, read_token
 from holdfast.fallback.api.token_exchange import AccessToken, ExchangeError, ExchangeRequest, refusal
+from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue, mapping
 
 # A kubelet replaces a pod's token long before it expires; the old one stays valid for minutes.
@@ -51,7 +52,7 @@ class BearerToken:
     async def header(self) -> Mapping[str, str]:
         """Return the header, none for an access by certificate.
 
-        Raises ConfigError if the file cannot be read, ExchangeError if its token cannot be exchanged.
+        Raises ConfigError if the file cannot be read, ExchangeError if its token cannot be read or exchanged.
         """
         if self._exchanged is not None:
             return {"Authorization": f"Bearer {await self._exchanged.token()}"}
@@ -88,7 +89,7 @@ class _ExchangedToken:
         self._failure = "its token is not exchanged yet"
 
     async def token(self) -> str:
-        """Return a token that is valid. Raises ConfigError and ExchangeError."""
+        """Return a token that is valid. Raises ExchangeError."""
         # While one request renews a token that is valid, the others do not wait for a service that may be slow.
         if self._clock() < (self._ends_at if self._lock.locked() else self._renew_at):
             return self._token
@@ -116,7 +117,7 @@ class _ExchangedToken:
         began = self._clock()
         try:
             made = await self._exchange()
-        except ExchangeError as error:
+        except (ConfigError, ExchangeError) as error:
             self._failure = f"its token cannot be exchanged: {error}"
             if self._clock() < self._ends_at:
                 _log.warning("%s; the last one is valid for some time", self._failure)

@@ -106,9 +106,13 @@ class GoogleExchange:
             body=json.dumps(wanted).encode(),
             bearer=_token(federated, "access_token"),
         )
-        return AccessToken(
-            token=_token(granted, "accessToken"), seconds=_time(granted.get("expireTime")) - now
-        )
+        seconds = _time(granted.get("expireTime")) - now
+        if seconds <= 0:
+            # Google has only just granted it.
+            raise ExchangeError(
+                f"the token expires {-seconds:.0f} s before the time of this machine: set the clock of this node"
+            )
+        return AccessToken(token=_token(granted, "accessToken"), seconds=seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,7 +218,7 @@ class RayJobKind:
         job = own.job
         history = updated_history(history, own)
         ray = with_new_failures(
-            replace(history.ray, head_unready_since=head_unready_since(history.ray, own)), own
+            replace(history.ray, head_unready_since=head_unready_since(history.ray, own)), job, own.now
         )
         history = replace(history, ray=ray)
         following = [each for each in worker_groups(job) if each.follows]

@@ -110,26 +110,27 @@ _LONGEST: Final = 300
 _MOST_NEW: Final = 16
 
 
-def with_new_failures(history: RayHistory, snapshot: Snapshot) -> RayHistory:
-    """Return the history with the failures that were counted since the last reconciliation.
+def with_new_failures(history: RayHistory, job: Json, now: datetime) -> RayHistory:
+    """Return the history with the failures that were counted since the last version of a RayJob.
 
-    Failures from before the first reconciliation are not attributed: the job's state records what is accounted for.
+    Called for every watch event: KubeRay removes the reason within milliseconds, when it starts the next attempt. Failures from
+    before the first version are not attributed: the job's state records what is accounted for.
     """
-    failed = failed_attempts(snapshot.job)
+    failed = failed_attempts(job)
     if history.failed is None or failed < history.failed:
         # A counter that has gone back belongs to another job with the same name.
         return replace(history, failed=failed, attempts=())
-    status = mapping(snapshot.job.get("status"))
+    status = mapping(job.get("status"))
     new = tuple(
         FailedAttempt(
             number=number,
-            at=snapshot.now,
+            at=now,
             reason=text(status.get("reason")) or "unknown",
             message=text(status.get("message"))[:_LONGEST],
         )
         for number in range(max(history.failed, failed - _MOST_NEW) + 1, failed + 1)
     )
-    recent = tuple(each for each in history.attempts if snapshot.now - each.at <= RETENTION)
+    recent = tuple(each for each in history.attempts if now - each.at <= RETENTION)
     return replace(history, failed=failed, attempts=(*recent, *new))
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 
-from holdfast.fallback.api.backoff import Backoff
+from holdfast.fallback.api.backoff import MOST_SECONDS, Backoff
 from holdfast.fallback.api.client import Client, RequestSender
 from holdfast.fallback.api.event_recorder import EventRecorder
 from holdfast.fallback.api.leader_election import Fence, LeaderElectionConfig, LeaderElector
@@ -162,13 +162,16 @@ class Controller:
 
     async def _keep_running(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run one task of the leader, again after an error: each of them handles its errors, and none may end the moves of jobs."""
-        backoff = Backoff()
+        backoff, clock = Backoff(), asyncio.get_running_loop().time
         while True:
+            began = clock()
             try:
                 await run()
             except Exception:  # noqa: BLE001  # as the text above says
                 _log.exception("%s failed, and begins again", name)
                 self._metrics.reconcile_errors.inc()
+                if clock() - began > MOST_SECONDS:
+                    backoff.succeed()
                 await asyncio.sleep(backoff.seconds())
             else:
                 return  # there is nothing to do

@@ -14,14 +14,17 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from holdfast.fallback.api.cache import Change
+from holdfast.fallback.api.client import RAYJOB
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
 from holdfast.fallback.jobs.node_usage import NodeUsage, used_nodes
 from holdfast.fallback.jobs.patches import recorded_state
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
+from holdfast.fallback.jobs.rayjob_status import with_new_failures
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.reconciler.cached_objects import CachedJob
 from holdfast.fallback.reconciler.caches import BY_UID, ON_NODE, RESERVED_FOR_UID, Caches
 from holdfast.fallback.reconciler.node_sharing import NodeSharing
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
@@ -147,7 +150,10 @@ class ClockJumps(Generic[K]):
 
 
 class PodHistories:
-    """The pod history of every job, updated with each watch event: a lost pod may be deleted before the next reconciliation."""
+    """The history of every job, updated with each watch event of a pod or RayJob.
+
+    Before the next reconciliation a lost pod may be deleted, and the reason of a failed attempt replaced.
+    """
 
     def __init__(self, caches: Caches, *, now: Callable[[], datetime]) -> None:
         self._caches = caches
@@ -155,6 +161,7 @@ class PodHistories:
         self._histories: dict[JobKey, PodHistory] = {}
         for cache in caches.pods.values():
             cache.add_handler(self._note)
+        caches.jobs[RAYJOB.name].add_handler(self._note_attempts)
 
     def __len__(self) -> int:
         return len(self._histories)
@@ -182,6 +189,14 @@ class PodHistories:
         self._histories[key] = with_pod(self.of(key), pod, self._now(), is_deleted=change.after is None)
         if change.after is None and self._caches.job(key) is None and not self._caches.pods_of(key):
             self.forget(key)
+
+    def _note_attempts(self, change: Change[CachedJob]) -> None:
+        if change.after is None or not change.after.follows or change.is_own:
+            return
+        key = JobKey(RAYJOB.name, *change.name)
+        history = self.of(key)
+        ray = with_new_failures(history.ray, change.after.read(), self._now())
+        self.keep(key, replace(history, ray=ray))
 
 
 # Leaders and candidates send a request every two seconds; a lease that is not renewed for this long may be taken over.

@@ -157,7 +157,11 @@ async def test_a_token_that_cannot_be_renewed_is_used_until_it_expires(
         each.clock[0] += _OF_AN_HOUR - 60
         assert await each.token() == "made-1", "a service that is down for a minute stops nothing"
         assert "503" in caplog.text, "but it is logged"
-        each.clock[0] += 61
+        subject = (tmp_path / "token").rename(tmp_path / "replaced")
+        each.clock[0] += 11
+        assert await each.token() == "made-1", "nor does a file that is missing for a moment"
+        subject.rename(tmp_path / "token")
+        each.clock[0] += 50
         with pytest.raises(ExchangeError, match="status 503"):
             await each.token()
         found.body = None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
@@ -303,6 +304,17 @@ _ANSWER: Final = st.recursive(
     ),
     max_leaves=6,
 )
+
+
+def test_a_clock_that_is_ahead_is_named() -> None:
+    google = GoogleExchange(
+        audience="a", subject_token_type="t", token_url="https://x", impersonation_url="https://y"
+    )
+    steps = google.start(_SUBJECT, datetime(2099, 1, 1, 1, tzinfo=UTC).timestamp())
+    next(steps)
+    steps.send(_ANSWERS[0])
+    with pytest.raises(ExchangeError, match=r"expires 3600 s before .* set the clock"):
+        steps.send(_ANSWERS[1])
 
 
 @given(answer=_ANSWER)

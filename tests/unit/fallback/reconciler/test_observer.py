@@ -244,6 +244,20 @@ def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), "its last version showed the eviction"
 
 
+def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() -> None:
+    caches = training(jobs=False)
+    histories = PodHistories(caches, now=lambda: NOW)
+    failed: Json = {"failed": 1, "reason": "AppFailed", "message": "exit code 1"}
+    for version, status in enumerate((None, failed, {"failed": 1, "reason": "", "message": ""}), start=1):
+        caches.jobs["RayJob"].put(
+            rayjob(more_status=status, metadata={"resourceVersion": str(version), "uid": "ray"})
+        )
+    (attempt,) = histories.of(RAY).ray.attempts
+    assert (attempt.number, attempt.reason, attempt.message) == (1, "AppFailed", "exit code 1"), (
+        "KubeRay removes the reason when it starts the next attempt"
+    )
+
+
 def test_histories_of_deleted_jobs_are_removed() -> None:
     caches = training(jobs=False)
     histories = PodHistories(caches, now=lambda: NOW)
