@@ -353,8 +353,16 @@ class JobWorld:
         self.placed = 0
 
     def user_suspends(self) -> None:
+        """Suspend a job that runs. One that was resumed since the last reconciliation looks as it did then: see ADR 0015."""
         if self.outcome is None and not self.is_suspended:
-            self.suspended_by, self.is_suspension_complete = BY_USER, False
+            record = self.record()
+            looks_ours = (
+                record.suspended_by_us
+                if isinstance(record, JobState)
+                else record is not None and record.resume_on is not None
+            )
+            self.suspended_by = BY_US if looks_ours else BY_USER
+            self.is_suspension_complete = False
             self.version += 1
 
     def user_resumes(self) -> None:
