@@ -30,6 +30,8 @@ def spending_faults(observation: Observation, policy: Policy | NoPolicy, decisio
     on_closed = spent and tier is not None and is_on_demand(tier, state)
     ran = state.phase in {Phase.RUNNING, Phase.WAITING} and observation.outcome is None
     could = observation.can_be_suspended and observation.follows and not observation.suspended
+    # A job that its user has resumed is adopted first: its limits apply from the next reconciliation on.
+    could = could and EventReason.RESUMED_EXTERNALLY not in {each.reason for each in decision.events}
     if ran and could and on_closed and not moves:
         faults.append(f"the job stays on {state.pool} although its max-cost is spent")
     unpriced = all(price_of(each.pool, observation, policy) is None for each in policy.tiers)

@@ -199,8 +199,10 @@ class JobWorld:
             return
         is_over = state.phase in {Phase.FINISHED, Phase.STOPPED, Phase.GIVEN_UP}
         is_late = state.pace is not None and state.pace.is_late and not is_over
-        is_new = any(isinstance(each, Suspend | Resume | Recreate) for each in decision.actions)
         said = {each.reason for each in decision.events}
+        is_new = EventReason.RESUMED_EXTERNALLY in said or any(
+            isinstance(each, Suspend | Resume | Recreate) for each in decision.actions
+        )
         if is_late and not is_new and EventReason.DEADLINE_MISSED not in said:
             self.violations.append(f"a job in {state.phase} is late, and does not say so")
         copy, limit = self.copy, self.max_cost
