@@ -121,7 +121,13 @@ class JobWorld:
         return read_record(self.annotation, self.marker, UID)
 
     def another_version_writes(self) -> None:
-        """Another version of the controller records the same state in its own format."""
+        """Another version of the controller records the same state in its own format.
+
+        A job that is given up has no marker: its suspension counts as its user's from then on.
+        """
+        state = self.state()
+        if state is not None and state.phase is Phase.GIVEN_UP and self.is_suspended:
+            self.suspended_by = BY_USER
         if self.annotation is not None:
             self.annotation = '{"format": "of another version"}'
             self.version += 1

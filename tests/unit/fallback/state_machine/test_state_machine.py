@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from holdfast.fallback.policy.policy import NoPolicy, Policy, TierFacts
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.observation import Cause, Deadline, MaxCost, Outcome
-from holdfast.fallback.state_machine.state import Ledger, PoolUse, UnreadableState, write_state
+from holdfast.fallback.state_machine.state import Ledger, PoolUse, write_state
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting
@@ -261,12 +261,7 @@ class LadderMachine(RuleBasedStateMachine):
         state = world.state()
         if world.stop_requested and world.follows and world.outcome is None and state is not None:
             assert world.suspended_by is not None, "its user asks to stop it"
-        record = world.record()
-        # What another version wrote of a job that is given up names no pool to resume it on, and its user has taken it over.
-        is_handed_over = (
-            isinstance(record, UnreadableState) and record.resume_on is None and not world.follows
-        )
-        if world.suspended_by == "us" and world.outcome is None and not is_handed_over:
+        if world.suspended_by == "us" and world.outcome is None:
             assert state is not None, "a job that we suspended was forgotten"
             assert is_settled(world), f"left suspended by us in {state.phase}: {decision}"
 
