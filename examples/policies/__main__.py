@@ -1,6 +1,6 @@
-"""Two NodePools of Karpenter's and a namespace for training, as any program may have them.
+"""Three NodePools of Karpenter and a training namespace, as any program may have them.
 
-It is not sound: `pulumi preview --policy-pack` says what a team would find out at night.
+Its jobs cannot fall back: `pulumi preview --policy-pack` reports why.
 """
 
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -8,7 +8,7 @@ from pulumi_kubernetes.core.v1 import Namespace, ResourceQuota
 
 
 def node_pool(name: str, capacity: str, types: list[str], cpu: str) -> None:
-    """A NodePool whose nodes jobs select by its name; its spot nodes are not tainted."""
+    """A NodePool whose nodes jobs select by name; spot nodes have no taint."""
     requirements = [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [capacity]},
         {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types},
@@ -37,7 +37,7 @@ def node_pool(name: str, capacity: str, types: list[str], cpu: str) -> None:
 
 
 def program() -> None:
-    """A ladder from spot to on-demand for gangs of 16 pods, of which the on-demand pool has room for 8."""
+    """A ladder from spot to on-demand for gangs of 16 pods; the on-demand pool has capacity for 8 of them."""
     node_pool("cpu", "on-demand", ["m7i.2xlarge", "m6i.2xlarge"], "160")
     node_pool("a100-spot", "spot", ["p4d.24xlarge", "p4de.24xlarge"], "1536")
     node_pool("a100", "on-demand", ["p4d.24xlarge"], "768")

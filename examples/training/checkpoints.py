@@ -1,7 +1,7 @@
-"""Where a run's checkpoints lie: in a directory, S3, Cloud Storage or Blob Storage, as CHECKPOINT_URI says.
+"""Stores a run's checkpoints under CHECKPOINT_URI: in a directory, S3, Cloud Storage or Blob Storage.
 
-A checkpoint is there whole or not at all: a program that is killed while it writes one leaves what was there before. The
-right to read and write comes from the pod's service account.
+A checkpoint is written atomically: if the program is killed while it writes one, the previous checkpoints stay valid.
+The pod's service account has the permission to read and write.
 """
 
 import json
@@ -19,17 +19,17 @@ class Checkpoints:
         self._store = store
 
     def latest(self):
-        """The newest checkpoint that can be read; None where a run has none."""
-        # It lists: asked for an object that is not there, S3 answers a pod 403 and not 404.
+        """The newest checkpoint that can be read; None if there is none."""
+        # List, because S3 answers a pod's request for a missing object with 403 instead of 404.
         for name in sorted(self._store.names(), reverse=True):
             try:
                 return json.loads(self._store.read(name))
             except ValueError as error:
-                print(f"{name} is no checkpoint ({error}): the one before it is taken", flush=True)
+                print(f"{name} is not a valid checkpoint ({error}): using the previous one", flush=True)
         return None
 
     def save(self, state):
-        """Keep a state, and of the older ones the newest few: nothing else ever removes a current object."""
+        """Save a state and delete all but the newest few: no lifecycle rule deletes current objects."""
         self._store.write(f"step-{state['step']:09d}.json", json.dumps(state).encode())
         for old in sorted(self._store.names())[:-KEPT]:
             self._store.delete(old)
@@ -50,7 +50,7 @@ class Directory:
         return (self._path / name).read_bytes()
 
     def write(self, name, data):
-        """Write a checkpoint: under another name first, and on the disk before it gets its own."""
+        """Write a checkpoint to a temporary file, sync it to disk, and rename it."""
         self._path.mkdir(parents=True, exist_ok=True)
         part = self._path / f".{name}.{os.getpid()}"
         with part.open("wb") as file:
@@ -100,13 +100,13 @@ class CloudStorage:
     """A folder of a Cloud Storage bucket."""
 
     def __init__(self, client, bucket, prefix):
-        # Not `get_bucket`, which asks for the bucket itself: the pod has rights to its namespace's folder alone.
+        # Not `get_bucket`, which reads the bucket itself: the pod only has access to its namespace's folder.
         self._bucket = client.bucket(bucket)
         self._prefix = prefix
 
     def names(self):
         """The names of all checkpoints."""
-        # Always with the prefix: what is beside it is not the pod's to list.
+        # With the prefix, because the pod may not list objects outside of it.
         return [blob.name.removeprefix(self._prefix) for blob in self._bucket.list_blobs(prefix=self._prefix)]
 
     def read(self, name):
@@ -139,7 +139,7 @@ class BlobStorage:
         return self._container.download_blob(self._prefix + name).readall()
 
     def write(self, name, data):
-        """Write a checkpoint; a step that is done again is written again."""
+        """Write a checkpoint; a repeated step overwrites it."""
         self._container.upload_blob(self._prefix + name, data, overwrite=True)
 
     def delete(self, name):

@@ -1,8 +1,8 @@
 """Reports how far the training is, as an annotation of its own pod: `fallback.holdfast.dev/progress: 4200/10000`.
 
-The fallback controller paces a job with a deadline by it, and `kubectl holdfast drill` measures what an interruption costs.
-The pod needs its name (POD_NAME) and the right to patch pods, as in `report-progress.yaml`. Without them the training
-goes on, and reports nothing.
+The fallback controller uses it to pace a job with a deadline, `kubectl holdfast drill` to measure what an interruption
+costs. The pod needs its name (POD_NAME) and the right to patch pods, as in `report-progress.yaml`. Without them the
+training runs and reports nothing.
 """
 
 import json
@@ -27,7 +27,7 @@ class Progress:
         self._sent_at = None
 
     def report(self, step, *, at_once=False):
-        """Report a step. What cannot be sent is printed once, and then nothing is sent any more."""
+        """Report a step. The first failure is printed and ends all reports."""
         now = time.monotonic()
         is_due = self._sent_at is None or now - self._sent_at >= SECONDS_BETWEEN_REPORTS
         if self._send is None or not (is_due or at_once):
@@ -41,7 +41,7 @@ class Progress:
 
 
 def progress_of(steps):
-    """The reports of a training with so many steps; outside of a cluster, or without rights, they go nowhere."""
+    """The reports of a training with so many steps; outside of a cluster nothing is sent."""
     is_known = "POD_NAME" in os.environ and "KUBERNETES_SERVICE_HOST" in os.environ
     return Progress(steps, annotate if is_known and (ACCOUNT / "token").is_file() else None)
 

@@ -46,7 +46,7 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
     progress = progress_of(STEPS) if saves else Progress(STEPS, None)
     state = checkpoints.latest() or BEGINNING
     began = state["step"]
-    print(f"goes on from step {began}", flush=True)
+    print(f"continues from step {began}", flush=True)
     progress.report(began, at_once=True)
     while state["step"] < STEPS and not notice.is_heard:
         state = step(state)
@@ -67,8 +67,8 @@ def train(checkpoints, *, saves=True, notice=None, step=None):
 
 
 def summary(began, state):
-    """The attempt in one line: the last one of the log, whose first line is far above it."""
-    return f"summary: this attempt went on from step {began} and ended after step {state['step']}"
+    """The attempt in one line, the last one of the log."""
+    return f"summary: this attempt continued from step {began} and ended after step {state['step']}"
 
 
 def next_state(state):

@@ -33,7 +33,7 @@ def train():
     is_first = ray.train.get_context().get_world_rank() == 0
     progress = progress_of(STEPS) if is_first else Progress(STEPS, None)
     if is_first:
-        print(f"goes on from step {state['step']}", flush=True)
+        print(f"continues from step {state['step']}", flush=True)
     progress.report(state["step"], at_once=True)
     while state["step"] < STEPS:
         state = next_state(state)
@@ -43,7 +43,7 @@ def train():
 
 
 def restored(checkpoint):
-    """The state in a checkpoint, or the initial state."""
+    """The state in a checkpoint; without one the initial state."""
     if checkpoint is None:
         return BEGINNING
     with checkpoint.as_directory() as folder:

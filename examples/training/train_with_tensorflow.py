@@ -1,7 +1,7 @@
 """The same training with TensorFlow: `tf.train.Checkpoint` holds weights and step, its manager keeps the newest few.
 
-TensorFlow opens `gs://` by itself and `s3://` with the package tensorflow-io; the manager lists a checkpoint in its
-index file once all of it is written, so one that was cut short is never taken.
+TensorFlow opens `gs://` by itself and `s3://` with the package tensorflow-io. The manager lists a checkpoint in its
+index file after it is completely written, so an incomplete one is never used.
 """
 
 import os
@@ -22,8 +22,8 @@ class Model(tf.Module):
 
     def train_step(self):
         """Train one step."""
-        # As `train.py` does: in a program of one's own here is the gradient tape and the optimizer, which belongs into
-        # the checkpoint as well.
+        # As in `train.py`. Your own program uses a gradient tape and an optimizer here; store the optimizer in the
+        # checkpoint, too.
         state = next_state({"step": int(self.step), "weights": [float(each) for each in self.weights]})
         self.weights.assign(state["weights"])
         self.step.assign(state["step"])
@@ -31,7 +31,7 @@ class Model(tf.Module):
 
 
 def train(folder, *, saves=True, notice=None):
-    """Train to the end from wherever the last attempt got to; `saves` is for one of a job's workers alone."""
+    """Train from the latest checkpoint to the last step. Only one worker of a job has `saves`."""
     notice, model = notice or Notice(), Model()
     progress = progress_of(STEPS) if saves else Progress(STEPS, None)
     manager = tf.train.CheckpointManager(
@@ -39,7 +39,7 @@ def train(folder, *, saves=True, notice=None):
     )
     manager.restore_or_initialize()
     step = int(model.step)
-    print(f"goes on from step {step}", flush=True)
+    print(f"continues from step {step}", flush=True)
     progress.report(step, at_once=True)
     while step < STEPS and not notice.is_heard:
         step = model.train_step()

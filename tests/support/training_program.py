@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 TRAINING: Final = Path(__file__).parents[2] / "examples" / "training"
-_BEGAN: Final = re.compile(r"goes on from step (\d+)")
+_BEGAN: Final = re.compile(r"continues from step (\d+)")
 _STEP: Final = re.compile(r"step (\d+)\b")
 _DONE: Final = re.compile(r"has trained \d+ steps: (\[.*\])")
 _MODULES: Final = ("train", "checkpoints", "progress")

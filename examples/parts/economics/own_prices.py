@@ -1,4 +1,4 @@
-"""What each tier of a ladder is worth, from a table of your own: prices relative to on-demand, evictions, time they cost."""
+"""The value of each tier of a ladder, from your own table of prices, evictions, and hours that an eviction costs."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A program of another team. `holdfast rehearse examples/parts/rehearsal` runs its whole life with no account."""
+"""A program of another team. `holdfast rehearse examples/parts/rehearsal` runs its whole lifecycle with no account."""
 
 import pulumi
 from components.feature_store import FeatureStore

@@ -141,7 +141,7 @@ def test_drill_needs_the_right_to_take_a_node_and_finds_what_train_py_lost(
     found = json.loads(ended.stdout)
     assert len(training.logs) == 2, "the job was restarted once"
     last = training.numbers_after("step ", training.logs[0])[-1]
-    (resumed,) = training.numbers_after("goes on from step ", training.logs[1])
+    (resumed,) = training.numbers_after("continues from step ", training.logs[1])
     assert resumed == found["progressAfter"], "the step that the program says it continues from"
     # The program was killed: between its last report and its end are the steps between two reports at most.
     assert 0 <= (last - resumed) - found["stepsLost"] <= 4, f"{last} {resumed} {found}"

@@ -40,8 +40,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_last_line_of_the_example_says_where_it_went_on(log: str) -> None:
     first, last = log.splitlines()[0], log.splitlines()[-1]
-    step = first.removeprefix("goes on from step ")
-    assert last == f"summary: this attempt went on from step {step} and ended after step {STEPS}", (
+    step = first.removeprefix("continues from step ")
+    assert last == f"summary: this attempt continued from step {step} and ended after step {STEPS}", (
         "the first line is out of sight by then"
     )
 
@@ -50,14 +50,14 @@ def test_the_last_line_of_the_example_says_where_it_went_on(log: str) -> None:
 def test_the_command_that_shows_the_resume_prints_its_line(cloud: str, log: str, tmp_path: Path) -> None:
     page = DocPage.read(f"docs/getting-started-{cloud}.md").text
     (command,) = re.findall(r"^(kubectl logs .*\| grep .*?)(?:\s+#.*)?$", page, re.MULTILINE)
-    assert "goes on from step " in output_of(command, log, tmp_path), f"{command} prints nothing"
+    assert "continues from step " in output_of(command, log, tmp_path), f"{command} prints nothing"
 
 
 def test_kubectl_hides_the_line_unless_the_whole_log_is_requested(log: str, tmp_path: Path) -> None:
     command = f"kubectl logs -n tabular -l jobset.sigs.k8s.io/jobset-name={JOB} --prefix"
     shown = output_of(command, log, tmp_path)
-    assert "summary: this attempt went on from step " in shown, "the last lines are visible"
-    assert "goes on from step " not in shown, "only ten lines of each pod: the guides' option is needed"
+    assert "summary: this attempt continued from step " in shown, "the last lines are visible"
+    assert "continues from step " not in shown, "only ten lines of each pod: the guides' option is needed"
 
 
 def output_of(command: str, log: str, folder: Path) -> str:

@@ -1,1 +1,1 @@
-"""The components of this team: their package has the name that Holdfast's folder has, too."""
+"""The components of this team, in a package with the same name as one of Holdfast's folders."""

@@ -1,4 +1,4 @@
-"""A bucket, and a namespace whose pods know it."""
+"""A bucket, and a namespace whose pods get its name."""
 
 import pulumi
 from pulumi_aws import s3
