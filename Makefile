@@ -83,7 +83,7 @@ rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot n
 	@$(RUN) rehearse $(STACK) $(if $(TO),--to $(TO))
 
 .PHONY: preflight
-preflight: venv ## compare the quotas of an account with what STACK asks of them
+preflight: venv ## compare the quotas of an account with the demand of STACK
 	@$(RUN) preflight $(STACK)
 
 .PHONY: cost
@@ -241,7 +241,7 @@ ci-drift: venv ## compare STACK with its cloud, and open, update or close the is
 ##@ Releases
 
 .PHONY: pack
-pack: venv ## build the policy pack as one folder, dist/policy-pack, that needs nothing beside it
+pack: venv ## build the policy pack as one folder, dist/policy-pack, self-contained
 	@$(RUN) pack dist/policy-pack
 
 .PHONY: chart

@@ -81,14 +81,14 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="manifests of what the cluster has before the program: definitions, nodes; may be repeated",
+        help="manifests of objects that exist before the program: definitions, nodes; may be repeated",
     )
     program.add_argument(
         "--plugin",
         action="append",
         default=[],
         metavar="PACKAGE",
-        help="run the installed plugin of a package, which can call what it calls; may be repeated",
+        help="run the installed plugin of a package, which is not simulated; may be repeated",
     )
 
 
@@ -159,7 +159,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             after_interrupt=_RESUMES,
         ),
         "preflight": _of_module(
-            "compare the quotas of a stack's account with what the stack asks of them",
+            "compare the quotas of a stack's account with the stack's demand",
             "holdfast.infra.preflight.command",
         ),
         "cost": _of_module(
@@ -168,7 +168,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     },
     "Plan a ladder": {
         "economics": _of_module(
-            "calculate what spot saves and what the numbers of a ladder should be",
+            "calculate the savings on spot and the settings of a ladder",
             "holdfast.analysis.economics.command",
         ),
         "replay": _of_module(
@@ -190,14 +190,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "holdfast.infra.controller_chart",
         ),
         "drill": _of_module(
-            "take a node of a job as a cloud would, and measure what it costs",
+            "interrupt a node of a job as a cloud does, and measure what that costs",
             "holdfast.plugin.drill.command",
         ),
     },
     "Maintain this repository": {
-        "pack": _of_module(
-            "build the policy pack as one folder that needs nothing beside it", "holdfast.policies.bundle"
-        ),
+        "pack": _of_module("build the policy pack as one self-contained folder", "holdfast.policies.bundle"),
         "plugin": _of_module("build the kubectl plugin as one file", "holdfast.plugin.bundle"),
         "release": _of_module(
             "build all of a release twice, compare the bytes, and write its files",

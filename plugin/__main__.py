@@ -124,23 +124,23 @@ COMMANDS: Final[Mapping[str, Command]] = {
         arguments=_jobs_arguments,
         run=_jobs,
     ),
-    "why": Command(summary="tell what happened to a job, and what happens next", arguments=_on_job, run=_why),
+    "why": Command(
+        summary="print what happened to a job, and what happens next", arguments=_on_job, run=_why
+    ),
     "check": Command(
-        summary="say whether admission takes a manifest, and which tiers its job reaches",
+        summary="say whether admission accepts a manifest, and which tiers its job reaches",
         arguments=_check_arguments,
         run=_check,
     ),
     "stop": Command(
-        summary="suspend a job, in the middle of a move too, and leave it suspended",
-        arguments=_on_job,
-        run=_stop,
+        summary="suspend a job, also during a move, and leave it suspended", arguments=_on_job, run=_stop
     ),
     "resume": Command(summary="resume a job that is stopped or given up", arguments=_on_job, run=_resume),
     "move": Command(
         summary="stop a job, and resume it on another tier", arguments=_move_arguments, run=_move
     ),
     "drill": Command(
-        summary="take a node of a job as a cloud would, and measure what it costs",
+        summary="interrupt a node of a job as a cloud does, and measure what that costs",
         arguments=drill.add_arguments,
         run=drill.run,
     ),

@@ -94,19 +94,19 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
     name = reference_of(admitted)
     said = tuple(f"  warning: {each}" for each in warnings)
     if labels_of(admitted).get(FOLLOWS) != FOLLOWS_VALUE:
-        line = f"{name}: admission takes it, and it does not follow the ladder: no label {FOLLOWS} is set."
+        line = f"{name}: admission accepts it, and it does not follow the ladder: no label {FOLLOWS} is set."
         return Verdict(lines=(line, *said), is_good=True)
     policy = cluster.policy_object()
     tiers = tier_facts(policy)
     if policy is None or not tiers:
-        line = f"{name}: admission takes it, but its namespace has no ladder to follow."
+        line = f"{name}: admission accepts it, but its namespace has no ladder to follow."
         return Verdict(lines=(line, *said), is_good=False)
     start = selected_pool(admitted)
     here = {str(tier.pool): place for place, tier in enumerate(tiers) if not tier.cluster}
     if start is None or start not in here:
         return Verdict(lines=(_off_ladder(name, start, here), *said), is_good=False)
     found = walk_together(job_shapes(admitted), tiers[here[start] :])
-    head = f"{name}: admission takes it, and it starts on {start}."
+    head = f"{name}: admission accepts it, and it starts on {start}."
     return Verdict(
         lines=(head, *said, *map(_step_line, found.steps), f"  {_ENDS[found.outcome]}"),
         is_good=found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF},
@@ -116,7 +116,7 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
 def _off_ladder(name: str, start: str | None, pools: Iterable[str]) -> str:
     """Return what becomes of a job that the policies of a training namespace would have put on a tier, or rejected."""
     return (
-        f"{name}: admission takes it, but does not put it on a tier: its pods select "
+        f"{name}: admission accepts it, but does not put it on a tier: its pods select "
         f"{f'the pool {start}' if start else 'no pool, or several'}, and the ladder has {', '.join(pools) or 'none in this cluster'}. "
         f"The fallback controller ignores such a job. Select one of the pools with {POOL}. Without a selector, admission selects the "
         f'first, if the namespace has the label {TRAINING}: "{TRAINING_VALUE}".'

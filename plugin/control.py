@@ -93,7 +93,7 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
         Step(
             condition=_is_stopped,
             patch=lambda stopped: _selecting(stopped, pool, state),
-            what="it is stopped, and none of its pods and no copy of it is left",
+            what="the job is stopped, and no pod and no copy of it is left",
         ),
     )
     waiting.say(f"its pods select {pool}")
@@ -107,7 +107,7 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
             what="the Jobs of its old pool are deleted",
         ),
     )
-    return f"{reference_of(job)} is resumed on {pool}, from its latest checkpoint. The ladder goes on from there."
+    return f"{reference_of(job)} is resumed on {pool}, from its latest checkpoint. The ladder continues from there."
 
 
 def _where(job: Json) -> str:
@@ -181,7 +181,7 @@ def _cannot_resume(job: Json) -> Problem | None:
             field="job",
             value=f"{name}, which is not suspended",
             allowed="a job that is stopped, suspended or given up",
-            fix="Nothing is to be done.",
+            fix="Do nothing: no suspension is to be removed.",
         )
     if state is not None and not (state.phase in _AT_REST and is_suspended):
         return Problem(
@@ -196,8 +196,8 @@ def _cannot_resume(job: Json) -> Problem | None:
         return Problem(
             field="job",
             value=f"{name}, whose copy in another cluster may still run",
-            allowed="a job that no other cluster has",
-            fix="Wait until the fallback controller has deleted the copy: it would suspend the job again before. Then resume it.",
+            allowed="a job without a copy in another cluster",
+            fix="Wait until the fallback controller has deleted the copy, then resume the job; before, it would be suspended again.",
         )
     return None
 
@@ -234,7 +234,7 @@ def _write_when(cluster: Cluster, key: JobKey, waiting: Waiting, step: Step) -> 
 def _too_slow(name: str, seconds: float, what: str) -> Problem:
     return Problem(
         field="--timeout",
-        value=f"{seconds:.0f}s, after which it is not so that {what}",
+        value=f"{seconds:.0f}s, in which this did not happen: {what}",
         allowed="a time in which the pods terminate and the fallback controller answers",
         fix=f"{name} stays stopped. Run the move again with a longer --timeout, or `kubectl holdfast resume {name}`.",
     )

@@ -41,7 +41,7 @@ _PURPOSES: Final = {
 #: A restart has several causes, which the record does not tell apart: the Event of that moment does.
 _RESTART_CAUSES: Final = {
     EventReason.HEAD_LOST: "its head was lost",
-    EventReason.PRICE_ABOVE_MAX: "a node there costs more than the tier's maxPrice: it waits until a tier is open",
+    EventReason.PRICE_ABOVE_MAX: "a node there costs more than the tier's maxPrice: it waits until cost limits allow a tier",
     EventReason.STATE_UNREADABLE: "another version of the fallback controller had suspended it",
 }
 #: Times of Events and of the record are read from the clock one after the other.
@@ -103,7 +103,7 @@ def _standing(
 
 def _position(view: JobView, state: JobState, now: datetime) -> str:
     place = (
-        "a pool that its ladder has no tier for" if view.tier is None else f"tier {view.tier} of {view.tiers}"
+        "a pool that is no tier of its ladder" if view.tier is None else f"tier {view.tier} of {view.tiers}"
     )
     moves = {0: "it has never moved", 1: "it has moved once"}.get(
         state.moves, f"it has moved {state.moves} times"
@@ -119,12 +119,14 @@ def _failures(view: JobView, state: JobState, policy: Policy) -> Iterator[str]:
     if tier is None:
         return
     limit = (
-        "no number of them moves it on" if view.max_failures is None else f"{view.max_failures} move it on"
+        "no number of failures moves the job on"
+        if view.max_failures is None
+        else f"at {view.max_failures} the job moves on"
     )
     last = ""
     if state.outage_kind is not None and state.outage_counted_at is not None:
         last = f"; the last was {_COUNTED[state.outage_kind]}, counted at {state.outage_counted_at:%Y-%m-%d %H:%M:%S}"
-    yield f"{state.pool} has cost {view.failures} failures, and {limit}{last}."
+    yield f"Failures on {state.pool}: {view.failures}; {limit}{last}."
 
 
 def _phase(state: JobState, ladder: Policy | None, events: Sequence[Json], now: datetime) -> Iterator[str]:
@@ -162,7 +164,7 @@ def _pause(state: JobState, ladder: Policy | None) -> str:
     if state.purpose is None:
         return "It is suspended for a while."
     if state.purpose is not Purpose.YIELD:
-        return f"It is suspended because a node of {state.pool} costs more than its tier's maxPrice, until a tier is open."
+        return f"It is suspended because a node of {state.pool} costs more than its tier's maxPrice, until cost limits allow a tier."
     tier = tier_of(state, ladder)
     is_capped = tier is not None and tier.max_price is not None
     price = f" It stays suspended while a node of {state.pool} costs more than the tier's maxPrice."

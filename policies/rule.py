@@ -138,7 +138,7 @@ PACK_SETTINGS: Final[Mapping[str, Setting]] = {
         schema={
             "type": "array",
             "items": {"type": "string", "enum": [Elsewhere.POOLS.value]},
-            "description": "Of what this program makes all: with `pools`, a pool that a ladder names and this program does not "
+            "description": "Resources that only this program makes: with `pools`, a pool that a ladder names and this program does not "
             "make is missing. Otherwise another program may make it.",
         },
         default=[],
@@ -146,7 +146,7 @@ PACK_SETTINGS: Final[Mapping[str, Setting]] = {
     STOP_ON_FAULT: Setting(
         schema={
             "type": "boolean",
-            "description": "Whether a mandatory rule that fails by a fault of its own stops the run.",
+            "description": "Whether an internal error of a mandatory rule stops the run.",
         },
         default=True,
     ),

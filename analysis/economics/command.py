@@ -31,7 +31,7 @@ _TIER = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands. Each but `source` and `curves` needs your own numbers; prices are relative to on-demand."""
     parser.description = (
-        "Calculate what training on spot saves, and the numbers of a ladder that follow from it. "
+        "Calculate the savings of training on spot, and the settings of a ladder. "
         "Prices are relative: on-demand is 1."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

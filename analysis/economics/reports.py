@@ -62,7 +62,7 @@ def advice_report(advice: Advice) -> str:
             f"maxFailures: {advice.max_failures}",
             f"  because        {advice.reason}",
             f"  bad luck       up to {advice.by_luck} evictions in 95 of 100 jobs",
-            f"  money          {_bound(advice.by_money)} until on-demand had been as cheap",
+            f"  money          {_bound(advice.by_money)} until on-demand is as cheap",
             f"  time           {_bound(advice.by_time)} within the deadline",
         ]
     )

@@ -129,8 +129,7 @@ def _ladder(
     *above, last = (each.pool for each in market.pools)
     if above and max_failures == UNLIMITED and procurement_timeout is None:
         raise ValueError(
-            "a tier that is left neither for its failures nor for want of capacity is never left: give maxFailures, "
-            "procurementTimeout or both"
+            "a tier without maxFailures and without procurementTimeout is never left: give one of them or both"
         )
     upper = [
         PolicyTier(

@@ -367,7 +367,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
     return (
         standing_event(
             EventReason.HEAD_SELECTS_CAPACITY,
-            f"Its head selects {', '.join(capacity)}. Moves leave the head where it is, and its loss ends the whole "
+            f"Its head selects {', '.join(capacity)}. Moves do not move the head, where it is, and its loss ends the whole "
             "attempt: remove the selector, and the head runs on the default on-demand pool.",
         ),
     )

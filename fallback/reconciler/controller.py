@@ -168,7 +168,7 @@ class Controller:
             try:
                 await run()
             except Exception:  # noqa: BLE001  # as the text above says
-                _log.exception("%s failed, and begins again", name)
+                _log.exception("%s failed and is restarted", name)
                 self._metrics.reconcile_errors.inc()
                 if clock() - began > MOST_SECONDS:
                     backoff.succeed()

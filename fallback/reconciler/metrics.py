@@ -94,7 +94,7 @@ class Metrics:
             MetricName.COST, "What nodes of jobs have cost.", "namespace", "pool", "capacity"
         )
         self.price_reads = self._counter(
-            MetricName.PRICE_READS, "Readings of Karpenter's prices, that succeeded or failed.", "outcome"
+            MetricName.PRICE_READS, "Reads of Karpenter's prices that succeeded or failed.", "outcome"
         )
         self.job_events = self._counter(
             MetricName.JOB_EVENTS, "Events of jobs, by reason.", "namespace", "reason"

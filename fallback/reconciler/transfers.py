@@ -229,7 +229,7 @@ class Transfers:
                 seen = await self._remote(name, key, uid)
                 copy = None if seen is None else seen.view.copy
                 if seen is None or not seen.view.is_clear or (copy is not None and copy.origin == uid):
-                    raise SomethingRemains(f"{name} does not answer, or has something of the job's copy")
+                    raise SomethingRemains(f"{name} does not answer, or still has a part of the job's copy")
 
     async def _patch(self, key: JobKey, patch: Json, *, subresource: str | None = None) -> None:
         await self._home.patch(KIND_OF[key.kind], key.namespace, key.name, patch, subresource=subresource)

@@ -139,7 +139,7 @@ def _recalled(step: Step) -> Step:
 
 
 def _no_lower_tier_event(why: JobEvent) -> JobEvent:
-    message = f"{why.message} No tier that is open follows, so the copy stays: add one to the FallbackPolicy."
+    message = f"{why.message} No lower tier is available, so the copy stays: add one to the FallbackPolicy."
     return replace(why, message=message, is_warning=True, is_standing=True)
 
 
@@ -150,8 +150,8 @@ def slow_return_event(state: JobState, observation: Observation) -> tuple[JobEve
     return (
         standing_event(
             EventReason.SLOW_RETURN,
-            f"A copy of the job in another cluster is not gone {format_duration(SLOW_SUSPENSION_AFTER)} after its recall, so the "
-            "job is not resumed here. Look at whether that cluster answers, and at the copy's pods. If the cluster is lost "
-            f"forever, set the annotation {LOST_COPY} to the epoch of the transfer.",
+            f"A copy of the job in another cluster still exists {format_duration(SLOW_SUSPENSION_AFTER)} after its recall, so the "
+            "job is not resumed here. Check whether that cluster answers, and the copy's pods. If the cluster is lost "
+            f"permanently, set the annotation {LOST_COPY} to the epoch of the transfer.",
         ),
     )

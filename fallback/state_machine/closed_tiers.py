@@ -33,7 +33,7 @@ def kept_from_lower_tiers(
     if why.reason is EventReason.FAILURES_SPENT:
         return None
     if why.reason is EventReason.PRICE_ABOVE_MAX:
-        said = replace(why, message=f"{why.message} It is suspended until a tier is open.")
+        said = replace(why, message=f"{why.message} It is suspended until cost limits allow a tier.")
         return pause(state, observation, Purpose.RESTART, said)
     other = other_tier(state, observation, policy)
     if other is None and why.reason is EventReason.MAX_COST_REACHED:

@@ -95,7 +95,7 @@ def step_failback(state: JobState, observation: Observation, policy: Policy) -> 
         return _finish_move(state, observation)
     tier_above = _target(state, observation, policy)
     if tier_above is None:
-        return _end(state, observation, f"{state.failback.pool} is no longer a better tier that is open")
+        return _end(state, observation, f"{state.failback.pool} is no longer an available better tier")
     if state.failback.stage is FailbackStage.CHECKPOINTING:
         return _await_checkpoint(state, observation, policy, tier_above)
     return _await_reservation(state, state.failback, observation, policy)
@@ -234,7 +234,7 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
     ]
     if rest and not _is_too_late(observation, policy):
         return _reserve(state, observation, policy, rest[0])
-    return _end(state, observation, "the capacity of the better tiers did not come in time")
+    return _end(state, observation, "the better tiers had no capacity in time")
 
 
 def _yields_to_older(pool: str, observation: Observation) -> bool:

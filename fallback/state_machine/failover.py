@@ -61,7 +61,7 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
     if tier.is_spent(spent):
         return JobEvent(
             reason=EventReason.FAILURES_SPENT,
-            message=f"{state.pool} has cost {spent} of maxFailures {tier.max_failures}.",
+            message=f"Failures on {state.pool}: {spent} of maxFailures {tier.max_failures}.",
         )
     if tier.procurement_timeout and is_reached(
         wait_ends(state, observation, tier.procurement_timeout), observation.now
@@ -126,7 +126,7 @@ def give_up_event(
     where = (
         f"the last tier, {state.pool}"
         if is_lowest
-        else f"{state.pool}, below which limits of cost close every tier"
+        else f"{state.pool}, because cost limits exclude every lower tier"
     )
     if budget is not None and state.application_failures >= budget:
         return _given_up_event(
@@ -137,7 +137,7 @@ def give_up_event(
         wait_ends(state, observation, policy.give_up_after), observation.now
     ):
         return _given_up_event(
-            f"no capacity has come for {format_duration(policy.give_up_after)} on {where} (giveUpAfter)"
+            f"no capacity was available for {format_duration(policy.give_up_after)} on {where} (giveUpAfter)"
         )
     if _head_restarts_are_spent(state, observation):
         return _given_up_event(

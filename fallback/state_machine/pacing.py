@@ -293,7 +293,7 @@ def slack_event(state: JobState, observation: Observation, policy: Policy) -> Jo
     if not pacing.must_leave_spot and (ends is None or observation.now < ends):
         return None
     does = (
-        "may be interrupted no more"
+        "can afford no further interruption"
         if pacing.is_running
         else f"has {observation.pods_placed} of {observation.pods_expected} nodes in {state.pool}"
     )
@@ -319,8 +319,8 @@ def late_event(state: JobState, observation: Observation, policy: Policy) -> tup
     return (
         standing_event(
             EventReason.DEADLINE_MISSED,
-            f"The job ends after its deadline, {pacing.finish_by:%Y-%m-%d %H:%M} UTC, even if it stays on "
-            f"{policy.tiers[-1].pool} from now on: about {end:%Y-%m-%d %H:%M} UTC. Move finish-by, or make the work shorter.",
+            f"The job will end after its deadline, {pacing.finish_by:%Y-%m-%d %H:%M} UTC, even if it stays on "
+            f"{policy.tiers[-1].pool}: at about {end:%Y-%m-%d %H:%M} UTC. Move finish-by, or make the work shorter.",
             compared=f"{pacing.finish_by.isoformat()} {doublings}",
         ),
     )

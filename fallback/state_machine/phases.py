@@ -132,9 +132,9 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
     return (
         JobEvent(
             reason=_COUNTED_REASONS[after.outage_kind],
-            message=f"{after.pool} has cost {spent} of {limit} failures."
+            message=f"Failures on {after.pool}: {spent} of {limit}."
             if limit is not None
-            else f"{after.pool} has cost {spent} failures.",
+            else f"Failures on {after.pool}: {spent}.",
         ),
     )
 
@@ -145,9 +145,9 @@ def _no_lower_tier_event(state: JobState, observation: Observation, policy: Poli
     if why is None or tier_below(state, observation, policy) is not None:
         return ()
     follows = (
-        "Limits of cost close every lower tier, so the job stays: raise them, or wait."
+        "Cost limits exclude every lower tier, so the job stays: raise maxPrice or max-cost, or wait."
         if is_closed_below(state, observation, policy)
-        else "No tier whose pool exists follows, so the job stays: add one to the FallbackPolicy."
+        else "No lower tier has a pool that exists, so the job stays: add one to the FallbackPolicy."
     )
     message = f"{why.message} {follows}"
     return (replace(why, message=message, is_warning=True, is_standing=True),)

@@ -255,7 +255,7 @@ def _uncovered_deadline(state: JobState, observation: Observation, policy: Polic
     return (
         standing_event(
             EventReason.DEADLINE_NOT_COVERED,
-            f"max-cost {most:g} leaves less for on-demand than the work that is left costs there, and max-cost counts more than "
-            "the deadline: the job is in time only if spot nodes are available. Raise max-cost, or move finish-by.",
+            f"The rest of max-cost {most:g} does not pay for the remaining work on on-demand, and max-cost takes precedence over "
+            "the deadline: the job finishes in time only if spot nodes are available. Raise max-cost, or move finish-by.",
         ),
     )

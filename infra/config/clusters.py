@@ -166,6 +166,6 @@ def unused_cluster_warnings(
     for cluster in clusters:
         if cluster.name not in used:
             yield (
-                f"cluster {format_value(cluster.name)}: no tier names it, so jobs that are there come home. Remove it from {CLUSTERS} "
+                f"cluster {format_value(cluster.name)}: no tier names it, so its jobs return. Remove it from {CLUSTERS} "
                 "once no job is in the phase Away."
             )

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     spot.add_argument(
         "--ask-cloud",
         action="store_true",
-        help="ask AWS or Azure for the spot prices of now, with the command line of the cloud",
+        help="query AWS or Azure for current spot prices, with the cloud's command line",
     )
     spot.add_argument(
         "--spot-prices",

@@ -1,4 +1,4 @@
-"""Asks a cloud for the spot prices of now with its command line, for `holdfast cost --ask-cloud`.
+"""Queries a cloud's current spot prices with its command line, for `holdfast cost --ask-cloud`.
 
 On AWS any credential of the account suffices; Azure's price list needs none. Google Cloud publishes prices of vCPUs, memory and
 GPUs, and none of a machine type.
@@ -56,7 +56,7 @@ def ask_spot_prices(cost: StackCost, region: str, runner: Runner, now: datetime)
 
 def prices_to_declare(cost: StackCost, asked: Mapping[str, CostRange]) -> Iterator[str]:
     """The lines that say what to declare as `price` on tiers: of each spot pool the price of its cheapest machine type."""
-    yield "Spot prices of now, which the tiers of these pools may declare as `price`:"
+    yield "Current spot prices, which the tiers of these pools may declare as `price`:"
     for pool in cost.pools:
         if pool.capacity is CapacityType.SPOT:
             prices = [(asked[name].low or 0.0, name) for name in pool.machines if name in asked]

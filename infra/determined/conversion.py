@@ -67,7 +67,7 @@ def _with_default(
         return [replace(pool, is_default=pool is chosen) for pool in pools]
     added = _default_pool({pool.name for pool in pools})
     report.notes.append(
-        f"{added.name} is added: pods that ask for nothing need an on-demand pool without GPUs, and none was there"
+        f"{added.name} is added: pods that name no pool need an on-demand pool without GPUs, and the list has none"
     )
     return [added, *pools]
 

@@ -52,7 +52,7 @@ def prepare(parsed: argparse.Namespace, ask: Ask = None) -> str:
     file = stack_file(stack)
     if file.is_file():
         _compare(file, parsed)
-        print(f"{file}: exists, and stays as it is.")
+        print(f"{file}: exists, and is not changed.")
         platform = load_platform(file)
     else:
         request = _request(cloud, accelerator, parsed, ask)
@@ -60,7 +60,7 @@ def prepare(parsed: argparse.Namespace, ask: Ask = None) -> str:
         platform = _checked(text)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        print(f"{file}: written, and yours from now on.")
+        print(f"{file}: written. Edit it as needed.")
     for line in _plan(platform):
         print(line)
     return stack

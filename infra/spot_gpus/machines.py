@@ -110,7 +110,7 @@ def _not_sold(cloud: str, accelerator: str, known: Mapping[str, Sequence[Machine
         *get_close_matches(accelerator, sold),
         *sold,
     ]
-    on_spot = "on spot only, so that jobs had nowhere to fall back to" if accelerator in known else "nothing"
+    on_spot = "on spot only, so that jobs cannot fall back" if accelerator in known else "nothing"
     return ConfigError.of(
         field="--spot-gpus",
         value=f"{accelerator}, of which {cloud} sells {on_spot}",

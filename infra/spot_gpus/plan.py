@@ -85,7 +85,7 @@ def render(request: SpotRequest, document: Json) -> str:
     body = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
     return (
         f"# holdfast {shlex.join(request.words)}\n"
-        "# wrote this file, which is yours from now on. That command reads the line above to know what the file is for.\n"
+        "# wrote this file. Edit it as needed, and keep the line above, which that command reads.\n"
         f"{body}"
     )
 

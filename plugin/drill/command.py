@@ -57,24 +57,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const=Taking.NOTICE,
         default=Taking.NOTICE,
-        help="take the node as after a reclaim notice: its pods are evicted (default)",
+        help="interrupt the node as after a reclaim notice: its pods are evicted (default)",
     )
     how.add_argument(
         "--vanish",
         dest="taking",
         action="store_const",
         const=Taking.VANISH,
-        help="take the node without a notice: its machine is gone",
+        help="interrupt the node without a notice: its machine is gone",
     )
     how.add_argument(
         "--by-hand",
         dest="taking",
         action="store_const",
         const=None,
-        help="take nothing: name the node, wait until the cloud takes it, and measure",
+        help="interrupt nothing: name the node, wait until the cloud takes it, and measure",
     )
-    parser.add_argument("--node", help="the node to take (default: one with the fewest pods of the job)")
-    parser.add_argument("--yes", action="store_true", help="take the node without asking")
+    parser.add_argument("--node", help="the node to interrupt (default: one with the fewest pods of the job)")
+    parser.add_argument("--yes", action="store_true", help="interrupt the node without asking")
     parser.add_argument("--timeout", default="1h", metavar="DURATION", help="how long to follow the job")
     parser.add_argument(
         "--max-lost-steps", type=float, metavar="N", help="exit with 1 if more steps are lost"
@@ -159,7 +159,7 @@ def _agreed(
 ) -> bool:
     if parsed.taking is None:
         print(
-            f"Let the cloud take the node {target.node}; this command follows {reference_of(job)}.",
+            f"Interrupt the node {target.node} through the cloud; this command follows {reference_of(job)}.",
             file=sys.stderr,
         )
         return True
@@ -171,10 +171,10 @@ def _agreed(
         raise ConfigError.of(
             field="--yes",
             value="not set, and no terminal to ask on",
-            allowed="an answer before a node is taken",
+            allowed="a confirmation before a node is interrupted",
             fix="Pass --yes in a pipeline.",
         )
-    print("Take it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print("Interrupt it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -246,7 +246,7 @@ def _open_again(cluster: Cluster, node: str) -> None:
             return  # its machine is gone
         raise ConfigError.of(
             field="node",
-            value=f"{node}, which the drill closed and cannot open again ({error})",
+            value=f"{node}, which the drill cordoned and cannot uncordon ({error})",
             allowed="a node that is schedulable, as it was before",
             fix=f"Run `kubectl uncordon {node}`.",
         ) from error

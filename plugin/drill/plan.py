@@ -177,7 +177,7 @@ def cannot_vanish(target: Target) -> Problem | None:
         return None
     return _refused(
         f"the node {target.node}, which no NodeClaim owns",
-        "--vanish on nodes of Karpenter, which ends the machine of a node that is gone",
+        "--vanish on nodes of Karpenter, which terminates the machine of a deleted node",
         "Use --notice; or let the cloud take the machine (`az vmss simulate-eviction`, `gcloud compute instances delete`), "
         "with --by-hand.",
     )
@@ -188,7 +188,7 @@ def plan_lines(
 ) -> list[str]:
     """Return what is about to happen, for the user who is asked."""
     state = state_of(job)
-    closing = "the node stays closed" if target.is_closed else "the node is closed"
+    closing = "the node stays cordoned" if target.is_closed else "the node is cordoned"
     does = {
         (Taking.NOTICE, True): f"NodeClaim {target.claim} is deleted, as Karpenter does on a reclaim notice",
         (Taking.NOTICE, False): f"{closing}, and the job's pods on it are evicted",
@@ -200,14 +200,14 @@ def plan_lines(
         f"Its pods there: {', '.join(target.pods)}.",
     ]
     if others is None:
-        lines.append("Whether pods of other jobs are there cannot be read with your rights.")
+        lines.append("You have no permission to list pods of other jobs on the node.")
     elif others and target.claim:
-        lines.append(f"Pods of others that are lost with it: {', '.join(others)}.")
+        lines.append(f"Pods of others that are lost with the node: {', '.join(others)}.")
     if state is not None and isinstance(policy, Policy):
         limit = limit_of(tier_of(state, policy))
         counted = counted_failures(state, policy.failures) + 1
         of = "" if limit is None or state.pace is not None else f" of {limit}"
-        lines.append(f"The outage counts as failure {counted}{of} of {state.pool}.")
+        lines.append(f"The outage counts as failure {counted}{of} on {state.pool}.")
     return lines
 
 

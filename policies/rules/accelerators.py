@@ -43,8 +43,8 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
                 Finding(
                     urn=ladder.resource.urn,
                     message=f"{ladder.title} starts on {' and '.join(sorted(first))} and falls back to "
-                    f"{' and '.join(sorted(offered)) or 'machines without GPUs'}: a job for the one may not run on the "
-                    "other. End it on an on-demand pool with the same accelerator, or name the `accelerator` of shapes that need it.",
+                    f"{' and '.join(sorted(offered)) or 'machines without GPUs'}: a job for the first may not run "
+                    "on the second. End it on an on-demand pool with the same accelerator, or name the `accelerator` of shapes that need it.",
                     proven=not ladder.shapes and ladder.shapes is not UNKNOWN,
                 )
             )

@@ -78,7 +78,7 @@ def _node_pool_problems(node_pool: StackResource) -> Iterator[str]:
     for key in _LIMITS:
         limit = at(props, "spec", "limits", key)
         if limit is not None and amount(limit) is None:
-            yield f"has {limit!r} as `spec.limits` of {key}, which is not a quantity: it is taken for no limit."
+            yield f"has {limit!r} as `spec.limits` of {key}, which is not a quantity: it is treated as no limit."
 
 
 def _gke_problems(node_pool: StackResource) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _wrong_types(
     for path in lists:
         found = at(props, *path)
         if found not in (None, UNKNOWN) and not is_list(found):
-            yield f"has no list under `{'.'.join(path)}`, which is taken for an empty one."
+            yield f"has no list under `{'.'.join(path)}`, which is treated as empty."
 
 
 def _requirement_problems(index: int, requirement: Value) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _requirement_problems(index: int, requirement: Value) -> Iterator[str]:
     if not isinstance(key, str) or operator not in _OPERATORS:
         yield f"has no valid requirement under {where}, which is ignored."
     elif values not in (None, UNKNOWN) and not is_list(values):
-        yield f"has no list of values under {where}, which is taken for an empty one."
+        yield f"has no list of values under {where}, which is treated as empty."
 
 
 def _taint_problems(props: Mapping[str, Value], *path: str) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _ladder_problems(ladder: StackResource) -> Iterator[str]:
             yield from _tier_problems(index, tier)
         yield from _repeated_pools(tiers)
     elif tiers is not UNKNOWN:
-        yield "has no list under `spec.tiers`, so its ladder is taken for empty."
+        yield "has no list under `spec.tiers`, so its ladder is treated as empty."
     if is_list(shapes):
         for index, shape in enumerate(shapes):
             yield from _shape_problems(index, shape)
@@ -182,12 +182,12 @@ def _shape_problems(index: int, shape: Value) -> Iterator[str]:
     if shape is UNKNOWN:
         return
     if not is_object(shape):
-        yield f"has no shape under {where}, which is taken for the smallest shape."
+        yield f"has no shape under {where}, which is treated as the smallest shape."
         return
     for key in _AMOUNTS:
         given = shape.get(key)
         if given is not None and amount(given) is None:
-            yield f"has {given!r} as `{key}` under {where}, which is not a quantity: it is taken for the smallest one."
+            yield f"has {given!r} as `{key}` under {where}, which is not a quantity: it is treated as the smallest one."
     devices = at(shape, "devices")
     for name, given in devices.items() if is_object(devices) else ():
         if amount(given) is None:

@@ -106,14 +106,14 @@ def _within_cost(job: DeclaredJob) -> Iterator[str]:
     """Yield that the controller moves a job to no tier that would cost more than the rest of its budget."""
     most = at(job.resource.props, "metadata", "annotations", MAX_COST)
     if most is not None:
-        yield f"`{MAX_COST}: {most}` is enough for the time that it needs there"
+        yield f"`{MAX_COST}: {most}` suffices for its time there"
 
 
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
-    """Yield that admission takes the head and the submitter of a RayJob off spot: no move changes what they select."""
+    """Yield that admission removes the spot selector from the head and the submitter of a RayJob: no move changes it."""
     for each in job.heads:
         if each.selects_spot:
-            yield f"admission removes from its {each.name} that it selects spot, which moves leave there"
+            yield f"admission removes the spot selector from its {each.name}, which no move changes"
 
 
 def _of_followers(

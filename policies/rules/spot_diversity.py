@@ -40,8 +40,8 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
             found.append(
                 Finding(
                     urn=pool.resource.urn,
-                    message=f"{pool.title} buys spot in {count} of at least {enough} markets (machine types × zones): one "
-                    "that sells out or is reclaimed takes all its nodes. Add machine types or zones.",
+                    message=f"{pool.title} buys spot in {count} of at least {enough} markets (machine types × zones): a "
+                    "market that sells out or is reclaimed can take all its nodes. Add machine types or zones.",
                 )
             )
     return tuple(found)

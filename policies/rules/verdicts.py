@@ -92,7 +92,7 @@ class NamespaceVerdict:
 
 
 _GRANTED: Final = (
-    "taken for granted: the account's quotas, that the market of on-demand machines has capacity, and that what adds nodes, JobSet, "
+    "taken for granted: the account's quotas, capacity of the on-demand market, and that the node provisioner, JobSet, "
     "KubeRay and the fallback controller run."
 )
 UNSHOWN: Final = (

@@ -45,8 +45,8 @@ def test_jobs_and_why_show_the_position_to_a_user_with_the_rights_of_one_namespa
     wait_until(lambda: "EvictionCounted" in cluster.loop.said(job), "the eviction is counted", seconds=180)
     told = cluster.kubectl("holdfast", "why", job)
     assert told.returncode == 0, told.stderr
-    assert "EvictionCounted: spot-a has cost 1 of 3 failures." in told.stdout, "its history, from the Events"
-    assert "spot-a has cost 1 failures, and 3 move it on; the last was an eviction" in told.stdout, (
+    assert "EvictionCounted: Failures on spot-a: 1 of 3." in told.stdout, "its history, from the Events"
+    assert "Failures on spot-a: 1; at 3 the job moves on; the last was an eviction" in told.stdout, (
         "its state"
     )
 

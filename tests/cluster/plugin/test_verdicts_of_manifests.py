@@ -25,7 +25,7 @@ def test_check_is_judged_by_the_api_server_and_names_the_tiers(cluster: PluginCl
     admitted = check(cluster, jobset("small"))
     assert admitted.returncode == 0, admitted.stderr
     assert admitted.stdout.splitlines() == [
-        "jobset/small: admission takes it, and it starts on spot-a.",
+        "jobset/small: admission accepts it, and it starts on spot-a.",
         "  tier 1 → pool spot-a: takes it",
         "  tier 2 → pool spot-b: takes it",
         "  tier 3 → pool on-demand: takes it",

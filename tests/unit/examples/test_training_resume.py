@@ -93,7 +93,7 @@ def test_half_a_checkpoint_is_never_taken(tmp_path: Path, undisturbed: Attempt) 
     (tmp_path / "run" / f"step-{kept + 1:09d}.json").write_text('{"step": 1')
     last = run(tmp_path).attempt()
     assert last.began == kept, "what was cut short is passed over, and said"
-    assert "is no checkpoint" in last.said, "the message points to the volume"
+    assert "is not a valid checkpoint" in last.said, "the message points to the volume"
     assert last.weights == undisturbed.weights, "nothing is lost"
     assert not list(tmp_path.glob("run/.step-*")), "and what a killed program left lying about is swept up"
 

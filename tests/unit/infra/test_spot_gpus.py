@@ -178,7 +178,7 @@ def test_the_same_command_goes_on_with_the_edited_file(
     file.write_text(edited, "utf-8")
     capfd.readouterr()
     assert command_line.main(["up", "aws", "--spot-gpus", "a100", "--yes"]) == 0, "nothing is asked again"
-    assert "exists, and stays as it is" in capfd.readouterr().out, "the user knows which file it was"
+    assert "exists, and is not changed" in capfd.readouterr().out, "the user knows which file it was"
     assert file.read_text("utf-8") == edited, "it is the user's"
 
 

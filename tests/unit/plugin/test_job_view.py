@@ -132,7 +132,7 @@ def test_history_is_shown_oldest_first_and_then_where_the_job_stands() -> None:
     assert lines[0].startswith("2030-05-01 11:10:00  Placed: First. (3 times"), "the oldest, with its count"
     assert lines[1] == "2030-05-01 11:55:00  Moved: Second.", "then the next"
     assert "tier 1 of 3, since 2030-05-01 11:00:00 (1h); it has moved 2 times." in lines[3], "its position"
-    assert "and 3 move it on; the last was an eviction, counted at 2030-05-01 11:55:00." in lines[4], (
+    assert "at 3 the job moves on; the last was an eviction, counted at 2030-05-01 11:55:00." in lines[4], (
         "its failures"
     )
     assert lines[5].startswith("Capacity in a-spot is being reserved"), "what is under way"

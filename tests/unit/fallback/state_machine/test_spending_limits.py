@@ -188,7 +188,7 @@ def test_a_job_whose_max_cost_is_spent_goes_round_the_other_tiers() -> None:
     ran = replace(seen, pods_placed=4)
     stays = decide(failing, ran, CAPPED)
     assert state_of(stays).pool == "b-spot", "a program that fails would fail there too"
-    assert "Limits of cost close every lower tier" in stays.events[0].message, "why it stays"
+    assert "Cost limits exclude every lower tier" in stays.events[0].message, "why it stays"
     ended = decide(replace(failing, application_failures=5), ran, CAPPED)
     assert state_of(ended).phase is Phase.GIVEN_UP, "as on the last tier"
 

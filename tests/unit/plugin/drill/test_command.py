@@ -112,7 +112,7 @@ def test_node_that_an_administrator_closed_stays_closed(
     found.after = replaced
     assert drill(found, monkeypatch, "--yes") == 0, "it recovered"
     assert found.sent == [("POST", f"{_ROOT}/old/eviction")], "only the pods are taken"
-    assert "the node stays closed" in capsys.readouterr().err, "and the plan says so before"
+    assert "the node stays cordoned" in capsys.readouterr().err, "and the plan says so before"
 
 
 def test_node_that_is_gone_at_the_end_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
